@@ -4,9 +4,10 @@ Hands over, as `Store` does; `filestore.browse` names it.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore

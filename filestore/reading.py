@@ -3,9 +3,10 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.core.caller import absolute

@@ -3,9 +3,10 @@
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
+
+from msgspec.structs import replace
 
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute

@@ -11,8 +11,9 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct, field
 
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
@@ -28,8 +29,7 @@ Stamp = tuple[tuple[int, ...] | None, ...]
 _ALLOWED: Final = 2
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """What the threads share with whoever gives them jobs, and not with its owner."""
 
     pid: int = field(default_factory=os.getpid)

@@ -10,8 +10,9 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
@@ -55,74 +56,63 @@ class Stop(Protocol):
         """Wait for it; whether it is time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """Something a person may want to know."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synced(Event):
+class Synced(Event, frozen=True, kw_only=True):
     """The sidecar was synced, or what is left for a person has changed."""
 
     report: "SyncReport"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Updated(Event):
+class Updated(Event, frozen=True, kw_only=True):
     """Resources followed their originals, or could not."""
 
     report: "UpdateReport"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting(Event):
+class Waiting(Event, frozen=True, kw_only=True):
     """Somebody else is at work; it goes on by itself."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reopened(Event):
+class Reopened(Event, frozen=True, kw_only=True):
     """The settings changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(Event):
+class Failed(Event, frozen=True, kw_only=True):
     """One sync failed; the next one tries again."""
 
     error: FilestoreError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable(Event):
+class Unavailable(Event, frozen=True, kw_only=True):
     """The system reports no events; the tree is polled instead."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """From now on no change is missed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """Files or folders were written, made, moved or removed."""
 
     paths: frozenset[str] | None
     """Relative to the store root; None for any of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogChanged:
+class CatalogChanged(Struct, frozen=True, kw_only=True):
     """The catalog has other content."""
 
 
 Notice = Ready | Changed | CatalogChanged | Unavailable
 
 
-@dataclass(slots=True)
-class _Watcher:
+class _Watcher(Struct):
     """What is remembered from one sync to the next."""
 
     open_store: "Callable[[], Store]"

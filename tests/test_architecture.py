@@ -261,6 +261,19 @@ def test_nothing_heavy_is_loaded_at_import() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_values_are_structs() -> None:
+    """A dataclass costs a millisecond at each start; messages of Textual can be no structs."""
+    others = [
+        str(one)
+        for module in MODULES
+        for one in definitions(module)
+        if isinstance(one.node, ast.ClassDef)
+        and any("dataclass" in ast.unparse(mark) for mark in one.node.decorator_list)
+        and "Message" not in map(ast.unparse, one.node.bases)
+    ]
+    assert others == []
+
+
 def test_library_never_prints() -> None:
     """Nothing but the command line, the inspector and the embedding process uses a stream."""
     loud = [

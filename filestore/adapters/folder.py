@@ -8,11 +8,12 @@ import logging
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, time
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from filestore import Hit, RefusedError, Store, StoreThreads, UsageError
 
@@ -34,8 +35,7 @@ _QUOTED: Final = re.compile(r'^\.|[%/\\:*?"<>|~\x00-\x1f\x7f]')
 _SUFFIX: Final = ".md"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(Struct, frozen=True, kw_only=True):
     """One chunk file, or one section of a document in place, as a framework gets it."""
 
     id: str

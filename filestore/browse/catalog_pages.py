@@ -7,9 +7,10 @@ of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse import document_rows
 from filestore.browse.chunk_filter import ChunkFinder, combined
@@ -27,8 +28,7 @@ from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(Struct, frozen=True, kw_only=True):
     """How large a store is."""
 
     files: int
@@ -38,8 +38,7 @@ class Counts:
     resources: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceRow:
+class ResourceRow(Struct, frozen=True, kw_only=True):
     """One resource."""
 
     resource: str
@@ -54,8 +53,7 @@ class ResourceRow:
     """The id of a document in place; 0 for a folder, whose name ends with "/"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkRow:
+class ChunkRow(Struct, frozen=True, kw_only=True):
     """One chunk file, as the catalog knows it."""
 
     id: int

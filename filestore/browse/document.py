@@ -7,8 +7,9 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
@@ -31,8 +32,7 @@ class NoSuchDocumentError(FilestoreError, FileNotFoundError):
     """Nothing that a search could have printed is there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class Spot(Struct, frozen=True, kw_only=True):
     """A file, and where in it."""
 
     path: str

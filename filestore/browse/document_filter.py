@@ -6,8 +6,9 @@ One rule: the headings of a document are read once, and again only when it was i
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filestore.browse.chunk_filter import fitting
 from filestore.browse.document_rows import EntryRow, entries

@@ -7,7 +7,8 @@ sections they have; what has to be read of a document is read of those in sight.
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.catalog import (
@@ -25,8 +26,7 @@ from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of, is_made
 from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryRow:
+class EntryRow(Struct, frozen=True, kw_only=True):
     """A document, or a folder of some, by name."""
 
     resource: str
@@ -37,8 +37,7 @@ class EntryRow:
     """Of the document; 0 for a folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRow:
+class DocumentRow(Struct, frozen=True, kw_only=True):
     """What is read of a document for its row."""
 
     id: int
@@ -52,8 +51,7 @@ class DocumentRow:
     """The code that keeps it out of answers, "" for none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionRow:
+class SectionRow(Struct, frozen=True, kw_only=True):
     """One section of a document."""
 
     id: int

@@ -6,8 +6,10 @@ is near enough to another is in a group, and each file is in one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse.looks import looks_at_texts
 from filestore.browse.similar import notes as notes_on_vectors
@@ -43,8 +45,7 @@ _MOST_NEAREST: Final = 2_048
 _ROUNDING: Final = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateFile(FoundFile):
+class DuplicateFile(FoundFile, frozen=True, kw_only=True):
     """One file of a group; its score is the cosine to the first of them, 1 for the same text."""
 
     line: int
@@ -55,8 +56,7 @@ class DuplicateFile(FoundFile):
     """Whether the diff goes on, or was left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateGroup(JsonObject):
+class DuplicateGroup(JsonObject, Struct, frozen=True, kw_only=True):
     """Files that are the same, or near to each other; two or more, by path."""
 
     same: bool
@@ -64,8 +64,7 @@ class DuplicateGroup(JsonObject):
     files: tuple[DuplicateFile, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duplicates(JsonObject):
+class Duplicates(JsonObject, Struct, frozen=True, kw_only=True):
     """All groups of a store."""
 
     above: float

@@ -4,8 +4,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.fs.programs import find_program
 
@@ -33,8 +34,7 @@ _AT_LINE: Final[Mapping[str, tuple[str, ...]]] = {
 """How editors are told where to begin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditorCommand:
+class EditorCommand(Struct, frozen=True, kw_only=True):
     """An editor, or why there is none."""
 
     words: tuple[str, ...] = ()

@@ -5,9 +5,11 @@ Reads; changes nothing. One rule: whatever stands in a file's place, there is an
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse import evidence_notes
 from filestore.browse import raw_file as present_files
@@ -36,8 +38,7 @@ _LINE_CHARACTERS: Final = 400
 _NAMED: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """What there is to see of one finding."""
 
     finding: Finding

@@ -7,9 +7,10 @@ import sys
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filestore.browse import document_rows
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
@@ -32,6 +33,7 @@ from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.fs.typed_names import composed, name_among, on_disk, typed_paths
 from filestore.search import outdated
+from filestore.search.answer import KnownFile
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
@@ -45,8 +47,7 @@ class UnknownPathError(FilestoreError, KeyError):
         return self.message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorFacts:
+class VectorFacts(Struct, frozen=True, kw_only=True):
     """One embedded text of a file, and its vector."""
 
     part: int
@@ -60,8 +61,7 @@ class VectorFacts:
     generation in which the file came into the catalog."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown(JsonObject):
+class Shown(JsonObject, Struct, frozen=True, kw_only=True):
     """One chunk file with what the store knows of it."""
 
     path: StorePath
@@ -79,8 +79,7 @@ class Shown(JsonObject):
         return key in chunk_file.OUR_KEYS and self.record.get("kind") != DOCUMENT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class About(Struct, frozen=True, kw_only=True):
     """Everything known of one file: as it is on disk, and as the catalog has it."""
 
     path: StorePath
@@ -144,8 +143,7 @@ class About:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AboutResource:
+class AboutResource(Struct, frozen=True, kw_only=True):
     """What is known of one resource."""
 
     resource: str
@@ -250,7 +248,7 @@ def _with_original(
     """What is known of a file, which is outdated where its original is another one by now."""
     if record.get("freshness") != "fresh":
         return record
-    text = outdated.Text(
+    text = KnownFile(
         path=path, resource=record["resource"], source=record["source"], freshness="fresh"
     )
     (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable())

@@ -8,8 +8,10 @@ never looked for on the disk.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse import note_links
 from filestore.browse.looks import looks
@@ -32,8 +34,7 @@ BROKEN: Final = frozenset({"gone", "moved", "dangling"})
 """States of a person's own link that leads nowhere as it is written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link(JsonObject):
+class Link(JsonObject, Struct, frozen=True, kw_only=True):
     """One link, as it was indexed."""
 
     path: StorePath
@@ -52,8 +53,7 @@ class Link(JsonObject):
     moved_to: StorePath | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links(JsonObject):
+class Links(JsonObject, Struct, frozen=True, kw_only=True):
     """The links of some chunk files, and those to them or to their original."""
 
     to: tuple[StorePath, ...]

@@ -7,8 +7,9 @@ because there is none.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.browse.file import UnknownPathError, below_chunked
 from filestore.catalog import Catalog, FileRow
@@ -31,8 +32,7 @@ class NoLineError(FilestoreError, LookupError):
     """There is no such line, or no chunk that it belongs to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class Meant(Struct, frozen=True, kw_only=True):
     """The indexed files that were meant."""
 
     rows: tuple[FileRow, ...]

@@ -6,7 +6,8 @@ still so is for others to ask.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow, decode_path, in_batches, queries
 from filestore.chunks import document
@@ -16,8 +17,7 @@ from filestore.extract import for_name
 from filestore.extract.links import Link
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteLink:
+class NoteLink(Struct, frozen=True, kw_only=True):
     """One link of a note."""
 
     path: ChunkPath

@@ -5,9 +5,10 @@ said; a summary of text that changed since says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.browse import file
 from filestore.browse.looks import looks
@@ -50,8 +51,7 @@ _NO_SUMMARIES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewNode(JsonObject):
+class OverviewNode(JsonObject, Struct, frozen=True, kw_only=True):
     """A summary, or what it was made from."""
 
     path: StorePath
@@ -67,8 +67,7 @@ class OverviewNode(JsonObject):
     below: "tuple[OverviewNode, ...]" = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewDocument(JsonObject):
+class OverviewDocument(JsonObject, Struct, frozen=True, kw_only=True):
     """A resource; in place, a document."""
 
     resource: str
@@ -77,8 +76,7 @@ class OverviewDocument(JsonObject):
     chunks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutlineEntry(JsonObject):
+class OutlineEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """A heading, where it stands first."""
 
     title: str
@@ -87,8 +85,7 @@ class OutlineEntry(JsonObject):
     path: StorePath
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview(JsonObject):
+class Overview(JsonObject, Struct, frozen=True, kw_only=True):
     """What something is about."""
 
     about: str

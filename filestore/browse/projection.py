@@ -7,8 +7,9 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from numpy import float32, float64
@@ -27,8 +28,7 @@ _NO_SPREAD: Final = 1e-10
 _SEED: Final = 2011
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plane:
+class Plane(Struct, frozen=True, kw_only=True):
     """Points in two dimensions, and how much of what there was to see they show."""
 
     xs: "array[float]"
@@ -39,8 +39,7 @@ class Plane:
     """The shares, 0 to 1, of all variance that lie along x and along y."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Histogram:
+class Histogram(Struct, frozen=True, kw_only=True):
     """How many values lie between one edge and the next."""
 
     edges: tuple[float, ...]

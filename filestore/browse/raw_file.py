@@ -7,8 +7,9 @@ is opened, and no more is read than a chunk file may have.
 import os
 import stat
 import time
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.chunks.observe import describe_unread
@@ -19,8 +20,7 @@ _TEXT_START: Final = 8192
 """A file with a NUL in so many first bytes is no text, as git has it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(Struct, frozen=True, kw_only=True):
     """What stands at a path."""
 
     data: bytes | None = None

@@ -4,7 +4,8 @@ One rule: of an original its own chunks are no answer.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.browse.looks import looks_at_texts
 from filestore.browse.meant import meant
@@ -21,8 +22,7 @@ from filestore.sidecar.session import Parts
 _SPARE = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarHit(FoundFile):
+class SimilarHit(FoundFile, frozen=True, kw_only=True):
     """One file that is similar; its score is the cosine of the nearest two texts, -1 to 1."""
 
     line: int
@@ -30,8 +30,7 @@ class SimilarHit(FoundFile):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Similar(JsonObject):
+class Similar(JsonObject, Struct, frozen=True, kw_only=True):
     """The files most similar to some."""
 
     to: tuple[StorePath, ...]

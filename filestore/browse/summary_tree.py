@@ -6,9 +6,10 @@ its way from the top free of circles, whatever the files claim.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.browse.wanted import Wanted
@@ -25,8 +26,7 @@ DEEPEST_DRAWN: Final = 24
 """Levels whose branches are told apart in a picture; deeper ones stand below the last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNode:
+class TreeNode(Struct, frozen=True, kw_only=True):
     """A summary, or a text that one was made from."""
 
     path: StorePath
@@ -41,8 +41,7 @@ class TreeNode:
     """Why the summary is out of date; "" where it is not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummarisedResource:
+class SummarisedResource(Struct, frozen=True, kw_only=True):
     """A resource that has summaries."""
 
     resource: str
@@ -50,8 +49,7 @@ class SummarisedResource:
     stale: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """What is above a file in the tree, and what is below it."""
 
     path: StorePath
@@ -62,8 +60,7 @@ class Family:
     titles: Mapping[StorePath, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class Branch(Struct, frozen=True, kw_only=True):
     """One summary of a picture."""
 
     node: TreeNode
@@ -77,8 +74,7 @@ class Branch:
     """Of them, those that are not as they were read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
+class Drawing(Struct, frozen=True, kw_only=True):
     """The tree of one resource, from its roots down."""
 
     resource: str
@@ -280,8 +276,7 @@ class _Known:
         return None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Walked:
+class _Walked(Struct, kw_only=True):
     """A branch while its texts are counted."""
 
     node: TreeNode

@@ -7,8 +7,9 @@ on stored vectors works without their model.
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.browse.projection import (
     Histogram,
@@ -53,8 +54,7 @@ class NoVectorError(FilestoreError, LookupError):
     """There is no vector to start from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True, kw_only=True):
     """A file whose text is near another."""
 
     path: StorePath
@@ -68,8 +68,7 @@ class Neighbour:
     """Of a document in place: where its nearest section begins, from 1; 0 where it has no lines."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Near:
+class _Near(Struct, frozen=True, kw_only=True):
     """A file near some vectors."""
 
     path: ChunkPath
@@ -78,8 +77,7 @@ class _Near:
     """Of its text that is nearest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorMap(JsonObject):
+class VectorMap(JsonObject, Struct, frozen=True, kw_only=True):
     """The bodies of a store as points; the first five fields are parallel."""
 
     paths: tuple[StorePath, ...]
@@ -105,16 +103,14 @@ class VectorMap(JsonObject):
         return self.total - len(self.paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Space:
+class _Space(Struct, frozen=True, kw_only=True):
     """Whose vectors the catalog counts on, whether or not the model is here."""
 
     fingerprint: str
     dimension: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
+class _Loaded(Struct, frozen=True, kw_only=True):
     """An index, and what it was opened of."""
 
     catalog: Catalog

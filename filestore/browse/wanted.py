@@ -3,15 +3,15 @@
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What the path of a file below its folder, its title or headings must, or must not, have."""
 
     text: str

@@ -5,8 +5,10 @@ how many parts are left out is told.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse import in_place
 from filestore.browse.file import document_metadata
@@ -21,6 +23,7 @@ from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.search import outdated
+from filestore.search.answer import KnownFile
 from filestore.search.freshness import Freshness, first_line
 from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator
@@ -31,8 +34,7 @@ _BEFORE: Final = 4
 """Of what may be given, one in so many parts stands before the one that was asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPart(JsonObject):
+class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
     """A chunk of the document, or a section of one in place."""
 
     path: StorePath
@@ -47,8 +49,7 @@ class DocumentPart(JsonObject):
     """Why there is no text; None where there is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeDocument(JsonObject):
+class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
     """A document, as much of it as is given at once."""
 
     path: StorePath
@@ -67,8 +68,7 @@ class WholeDocument(JsonObject):
     """The number of the one that was asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """Which of its parts are given; around the one that was asked for unless `first` is told."""
 
     line: int
@@ -235,7 +235,7 @@ def _outdated(
 ) -> tuple[DocumentPart, ...]:
     """The parts; those that are as indexed say where what they were made from is not."""
     found = [
-        outdated.Text(path=one.path, resource=resource, source=source, freshness=one.freshness)
+        KnownFile(path=one.path, resource=resource, source=source, freshness=one.freshness)
         for one in given
     ]
     marked, _ = outdated.marked(found, parts.places.tree, catalog, parts.reachable())

@@ -2,10 +2,10 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.hashing import content_hash
 from filestore.core.paths import SUMMARIES, ChunkPath
@@ -22,8 +22,7 @@ BEFORE: Final = 0
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(Struct, frozen=True):
     """What the catalog knows of one file."""
 
     id: int
@@ -81,8 +80,7 @@ class FileRow:
         return content_hash(repr(values).encode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, slots=True)
-class IndexFile:
+class IndexFile(Struct, frozen=True):
     """The FAISS file that the catalog names."""
 
     name: str
@@ -92,8 +90,7 @@ class IndexFile:
     generation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class Conflict(Struct, frozen=True, kw_only=True):
     """New source text that a hand edit stands in the way of; both versions are kept."""
 
     path: ChunkPath
@@ -114,8 +111,7 @@ class Conflict:
     """Its hash as it was then; "" where it was gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class Deleted(Struct, frozen=True, kw_only=True):
     """A chunk file that a person deleted, while its record still has its text."""
 
     path: ChunkPath
@@ -125,8 +121,7 @@ class Deleted:
     """The document that the file named; None where its record tells it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True, kw_only=True):
     """What was last seen of a file that is gone."""
 
     path: ChunkPath
@@ -138,8 +133,7 @@ class Forgotten:
     generation: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkRow:
+class LinkRow(Struct, frozen=True, kw_only=True):
     """A link from one file to another that is not there."""
 
     path: ChunkPath

@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
+from msgspec.structs import asdict
 
 from filestore.catalog import _remembered, queries, vector_rows
 from filestore.catalog._damage import written_by_us

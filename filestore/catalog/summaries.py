@@ -5,8 +5,9 @@ a child is in step where an indexed file of its path has a text with its key.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
@@ -58,8 +59,7 @@ _PARENTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildRow:
+class ChildRow(Struct, frozen=True, kw_only=True):
     """One child of one summary."""
 
     summary: ChunkPath

@@ -10,8 +10,9 @@ Source code is split by the outline that comes with it, as no grammar is known h
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.chunking._code import code_spans
 from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
@@ -44,8 +45,7 @@ CHUNKER: Final = "structure/2"
 _BLANKS: Final = re.compile(r" {2,}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """A named part without a heading: a class, a function."""
 
     start: int
@@ -57,8 +57,7 @@ class Section:
     the section around, after the end of one inside it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     """One stretch of the text, ``text[start:end]``."""
 
     start: int

@@ -8,10 +8,12 @@ parts in it have in common.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, takewhile
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.chunking._measure import Measure, Span
 from filestore.chunking._splitting import VISIBLE, Limits, split_at, split_text, windows
@@ -32,8 +34,7 @@ _CONTINUATION: Final = re.compile(
 """What goes on with the statement above it."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Part:
+class _Part(Struct, kw_only=True):
     """A part of the code: its head, and the parts inside it."""
 
     start: int
@@ -51,8 +52,7 @@ class _Part:
     """What the paths of the head and everything inside have in common."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _Group(Struct, frozen=True, kw_only=True):
     """What becomes one piece."""
 
     start: int

@@ -3,8 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 HEADING_SEPARATOR: Final = " > "
 """Joins a heading path where it is counted and embedded."""
@@ -18,8 +19,7 @@ Span = tuple[int, int]
 """Half-open, in characters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     start: int
     kind: Kind
     level: int = 0
@@ -29,8 +29,7 @@ class Block:
     """Where the items of a list start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class Unit(Struct, frozen=True, kw_only=True):
     """What packing moves: a block, a window of a huge one, or a part of one that was split."""
 
     start: int
@@ -45,8 +44,7 @@ class Unit:
     """Split already; not to be split again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...]
 
     @property
@@ -74,8 +72,7 @@ class Draft:
         return any(unit.kind == "heading" and unit.depth == 1 for unit in self.units)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class Measure(Struct, frozen=True, kw_only=True):
     """The text with its token counter and budget."""
 
     text: str

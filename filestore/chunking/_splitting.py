@@ -4,10 +4,11 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Final
+
+from msgspec.structs import replace
 
 from filestore.chunking._measure import Measure, Span, Unit
 

@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from filestore.chunking._measure import Block, Kind, Measure, Unit
 from filestore.chunking._splitting import LINE_END, VISIBLE, windows

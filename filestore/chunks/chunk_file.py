@@ -10,9 +10,10 @@ import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, Protocol, TypedDict, Unpack
+
+from msgspec import Struct
 
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
@@ -115,8 +116,7 @@ class BadEncoding(FilestoreError, ValueError):
         """The first byte that does not fit, counted from 0 in the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(Struct, frozen=True, kw_only=True):
     """What a summary was made from."""
 
     path: ChunkPath
@@ -130,8 +130,7 @@ class Child:
         return bytes.fromhex(digits) if _DIGEST.fullmatch(digits) else b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionsOrigin:
+class QuestionsOrigin(Struct, frozen=True, kw_only=True):
     """Which questions were generated for a file, and from what."""
 
     text: str
@@ -141,8 +140,7 @@ class QuestionsOrigin:
     any more was changed or deleted by a person, and does not come back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """One part of a document that is a file of an in-place store."""
 
     start: int
@@ -159,8 +157,7 @@ class Section:
     """The page that it starts on, from 1; 0 where there are none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """A chunk file as read. A key that is absent or null has its default."""
 
     source: str | None

@@ -9,10 +9,11 @@ Layout: `MAGIC`, the xxh3_128 of the file, the xxh3_128 of all that follows, the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.link_targets import link_key
@@ -31,8 +32,7 @@ class DocumentDamagedError(FilestoreError, ValueError):
     """What was kept of a document is not what was once written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extracted:
+class Extracted(Struct, frozen=True, kw_only=True):
     """What was taken out of a file, and how it was cut."""
 
     text: str
@@ -72,7 +72,7 @@ def encode(document: Extracted, file_hash: bytes) -> bytes:
         [one.start, one.end, one.headings, one.line, one.end_line, one.page]
         for one in document.sections
     ]
-    values["links"] = [list(one.values()) for one in values["links"]]
+    values["links"] = [list(asdict(one).values()) for one in document.links]
     head = orjson.dumps(values)
     body = b"".join((len(head).to_bytes(_LENGTH_BYTES, "little"), head, text))
     return b"".join((MAGIC, file_hash, content_hash(body), body))

@@ -10,11 +10,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.frontmatter_yaml import (
     INTEGERS,
@@ -70,8 +70,7 @@ _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _COLON: Final = re.compile(r"[ \t]*:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class Split(Struct, frozen=True, kw_only=True):
     """A file cut in two: ``head + body`` are its bytes."""
 
     head: bytes

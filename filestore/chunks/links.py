@@ -9,9 +9,10 @@ byte stays.
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 from urllib.parse import quote_from_bytes
+
+from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.frontmatter import split

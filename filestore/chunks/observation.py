@@ -3,8 +3,10 @@
 Apart from `observe`, because a clean tree is recognised by stats and needs no parser.
 """
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, vector_id
@@ -35,8 +37,7 @@ def why_excluded(state: str, detail: str) -> str:
     return detail or CODES[state].repair
 
 
-@dataclass(slots=True, kw_only=True)
-class Observation:
+class Observation(Struct, kw_only=True):
     """What was seen of one entry."""
 
     path: ChunkPath

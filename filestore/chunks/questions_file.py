@@ -6,8 +6,10 @@ comment, and the questions as a list. One rule: a line is one of these, or the f
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.chunk_file import Child, Chunk, InvalidMetadata, QuestionsOrigin, Section
@@ -21,8 +23,7 @@ _COMMENT: Final = re.compile(r"<!-- sha256:([0-9a-f]{64}); made:((?: [0-9a-f]{12
 _EXPECTED: Final = 'a heading, "<!-- sha256:HASH; made: … -->", or "- " and a question'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """The questions for one section."""
 
     heading: str

@@ -8,10 +8,10 @@ of code that is not Python's goes over more than a block, so that no other threa
 import heapq
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.chunks import chunk_file
 
@@ -25,8 +25,7 @@ _MOST: Final = 10**18
 """`chunkfile.sort_key` takes longer numbers for words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Some consecutive files, in reading order."""
 
     ids: "array[int]"
@@ -34,8 +33,7 @@ class Block:
     """What follows the prefix of their paths, separated by NUL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """The files of one resource, in reading order."""
 
     prefix: str

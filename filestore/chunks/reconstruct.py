@@ -1,7 +1,8 @@
 """The text of a resource from its chunks, recorded overlaps taken off where they hold. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore import chunking
 from filestore.chunks import chunk_file
@@ -9,8 +10,7 @@ from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconstruction(JsonObject):
+class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
     """A text put together again."""
 
     text: str

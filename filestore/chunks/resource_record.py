@@ -4,10 +4,10 @@ It says what the resource was made from and by what, never when, where or on whi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
@@ -24,8 +24,7 @@ class RecordInvalidError(FilestoreError, ValueError):
     column = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceDocument:
+class SourceDocument(Struct, frozen=True, kw_only=True):
     """One document that chunks were made from."""
 
     source: str
@@ -38,8 +37,7 @@ class SourceDocument:
     """What the document says about itself; JSON values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What a resource is."""
 
     resource: str | None

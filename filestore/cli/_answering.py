@@ -9,8 +9,9 @@ import io
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct, field
 
 from filestore.cli import _context, _parser
 from filestore.cli._served import ASKED
@@ -43,8 +44,7 @@ def run_words(store: "Store", request: Request) -> Reply | None:
     return Reply(code=code, parts=kept.parts)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Kept:
+class _Kept(Struct, kw_only=True):
     """What one command wrote, in its order."""
 
     is_terminal: bool

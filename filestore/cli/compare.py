@@ -8,8 +8,9 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import asdict
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions

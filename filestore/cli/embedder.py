@@ -3,8 +3,9 @@
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from filestore.cli import _context, _diagnostics, _output, _parser
 from filestore.cli._given import read_questions

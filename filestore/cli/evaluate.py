@@ -1,8 +1,9 @@
 """Score search on questions with known answers: grep, keyword, vector and hybrid."""
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions

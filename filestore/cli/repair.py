@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _given, _output
 from filestore.core.errors import RefusedError, UsageError

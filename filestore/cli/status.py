@@ -1,8 +1,9 @@
 """Show what drifted between files and index, as fast as git status."""
 
 import argparse
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
 

@@ -1,8 +1,9 @@
 """Update the index from the files; never writes a chunk file."""
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError

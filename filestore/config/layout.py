@@ -3,8 +3,9 @@
 import os
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.core.paths import CHUNKS, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
@@ -28,8 +29,7 @@ IN_PLACE_UNDO: Final = "undo"
 _DATABASES: Final = (CATALOG, EMBEDDINGS, DOCUMENTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """What lies in a sidecar under a name, and what has to stand there: see `fs.part`."""
 
     name: str
@@ -78,8 +78,7 @@ PARTS: Final = (
 that keeps files has another place where the settings name one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Struct, frozen=True, kw_only=True):
     """The paths of one store."""
 
     root: str

@@ -10,8 +10,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from filestore.config.layout import SETTINGS
 from filestore.core.caller import leads
@@ -66,8 +68,7 @@ class NewerFormatError(FilestoreError):
     """The store was written by a newer filestore."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelOptions:
+class ModelOptions(Struct, frozen=True, kw_only=True):
     """How the model of a store is to be used; None leaves it to what the model says of itself."""
 
     endpoint: str | None = None
@@ -80,8 +81,7 @@ class ModelOptions:
     document_prefix: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """A second model that is tried beside the store's own: the table ``[beside]``."""
 
     embedder: str
@@ -90,8 +90,7 @@ class Beside:
     """As the table ``[model]``; its keys stand in the same table as `embedder`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratorOptions:
+class GeneratorOptions(Struct, frozen=True, kw_only=True):
     """How a store's generator is to be used: the table ``[generator]``."""
 
     name: str = "extractive"
@@ -114,8 +113,7 @@ class GeneratorOptions:
     """The least mean cosine of chunks under one summary; None leaves it to the data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Follow:
+class Follow(Struct, frozen=True, kw_only=True):
     """Which resources follow their originals without being asked."""
 
     every: bool = True
@@ -124,8 +122,7 @@ class Follow:
     """What was chosen for a resource, by its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backend:
+class Backend(Struct, frozen=True, kw_only=True):
     """Where a store's vectors are searched: key ``backend`` and table ``[backend_config]``."""
 
     kind: str = BACKENDS[0]
@@ -137,8 +134,7 @@ class Backend:
         return self.kind == BACKENDS[0] and not self.options
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What a store was set to."""
 
     layout: LayoutName = "tree"

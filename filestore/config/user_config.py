@@ -8,14 +8,16 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import Unshown
 from filestore.fs import disk, private_file
 
 NAME: Final = os.path.join("filestore", "machine.json")
@@ -29,8 +31,7 @@ class MachineError(FilestoreError, ValueError):
     """The user's own file cannot be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Originals:
+class Originals(Struct, frozen=True, kw_only=True):
     """Where a store may look for originals, beside its work tree. Absolute, without links."""
 
     given: frozenset[str] = frozenset()
@@ -55,8 +56,7 @@ class Originals:
 _ORIGINALS: Final = ("given", "trusted", "beside", "files")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Unshown, Struct, frozen=True, kw_only=True):
     """What is known and allowed here."""
 
     models: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Machine:
     """Store root to where it may look for originals."""
     cache: str = ""
     """A folder for what can be made again, such as hashes of weights; "" for none."""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict)
     """The variables of the process: where keys are, which is why they are never shown."""
 
     def trusts(self, root: str, reach: str) -> bool:

@@ -8,11 +8,11 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """The surroundings of a command that another process runs."""
 
     folder: str

@@ -4,9 +4,10 @@ A new code is a row here, the check that raises it, and its row in the test of e
 needs to know which codes share a trait asks `codes_where`.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.core.packages import UPGRADE
 
@@ -26,8 +27,7 @@ Subject = Literal[
 Part = Literal["", "catalog", "embeddings", "index", "fulltext"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(Struct, frozen=True, kw_only=True):
     """What holds for every finding of one code."""
 
     severity: Severity

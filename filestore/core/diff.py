@@ -6,8 +6,9 @@ one change, and what is too long to be read is cut, and said to be.
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 MOST_BYTES: Final = 200_000
 _MOST_LINES: Final = 3_000
@@ -16,8 +17,7 @@ _CONTEXT: Final = 3
 _NO_END: Final = "\\ No newline at end of file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """How one text became another."""
 
     text: str = ""

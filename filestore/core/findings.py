@@ -1,8 +1,10 @@
 """Findings: one drift or damage each. Pure values, no checks; `codes` says what a code means."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.codes import CODE_ORDER, CODES, Code, Severity
 from filestore.core.paths import NO_PATH, StorePath, Tree
@@ -18,9 +20,8 @@ LEFT_BY_STATS: Final = (
 """What a check by stats leaves out, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Finding(JsonObject):
-    """One drift or damage."""
+class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
+    """One drift or damage; equal to another, and sorted, by what was found and where."""
 
     code: str
     path: StorePath
@@ -28,12 +29,28 @@ class Finding(JsonObject):
     detail: str = ""
     other: StorePath = NO_PATH
     """The second path of a finding about two: where a moved file was."""
-    is_note: bool = field(default=False, compare=False)
+    is_note: bool = False
     """Whether it is only worth knowing here, whatever its code says."""
-    accepted: bool = field(default=False, compare=False)
+    accepted: bool = False
     """Whether the settings accept this warning for its path."""
-    in_place: bool = field(default=False, compare=False)
+    in_place: bool = False
     """Whether it is of a store whose documents are indexed in place."""
+
+    @property
+    def _what(self) -> tuple[str, StorePath, str, StorePath]:
+        return self.code, self.path, self.detail, self.other
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same, whoever accepts it."""
+        return isinstance(other, Finding) and self._what == other._what
+
+    def __hash__(self) -> int:
+        """See `__eq__`."""
+        return hash(self._what)
+
+    def __lt__(self, other: "Finding") -> bool:
+        """By code, then by path."""
+        return self._what < other._what
 
     @property
     def meaning(self) -> Code:

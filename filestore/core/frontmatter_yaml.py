@@ -11,8 +11,9 @@ every limit ends in an error that names the line.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 
@@ -52,8 +53,7 @@ class MalformedFrontmatter(FilestoreError, ValueError):
         """1-based, in characters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """Where a top-level key and its value stand, in characters of the block."""
 
     key_start: int
@@ -62,8 +62,7 @@ class Entry:
     value_end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """The values of a block, and what is needed to edit it in place."""
 
     values: dict[str, Value]

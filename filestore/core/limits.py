@@ -3,8 +3,9 @@
 One rule: what comes is counted as it comes, and refused before it fills a disk or the memory.
 """
 
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import RefusedError
 from filestore.core.schema import JsonObject
@@ -29,8 +30,7 @@ class LimitExceededError(RefusedError, ValueError):
     """There is more than is taken unless a person allows it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size(JsonObject):
+class Size(JsonObject, Struct, frozen=True, kw_only=True):
     """How much something is."""
 
     rows: int = 0
@@ -41,8 +41,7 @@ class Size(JsonObject):
     """Of texts, metadata and vectors, as they are in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits(Size):
+class Limits(Size, frozen=True, kw_only=True):
     """The most that is taken of one form."""
 
     rows: int = 250_000
@@ -50,8 +49,7 @@ class Limits(Size):
     bytes: int = 1024**3
 
 
-@dataclass(slots=True)
-class Counter:
+class Counter(Struct):
     """What came so far, held against the limits."""
 
     limits: Limits
@@ -78,6 +76,6 @@ class Counter:
                 )
 
 
-LIMITED: Final = tuple(one.name for one in fields(Size))
+LIMITED: Final = Size.__struct_fields__
 USUAL: Final = Limits()
 """What is taken where nobody says more."""

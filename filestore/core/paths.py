@@ -6,8 +6,9 @@ one kind where the other is meant. Where documents are indexed in place, the two
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NewType
+
+from msgspec import Struct
 
 ChunkPath = NewType("ChunkPath", str)
 """Relative to the folder of the tree, as `chunked/`; "" is the folder itself."""
@@ -32,8 +33,7 @@ _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, IN_PLACE_SIDECAR))
 """First parts of a path that leads to no document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """Which folder of a store holds its files, and so how a path below it is written."""
 
     folder: StorePath = CHUNKED

@@ -1,11 +1,11 @@
 """How far long work is: a value, and the call that takes it. Nothing is printed here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """One step of long work."""
 
     stage: str

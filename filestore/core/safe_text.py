@@ -44,6 +44,15 @@ _UNDECODED: Final = range(0xDC80, 0xDD00)
 """Where Python puts bytes that are not UTF-8 (PEP 383)."""
 
 
+class Unshown:
+    """A value that holds secrets: its repr says only what it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
 def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     """A text with control, bidirectional, invisible and undecodable characters made visible.
 

@@ -4,9 +4,10 @@ One rule: what is printed as JSON is made here. `JSON.md` says what each key mea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore.core.paths import CHUNKS
 
@@ -243,8 +244,7 @@ of names to T, ``T|null`` may be null; ``below`` is a path below `chunked/`; a n
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One key of an object."""
 
     key: str

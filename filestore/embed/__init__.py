@@ -5,9 +5,10 @@ texts to a service: then a store may use it only after its user allowed that ser
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, cast
+
+from msgspec import Struct
 
 from filestore.config.settings import ModelOptions
 from filestore.embed.base import (
@@ -42,8 +43,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Member:
+class _Member(Struct, frozen=True, kw_only=True):
     module: str
     """Its ``open_choice`` opens the embedder."""
     is_service: bool = False

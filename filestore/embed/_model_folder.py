@@ -8,10 +8,11 @@ and weights in pickles are refused. Another: no number is believed that is not o
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from filestore.config.settings import ModelOptions
 from filestore.embed.base import ModelUnusable
@@ -56,8 +57,7 @@ _POOLING_FLAGS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True, kw_only=True):
     """What a folder says."""
 
     path: str
@@ -86,8 +86,7 @@ class ModelFolder:
         return os.path.join(self.path, self.base, *names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What an exported model was made from; it holds only for the very graph it names.
 
     It promises that the graph and its files of weights are those that stood beside it when it was
@@ -244,7 +243,7 @@ def parse_record(stated: Any) -> Record | None:
 
 def serialize_record(record: Record) -> bytes:
     """The file that stands beside an exported model."""
-    return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(asdict(record), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:

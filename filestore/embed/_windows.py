@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.embed._model_folder import TOKENIZER, ModelFolder, clipped, unusable
 from filestore.fs import disk
@@ -32,8 +32,7 @@ _LEAST_WINDOW: Final = 8
 """Tokens of text that a window must have room for beside a prefix."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """What the model is given at once."""
 
     text: int

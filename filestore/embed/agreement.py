@@ -5,8 +5,9 @@ texts are compared is for chance to choose, so that nobody can foresee it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.embed.canaries import TOLERANCE
 
@@ -22,8 +23,7 @@ LEAST_COSINE: Final = 1 - TOLERANCE
 """Between the vector that was said and the one that the model gives."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
+class Sampled(Struct, frozen=True, kw_only=True):
     """A text to be embedded again."""
 
     name: str

@@ -15,10 +15,11 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
@@ -111,8 +112,7 @@ class EmbeddingsBusy(FilestoreError, TimeoutError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Model:
+class _Model(Struct, frozen=True, kw_only=True):
     identifier: int
     dimension: int
     seed: int

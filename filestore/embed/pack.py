@@ -15,9 +15,10 @@ import hashlib
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import ORIGIN_PREFIX, content_hash
@@ -86,8 +87,7 @@ class PackNewer(FilestoreError, ValueError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedModel(JsonObject):
+class PackedModel(JsonObject, Struct, frozen=True, kw_only=True):
     """The embeddings of one model in a pack."""
 
     fingerprint: str
@@ -107,8 +107,7 @@ class PackedModel(JsonObject):
         return self.start + self.vectors * self.row_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackInfo(JsonObject):
+class PackInfo(JsonObject, Struct, frozen=True, kw_only=True):
     """What a pack holds."""
 
     path: str
@@ -330,8 +329,7 @@ class Pack:
         return PackDamaged(self._path, f"it ends after {self._size:,} bytes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """The embeddings of one model on their way into a pack."""
 
     fingerprint: str

@@ -7,8 +7,9 @@ document; what is made of it lies in a folder of its own below `.filestore-summa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.catalog import FileRow, summaries
 from filestore.chunks import chunk_file, kept, questions_file

@@ -10,8 +10,9 @@ cosine between two groups is the product of their sums over the product of their
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +31,7 @@ _DEFAULT: Final = 0.5
 _FEWEST: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(Struct, frozen=True, kw_only=True):
     """The least mean cosine of texts under one summary, and where it comes from."""
 
     value: float

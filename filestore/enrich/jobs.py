@@ -6,7 +6,8 @@ is named and keeps no other.
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
@@ -15,8 +16,7 @@ from filestore.generate import Generator, Made, Price, Task
 from filestore.generate.cache import GeneratedCache, key_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """One task, and the file it is for."""
 
     path: ChunkPath
@@ -24,8 +24,7 @@ class Job:
     task: Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """A task that gave nothing usable."""
 
     path: ChunkPath
@@ -33,8 +32,7 @@ class Failure:
     error: FilestoreError
 
 
-@dataclass(slots=True, kw_only=True)
-class Bill:
+class Bill(Struct, kw_only=True):
     """What was made, and what it took."""
 
     made: int = 0

@@ -7,8 +7,9 @@ against it when a file is written. One rule: a text stands for all files that ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import FileRow, summaries
 from filestore.chunks import chunk_file
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(slots=True, kw_only=True)
-class ChunkFile:
+class ChunkFile(Struct, kw_only=True):
     """A chunk file or a summary, as it was indexed last."""
 
     path: ChunkPath
@@ -43,16 +43,14 @@ class ChunkFile:
         return chunk_file.embed_text(self.chunk.headings, self.chunk.body)
 
 
-@dataclass(slots=True, kw_only=True)
-class SectionText(ChunkFile):
+class SectionText(ChunkFile, kw_only=True):
     """A section of a document in place, as if it were a chunk file with its questions."""
 
     key: bytes
     """The embedding key of its text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionsFile:
+class QuestionsFile(Struct, frozen=True, kw_only=True):
     """The questions for the sections of a document in place, as they were indexed last."""
 
     path: ChunkPath
@@ -62,16 +60,14 @@ class QuestionsFile:
     """By the key of what they were made from, as they stand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """A text, and the file that it stands in."""
 
     path: ChunkPath
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class Material(Struct, frozen=True, kw_only=True):
     """One resource."""
 
     resource: str

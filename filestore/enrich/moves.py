@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import queries, summaries
 from filestore.chunks import chunk_file, questions_file
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from filestore.catalog import Catalog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class Move(Struct, frozen=True, kw_only=True):
     """A document that has another name, and what follows from that."""
 
     old: ChunkPath

@@ -1,7 +1,8 @@
 """What is asked for, what it would take, and what was done. Values."""
 
-from dataclasses import dataclass, field
 from typing import Final, TypedDict
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath
@@ -25,8 +26,7 @@ class Wanted(TypedDict, total=False):
     across: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What is asked for."""
 
     resources: tuple[str, ...] = ()
@@ -44,16 +44,14 @@ class Wish:
     """Whether what resources have on top gets summaries, too: one tree over the store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A file that stays as it is, and why."""
 
     path: StorePath
     reason: str
 
 
-@dataclass(slots=True, kw_only=True)
-class EnrichPlan(JsonObject):
+class EnrichPlan(JsonObject, Struct, kw_only=True):
     """What enriching would take; nothing was made for it."""
 
     generator: str = ""
@@ -98,8 +96,7 @@ class EnrichPlan(JsonObject):
         return self.planned * _SECONDS_PER_REQUEST / _REQUESTS_AT_ONCE
 
 
-@dataclass(slots=True, kw_only=True)
-class EnrichReport(JsonObject):
+class EnrichReport(JsonObject, Struct, kw_only=True):
     """What enriching did."""
 
     generator: str = ""

@@ -4,13 +4,13 @@ One rule: a question that a person wrote or changed stays, and one that they del
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.chunks.chunk_file import HasQuestions, QuestionsOrigin, own_questions, text_mark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
+class Questions(Struct, frozen=True, kw_only=True):
     """What a file is to have."""
 
     questions: tuple[str, ...]

@@ -9,8 +9,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.config.layout import ENRICH_LOCK, GENERATED
 from filestore.core.errors import UsageError

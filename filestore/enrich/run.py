@@ -11,8 +11,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import summaries as summary_rows
 from filestore.chunks import chunk_file
@@ -55,8 +56,7 @@ WAVE: Final = 5_000
 """Resources are taken together until they have so many chunks."""
 
 
-@dataclass(slots=True, eq=False)
-class _Resource:
+class _Resource(Struct, eq=False):
     material: Material
     tree: TreePlan
     files: dict[int, ChunkFile] = field(default_factory=dict)

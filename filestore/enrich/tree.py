@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct, field
 
 from filestore.core.paths import ChunkPath
 from filestore.enrich.grouping import MOST_CHILDREN, groups_of
@@ -28,8 +29,7 @@ _LOYALTY: Final = 0.05
 """A text that changed stays in its group though it is so much less alike than the threshold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
+class Leaf(Struct, frozen=True, kw_only=True):
     """A text at the bottom: of a chunk file, or of a section in place."""
 
     path: ChunkPath
@@ -38,8 +38,7 @@ class Leaf:
     tokens: int
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Wanted:
+class Wanted(Struct, kw_only=True, eq=False):
     """A summary that is to be there."""
 
     level: int
@@ -56,8 +55,7 @@ class Wanted:
 Member: TypeAlias = Leaf | Wanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(Struct, frozen=True, kw_only=True):
     """A summary that is there."""
 
     path: ChunkPath
@@ -66,8 +64,7 @@ class Present:
     """Path to the keys of the texts that were read."""
 
 
-@dataclass(slots=True, kw_only=True)
-class TreePlan:
+class TreePlan(Struct, kw_only=True):
     """What is to be there, and what is there for nothing."""
 
     summaries: list[Wanted] = field(default_factory=list)
@@ -80,8 +77,7 @@ class TreePlan:
         return self.summaries[-1] if self.summaries else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How large a group may be, how alike its texts have to be, how high the tree."""
 
     threshold: float

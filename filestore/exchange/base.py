@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import Counter, Size
@@ -84,8 +84,7 @@ def size_of(values: Mapping[str, Any] | None) -> int:
         return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """One chunk file, or one section of a document in place."""
 
     path: str
@@ -110,8 +109,7 @@ class Chunk:
         return source if isinstance(source, str) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True):
     """What was made from one source: its chunks in reading order, and its record."""
 
     name: str
@@ -120,8 +118,7 @@ class Resource:
     """As `meta.json` has it; None where there is none, as of chunks without a resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
+class Collection(Struct, frozen=True, kw_only=True):
     """Resources, and whose vectors they have."""
 
     resources: Iterable[Resource]
@@ -189,8 +186,7 @@ class Form(ABC):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Struct, frozen=True, kw_only=True):
     """What was written."""
 
     files: tuple[str, ...]

@@ -6,8 +6,9 @@ for a store, so that what is written is sound.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
@@ -36,8 +37,7 @@ _PARTS: Final = (".faiss", ".json", ".npy")
 """How a name ends that is more likely meant for a file than for a folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted(JsonObject):
+class Converted(JsonObject, Struct, frozen=True, kw_only=True):
     """What was converted."""
 
     source: str

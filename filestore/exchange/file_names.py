@@ -5,8 +5,9 @@ same folder, and it leads nowhere else.
 """
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.config.layout import folded_path
 from filestore.verify.names import why_unportable
@@ -17,8 +18,7 @@ _UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\
 _NAMELESS: Final = "unnamed"
 
 
-@dataclass(slots=True)
-class FileNames:
+class FileNames(Struct):
     """The names of one folder."""
 
     unsafe: re.Pattern[str] = _UNSAFE

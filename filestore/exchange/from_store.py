@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file, document, kept, questions_file
@@ -44,8 +45,7 @@ class NoFolderError(FilestoreError, FileNotFoundError):
     """The folder in which something is to be written is not there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported(JsonObject):
+class Exported(JsonObject, Struct, frozen=True, kw_only=True):
     """What was written."""
 
     files: tuple[str, ...]
@@ -167,8 +167,7 @@ def collection_of(
     )
 
 
-@dataclass(slots=True)
-class _Made:
+class _Made(Struct):
     """A chunk with the embedding keys of its texts."""
 
     path: str
@@ -178,8 +177,7 @@ class _Made:
     keys: tuple[bytes, ...]
 
 
-@dataclass(slots=True)
-class _Read:
+class _Read(Struct):
     """What was read of one resource."""
 
     made: list[_Made] = field(default_factory=list)

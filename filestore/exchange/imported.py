@@ -1,6 +1,6 @@
 """What an import is asked to do, and what became of it. Values alone."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import USUAL, Limits
@@ -11,8 +11,7 @@ class SourceMissingError(FilestoreError, FileNotFoundError):
     """There is nothing to import at a path."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What an import is asked to do."""
 
     replace: bool = False
@@ -27,8 +26,7 @@ class Wanted:
     """How much is taken."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ImportedResource(JsonObject):
+class ImportedResource(JsonObject, Struct, kw_only=True):
     """What became of one resource."""
 
     resource: str
@@ -41,8 +39,7 @@ class ImportedResource(JsonObject):
     """Why it was refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported(JsonObject):
+class Imported(JsonObject, Struct, frozen=True, kw_only=True):
     """What was taken."""
 
     resources: tuple[ImportedResource, ...]

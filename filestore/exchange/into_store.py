@@ -9,11 +9,11 @@ import random
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.chunks import resource_record
 from filestore.chunks.chunk_file import parse
@@ -129,8 +129,7 @@ def _take(
     return work.report(done)
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(Struct):
     """Files that wait to be written."""
 
     changes: dict[StorePath, bytes | None] = field(default_factory=dict)
@@ -138,8 +137,7 @@ class _Pending:
     size_bytes: int = 0
 
 
-@dataclass(slots=True)
-class _Target:
+class _Target(Struct):
     """One resource of the store that is written to."""
 
     names: ResourceNames

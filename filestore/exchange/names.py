@@ -8,8 +8,9 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, order_key
 from filestore.config.layout import RECORD_NAME, folded_path
@@ -62,8 +63,7 @@ def tag_of(name: str, length: int) -> str:
     return base64.b32encode(digest).decode()[:length].lower()
 
 
-@dataclass(slots=True, kw_only=True)
-class _Paths:
+class _Paths(Struct, kw_only=True):
     """The paths in use in one place, as a file system that ignores case sees them."""
 
     files: set[str] = field(default_factory=set)
@@ -82,8 +82,7 @@ class _Paths:
         self.folders.update(folders)
 
 
-@dataclass(slots=True)
-class Names:
+class Names(Struct):
     """The names of one import: two resources never share one."""
 
     layout: LayoutName
@@ -124,8 +123,7 @@ class Names:
         return made
 
 
-@dataclass(slots=True, kw_only=True)
-class ResourceNames:
+class ResourceNames(Struct, kw_only=True):
     """The names of one resource."""
 
     layout: LayoutName

@@ -9,8 +9,9 @@ from __future__ import annotations
 import binascii
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from filestore.core.safe_text import brief
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
@@ -36,8 +37,7 @@ COLUMNS: Final = (
 """Every column that means something."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Counted:
+class Counted(Struct, kw_only=True):
     """What was written of a collection."""
 
     resources: int = 0
@@ -80,8 +80,7 @@ def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]
             yield row
 
 
-@dataclass(slots=True, kw_only=True)
-class RowReader:
+class RowReader(Struct, kw_only=True):
     """Rows that were read, into resources."""
 
     name: str

@@ -6,9 +6,10 @@ nothing takes longer than in proportion to the text, however odd it is.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.chunking import Section
 from filestore.extract._grammars import GRAMMARS, Grammar, names_in
@@ -43,8 +44,7 @@ _CONTENT: Final = re.compile(
 """A line that is more than the end of something."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(Struct, frozen=True, kw_only=True):
     """A named part of the code, in rows."""
 
     first: int
@@ -54,8 +54,7 @@ class Definition:
     title: str
 
 
-@dataclass(slots=True, kw_only=True)
-class _Frame:
+class _Frame(Struct, kw_only=True):
     """A node whose children are being looked at."""
 
     level: int

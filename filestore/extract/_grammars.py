@@ -4,12 +4,12 @@ Holds tables only; `_code_outline` reads them. One rule: a language that is not 
 from a parser.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
+
+class Grammar(Struct, frozen=True, kw_only=True):
     """Where a grammar is, and which nodes of it matter."""
 
     module: str

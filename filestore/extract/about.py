@@ -8,9 +8,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.extract import for_name
 from filestore.extract._markdown import plain_text
@@ -50,8 +52,7 @@ _TAG_MARKS: Final = frozenset("_-/")
 _MOST_LEVELS: Final = 8  # of a nested tag that count on their own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class About(Struct, frozen=True, kw_only=True):
     """What a document says about itself."""
 
     title: str

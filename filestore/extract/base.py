@@ -11,8 +11,9 @@ import re
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
+
+from msgspec import Struct
 
 from filestore.chunking import Section
 from filestore.core.errors import FilestoreError
@@ -45,8 +46,7 @@ class DepthError(ExtractionError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """What an extractor makes of a source file."""
 
     text: str
@@ -71,8 +71,7 @@ class Document:
         return tuple(page.number for page in self.pages[first : bisect_left(starts, end)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """Where a page or slide starts."""
 
     start: int

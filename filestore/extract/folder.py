@@ -13,8 +13,9 @@ whatever is said about what is in it.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.config.layout import Places
 from filestore.extract import DRESSING_SUFFIXES, is_read, unread_document
@@ -34,8 +35,7 @@ _PROJECT_FILES: Final = """
 _Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderListing:
+class FolderListing(Struct, frozen=True, kw_only=True):
     """What a folder holds."""
 
     paths: tuple[str, ...]
@@ -52,14 +52,12 @@ class FolderListing:
     """Every folder that was listed, relative to the folder; "" for itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(Struct, frozen=True):
     path: _Path
     applied: Applied
 
 
-@dataclass(slots=True, kw_only=True)
-class _Walk:
+class _Walk(Struct, kw_only=True):
     root: str
     leave_out: Callable[[str], bool]
     prefix: bytes = b""

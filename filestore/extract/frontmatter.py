@@ -7,8 +7,9 @@ no other line its value, and what has no place in a value stays in the text.
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filestore.core.frontmatter_yaml import (
     MAX_BLOCK_BYTES,
@@ -70,8 +71,7 @@ class _UnreadableError(ValueError):
     """The frontmatter cannot be read; the message is short enough to be kept."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Read:
+class _Read(Struct, kw_only=True):
     """What a block says, and which of its lines cannot be read."""
 
     values: dict[str, Any] = field(default_factory=dict)

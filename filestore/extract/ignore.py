@@ -7,9 +7,10 @@ is beyond them is refused as a whole: rules that hold in part let in what they a
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 
@@ -29,8 +30,7 @@ class IgnoreRulesError(FilestoreError, ValueError):
     """Ignore rules cannot be followed; to go on without them would add what they keep out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule."""
 
     place: int
@@ -43,8 +43,7 @@ class Rule:
     """Matches whole paths; those of folders end with a slash."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """One list of rules; the last one that matches a path decides."""
 
     count: int

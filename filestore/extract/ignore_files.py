@@ -15,9 +15,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
 from filestore.extract.ignore_hints import Hints, hints
@@ -39,8 +41,7 @@ Note = Callable[[str, str], None]
 """Called with the path of a file of rules that does not hold, and the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A folder whose rules are read."""
 
     handle: int
@@ -51,8 +52,7 @@ class Place:
     """From the top of the work tree, with a slash at the end; empty for the top."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """A list of rules, and where it applies."""
 
     base: bytes
@@ -60,8 +60,7 @@ class Scope:
     rules: Rules
 
 
-@dataclass(frozen=True, kw_only=True)
-class Applied:
+class Applied(Struct, frozen=True, kw_only=True, dict=True):
     """The rules of one folder; in each kind the list that is asked first stands first."""
 
     own: tuple[Scope, ...] = ()

@@ -11,9 +11,10 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.extract.ignore import MAX_RULES, Rule, Rules
 
@@ -23,8 +24,7 @@ _APART: Final = re.compile(rb"[*?]|\[.*\]|\\.?|\[.*", re.DOTALL)
 """What stands between the texts that a pattern has in all that it matches, or more than that."""
 
 
-@dataclass(slots=True)
-class _Names:
+class _Names(Struct):
     """What names look like that some rules may leave out."""
 
     whole: set[str] = field(default_factory=set)
@@ -152,8 +152,7 @@ def starting(names: Sequence[str], starts: Sequence[str] | set[str]) -> list[int
     return found
 
 
-@dataclass(slots=True)
-class Hints:
+class Hints(Struct):
     """What names look like that lists of rules may leave out, by folder."""
 
     anywhere: _Names = field(default_factory=_Names)

@@ -6,8 +6,9 @@ depends on the other files, and so is told by `chunks/link_targets` when somebod
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.extract.markdown_spans import (
     DEFINITION,
@@ -34,8 +35,7 @@ _MOST_IN_REFERENCE: Final = 999  # characters, as CommonMark says
 _LABEL_AFTER: Final = re.compile(rf"\[([^\[\]\\]{{0,{_MOST_IN_REFERENCE}}})\]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     """One link to a file, as it is written."""
 
     kind: Literal["wiki", "markdown"]
@@ -82,8 +82,7 @@ def is_external(target: str) -> bool:
     return bool(SCHEME.match(target)) or target.startswith(("//", "\\"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
+class _Target(Struct, frozen=True, kw_only=True):
     """Where a link leads, without where it stands."""
 
     kind: Literal["wiki", "markdown"]

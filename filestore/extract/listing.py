@@ -5,8 +5,9 @@ Pure but for the files of ignore rules, which are put where the rules look for t
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.paths import TOP, ChunkPath, inside
@@ -19,8 +20,7 @@ MARKS: Final = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
 """Names of files that say what of the tree belongs to it."""
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, "_Folder"] = field(default_factory=dict)
 

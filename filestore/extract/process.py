@@ -8,10 +8,11 @@ import gc
 import os
 import resource
 import sys
-from dataclasses import asdict, dataclass
 from typing import Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from filestore.chunking import Section
 from filestore.extract import for_name
@@ -22,8 +23,7 @@ _HEAD_BYTES: Final = 8
 _GARBAGE_AFTER: Final = 500_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """What one file may cost."""
 
     timeout_s: float = 120.0
@@ -95,7 +95,7 @@ def _answer(request: bytes) -> bytes:
         extractor = for_name(name)
         if extractor is None:
             raise ExtractionError(f"{name}: no extractor reads this kind of file")
-        return orjson.dumps(asdict(extractor.extract(data, name=name)))
+        return orjson.dumps(extractor.extract(data, name=name), default=asdict)
     except ExtractionError as error:
         return _refusal(error)
     except (MemoryError, RecursionError):

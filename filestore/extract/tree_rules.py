@@ -12,8 +12,10 @@ its end or the rules give a reason to.
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.config.layout import SETTINGS
@@ -63,8 +65,7 @@ def tree_rules(
     return _Top(root=os.path.abspath(root), patterns=tuple(patterns), own=own)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Top:
+class _Top(Struct, frozen=True, kw_only=True):
     root: str
     patterns: tuple[str, ...]
     own: dict[ChunkPath, set[str]]
@@ -98,8 +99,7 @@ class _Top:
         return around.enter(handle, path, names)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Folder:
+class _Folder(Struct, kw_only=True):
     """The rules inside a folder, or those around the top."""
 
     top: _Top

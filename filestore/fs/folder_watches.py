@@ -10,8 +10,9 @@ import errno
 import fcntl
 import os
 import sys
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line
@@ -44,8 +45,7 @@ class LostEventsError(FilestoreError):
     """Changes may have been missed: whatever is known of the folders counts no longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderChanges:
+class FolderChanges(Struct, frozen=True, kw_only=True):
     """What changed since the last time."""
 
     names: dict[ChunkPath, set[str]] = field(default_factory=dict)

@@ -13,8 +13,9 @@ import os
 import stat
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, folder_of, inside, is_below
@@ -36,8 +37,7 @@ _MANY: Final = 64
 """With fewer entries a second process, or another way to ask, costs more than it brings."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedFolder:
+class PackedFolder(Struct, frozen=True):
     """The entries of one folder that are not folders, by name."""
 
     names: bytes
@@ -58,8 +58,7 @@ class PackedFolder:
 NO_ENTRIES: Final = PackedFolder(b"", b"")
 
 
-@dataclass(slots=True)
-class TreeScan:
+class TreeScan(Struct):
     """What one walk saw."""
 
     folders: dict[ChunkPath, PackedFolder] = field(default_factory=dict)
@@ -78,8 +77,7 @@ class TreeRulesError(FilestoreError):
     """The rules of a folder are there and cannot be followed, so nothing in it is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """What rules say of some entries of a folder."""
 
     left_out: Sequence[int] = ()
@@ -140,8 +138,7 @@ class FolderRules(TreeRules, Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderScan:
+class FolderScan(Struct, frozen=True, kw_only=True):
     """What one folder adds to a walk."""
 
     listed: PackedFolder
@@ -178,8 +175,7 @@ class Observer(Protocol):
         """Called where the permissions of a folder, or its depth, keep a walk out of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Differences:
+class Differences(Struct, frozen=True, kw_only=True):
     """Paths whose stat says that they may differ from what was recorded."""
 
     added: tuple[ChunkPath, ...]

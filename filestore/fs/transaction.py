@@ -11,8 +11,10 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.errors import RefusedError
 from filestore.core.hashing import content_hash
@@ -48,8 +50,7 @@ class HalfReplacedError(disk.WriteFailedError):
     """The disk refused in the middle, and then refused to take back what was done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """What a file holds."""
 
     digest: bytes
@@ -59,8 +60,7 @@ class Content:
     """Its permissions; None: as the process's mask has it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replacement:
+class Replacement(Struct, frozen=True, kw_only=True):
     """One file, from what it holds to what it is to hold; None is no file."""
 
     path: str
@@ -70,8 +70,7 @@ class Replacement:
     """Whether it is made when all else is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """A file that was read."""
 
     digest: bytes

@@ -13,8 +13,9 @@ import time
 import weakref
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, inside
@@ -37,8 +38,7 @@ _SETTLED_NS: Final = 2_000_000_000
 """A file with younger stamps may be written once more without another stamp."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedScan:
+class WatchedScan(Struct, frozen=True, kw_only=True):
     """What `scan_tree` would have given."""
 
     tree: TreeScan
@@ -173,8 +173,7 @@ def _walked(root: str, rules: TopRules | None, reason: str) -> WatchedScan:
     return WatchedScan(tree=scan.scan_tree(root, rules=rules), unwatched=reason)
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     """What is known of one folder that is watched."""
 
     scan: FolderScan | None = None

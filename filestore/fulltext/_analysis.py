@@ -14,8 +14,9 @@ nothing. Pure; the tokenizers themselves are tantivy's.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.fulltext._parted import INVISIBLE, parted_words
 
@@ -228,8 +229,7 @@ def grams_of(text: str, *, shortest: int) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A text, ready for the tokenizers of the fields."""
 
     exact: str

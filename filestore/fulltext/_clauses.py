@@ -1,8 +1,9 @@
 """What a query asks for, clause by clause, as values. Pure."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 MIN_PREFIX_CHARACTERS: Final = 2
 
@@ -29,8 +30,7 @@ NEED_OF_SIGN: Final = {"+": Need.REQUIRED, "-": Need.EXCLUDED}
 _FORMS: Final = {Kind.WORD: "{}", Kind.PHRASE: '"{}"', Kind.PREFIX: "{}*"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
+class Clause(Struct, frozen=True, kw_only=True):
     """One thing a query asks for."""
 
     kind: Kind

@@ -9,10 +9,11 @@ One rule: what is marked is what the index would find, or a part of it; never an
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.fulltext._analysis import (
     COMPOUNDING,
@@ -64,8 +65,7 @@ Rarity = Callable[[Sequence[str]], Sequence[float]]
 """How much each word tells, 0 to 1: 1 for one that no text has, next to 0 for one that all have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """One place where a query matches."""
 
     start: int
@@ -75,8 +75,7 @@ class Mark:
     """Which of the query's terms matches there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(Struct, frozen=True):
     """A word of a text, or a pair of characters of a script without spaces."""
 
     start: int

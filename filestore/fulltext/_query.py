@@ -7,8 +7,10 @@ the syntax is ``auto``.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.fulltext._certain import certain_items
 from filestore.fulltext._clauses import (
@@ -36,8 +38,7 @@ SYNTAXES: Final[tuple[Syntax, ...]] = ("auto", "plain", "operators")
 """Operators where they cannot be meant otherwise, none at all, or all that can be operators."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class Understood(Struct, frozen=True, kw_only=True):
     """What a query was taken to ask for, clause by clause, for a person to see."""
 
     words: tuple[str, ...] = ()
@@ -51,8 +52,7 @@ class Understood:
     """What models read: the query as typed, or, where something is excluded, the rest of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """A parsed query; without a clause that is not excluded it has no hits."""
 
     clauses: tuple[Clause, ...] = ()

@@ -8,9 +8,11 @@ words, abbreviations, and scripts whose words are not separated, are not respell
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
@@ -30,8 +32,7 @@ _FEW: Final = 2
 the store does not have makes no mistakes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Respelling:
+class Respelling(Struct, frozen=True, kw_only=True):
     """A word that no document has, with the nearest that some have, the most frequent first."""
 
     word: str

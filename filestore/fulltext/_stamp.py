@@ -8,10 +8,11 @@ import errno
 import os
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
@@ -109,8 +110,7 @@ def _is_gone(error: OSError) -> bool:
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class Stamp(Struct, frozen=True, kw_only=True):
     """What an index reflects, written last, so that a stamp never promises too much."""
 
     generation: int

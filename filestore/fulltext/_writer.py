@@ -8,11 +8,11 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
 import orjson
+from msgspec import Struct
 
 from filestore.fs import disk, part
 from filestore.fs.hard_link import link_or_copy
@@ -53,8 +53,7 @@ _TITLE_WEIGHT: Final = 2
 """A title is indexed as if it stood twice in the text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """What is indexed of a chunk."""
 
     id: int

@@ -8,8 +8,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from filestore.generate._other_language import in_another_language
 from filestore.generate.base import GenerationFailed, Kind, Made, Task

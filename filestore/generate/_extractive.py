@@ -12,8 +12,9 @@ the first; only of texts with nothing in them is there no text. Questions and qu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.embed import ModelMissing
 from filestore.generate import _questions, _rewrites, _summaries
@@ -155,8 +156,7 @@ class ExtractiveGenerator(Generator):
         return self._opened
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
+class _Prepared(Struct, frozen=True, kw_only=True):
     """A task, and all that can be said before anything is embedded."""
 
     task: Task

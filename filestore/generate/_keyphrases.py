@@ -9,9 +9,10 @@ free on both sides (accessor variety, Feng et al. 2004), and what stands in titl
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.generate._languages import stop_words
 
@@ -212,8 +213,7 @@ _WEAK_PIECES: Final = frozenset(_VERBS_AND_SUCH.split())
 """Pieces that recur in any text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phrase:
+class Phrase(Struct, frozen=True, kw_only=True):
     """A phrase as it stands in the text."""
 
     text: str

@@ -10,8 +10,10 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.generate._checked import read_answer
@@ -67,8 +69,7 @@ _LONGEST_LABEL: Final = 60
 _REFUSED: Final = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
+class _Reply(Struct, frozen=True, kw_only=True):
     """What a model wrote."""
 
     text: str

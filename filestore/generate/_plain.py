@@ -5,8 +5,9 @@ of a paragraph stands in the text, but for marks of emphasis, links and line end
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 LONGEST_PARAGRAPH: Final = 20_000
 """Characters of one paragraph that are looked at: a longer one is data."""
@@ -47,8 +48,7 @@ _UNSPACED: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\
 _LETTERS: Final = re.compile(r"[^\W\d_]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prose:
+class Prose(Struct, frozen=True, kw_only=True):
     """A text, taken apart."""
 
     headings: tuple[str, ...]

@@ -11,8 +11,9 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, cast, get_args
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
@@ -31,8 +32,7 @@ class PromptsUnusable(FilestoreError, ValueError):
     """A store's own prompts cannot be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompts:
+class Prompts(Struct, frozen=True, kw_only=True):
     """The instructions for each kind of task."""
 
     by_kind: Mapping[Kind, str]
@@ -45,8 +45,7 @@ class Prompts:
         return self.by_kind[kind].replace(_COUNT, str(count))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPrompts:
+class OwnPrompts(Struct, frozen=True, kw_only=True):
     """The prompts in a store's own folder, as they are now."""
 
     files: tuple[str, ...]

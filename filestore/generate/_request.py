@@ -6,10 +6,11 @@ message of the user, as one JSON object that no text can close.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.generate._checked import LINES_KEY
 from filestore.generate.base import Kind, Task
@@ -38,8 +39,7 @@ _REFUSING: Final = frozenset({400, 422})
 _REFUSING_IF_NAMED: Final = frozenset({400, 422, 500, 501})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Takes:
+class Takes(Struct, frozen=True, kw_only=True):
     """Which parameters a service takes, as far as was found out."""
 
     form: Literal["schema", "object", "none"] = "schema"

@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.generate._keyphrases import (
     Phrase,
@@ -58,8 +59,7 @@ _TITLE_PHRASES: Final = 3
 _MOST_PHRASES: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """A sentence that may stand in a summary."""
 
     text: str

@@ -6,14 +6,14 @@ the sentence, in the same case and number. Pure data, and the functions that fil
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 Filler = Callable[[re.Match[str]], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Struct, frozen=True, kw_only=True):
     """A form of sentence, and the question that it answers."""
 
     sentence: re.Pattern[str]

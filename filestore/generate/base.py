@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.config.settings import GeneratorOptions
 from filestore.config.user_config import Machine
@@ -64,8 +64,7 @@ class GenerationFailed(FilestoreError, ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(Struct, frozen=True, kw_only=True):
     """One thing to be made."""
 
     kind: Kind
@@ -97,8 +96,7 @@ def _is_text(parts: Sequence[Any]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Made(Struct, frozen=True, kw_only=True):
     """What came out of one task."""
 
     lines: tuple[str, ...] = ()
@@ -113,8 +111,7 @@ class Made:
     tokens_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Struct, frozen=True, kw_only=True):
     """The end of one task: something was made, or not."""
 
     place: int
@@ -126,16 +123,14 @@ class Result:
     tokens_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """What a service takes, as the settings say; it is never guessed."""
 
     per_million_in: float
     per_million_out: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratorChoice:
+class GeneratorChoice(Struct, frozen=True, kw_only=True):
     """Which generator to open, and what its opener may look at."""
 
     name: str

@@ -6,8 +6,10 @@ One rule: git changes line ends in what we write as text, and in nothing else.
 import fnmatch
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config.layout import Places
 from filestore.core.paths import StorePath
@@ -49,8 +51,7 @@ _SIGNATURES: Final = (
 """First bytes of formats that have a line end there, so that its loss shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributesFile:
+class AttributesFile(Struct, frozen=True, kw_only=True):
     """One file that tells git of line ends."""
 
     folder: str
@@ -58,8 +59,7 @@ class AttributesFile:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Culprit:
+class Culprit(Struct, frozen=True, kw_only=True):
     """The line by which git takes for text what is none."""
 
     folder: str
@@ -116,8 +116,7 @@ def _is_old(line: bytes) -> bool:
 # What lines do
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
+class _Rule(Struct, frozen=True, kw_only=True):
     """One line that may have a say on line ends."""
 
     culprit: Culprit

@@ -6,8 +6,9 @@ One rule: where the markers are incomplete, the end of a side is unknown, and no
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 
@@ -22,8 +23,7 @@ class MarkersBrokenError(FilestoreError, ValueError):
     """The markers of a conflict are incomplete."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictHunk:
+class ConflictHunk(Struct, frozen=True, kw_only=True):
     """One conflict of a file: its versions, and where it stands."""
 
     start: int
@@ -40,8 +40,7 @@ class ConflictHunk:
     theirs_label: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Marker:
+class _Marker(Struct, frozen=True):
     kind: str
     line: int
     start: int

@@ -15,8 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, RefusedError
@@ -61,8 +63,7 @@ class SharedHooksError(RefusedError):
     """The hooks that git runs here are those of other repositories, too, or there are none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+class Repository(Struct, frozen=True, kw_only=True):
     """Where git runs hooks for a store."""
 
     tree: str
@@ -75,8 +76,7 @@ class Repository:
     """What to know of that folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
+class Hook(Struct, frozen=True, kw_only=True):
     """One hook, with what was found or done."""
 
     name: str
@@ -95,8 +95,7 @@ class Hook:
         return self.state in ("installed", "updated", "called")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Followed:
+class Followed(Struct, frozen=True, kw_only=True):
     """One store that was synced after git changed its files."""
 
     store: str
@@ -334,8 +333,7 @@ def _marker(body: str) -> str:
     return f"{_MARK}{digest}: written by 'filestore git install', taken away by 'git remove'"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class Script(Struct, frozen=True, kw_only=True):
     """The file of a hook: our lines in it, and those of others around them. Pure."""
 
     before: str = SHELL

@@ -6,8 +6,9 @@ that took what a side had did nothing itself. Asks git; touches no work tree.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.git import process
 from filestore.git.revisions import Commit, answered
@@ -22,8 +23,7 @@ _MOST_NAMES: Final = 100
 """A file is followed through so many renames."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """A file as one commit has it."""
 
     path: str
@@ -32,8 +32,7 @@ class Version:
     """The name of its bytes; None where there is no such file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """A commit after which a file is another than before on each side that it came by."""
 
     commit: Commit
@@ -69,8 +68,7 @@ def lineage(top: str, path: str) -> Iterator[Step]:
     yield from steps
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(Struct, frozen=True):
     commit: Commit
     tree: str
     parents: tuple[str, ...]

@@ -6,8 +6,10 @@ merge takes both changes whole or says where they overlap; no line is dropped in
 
 import os
 import re
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 
@@ -25,15 +27,13 @@ class MergeFailedError(FilestoreError, OSError):
     """The disk refused what a merge needs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class Merged(Struct, frozen=True, kw_only=True):
     """Both changes in one text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
+class Overlap(Struct, frozen=True, kw_only=True):
     """Two changes that only a person can bring together."""
 
     detail: str
@@ -42,8 +42,7 @@ class Overlap:
     last_line: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Body:
+class _Body(Struct, frozen=True, kw_only=True):
     """A text without what no merge is about."""
 
     text: str

@@ -14,9 +14,10 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Final
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.fs.part import NotAFileError
@@ -65,8 +66,7 @@ class NoAnswerError(FilestoreError):
     """Git cannot be asked: it is not installed, takes too long, or there is no repository."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What git said."""
 
     status: int

@@ -4,8 +4,9 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import RefusedError
 from filestore.core.paths import ChunkPath, StorePath, Tree
@@ -202,8 +203,7 @@ def _blob_history(folder: str, path: str, most: int) -> list[str]:
         names.append(other)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """What a commit did to a file."""
 
     blobs: tuple[str, ...]

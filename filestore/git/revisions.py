@@ -6,8 +6,9 @@ leads out of its folder is an error, whoever reads it.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import SETTINGS, StorePath
@@ -38,8 +39,7 @@ class UnsafeTreeError(FilestoreError, ValueError):
     """A commit has a file under a name that no checkout would make."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit(JsonObject):
+class Commit(JsonObject, Struct, frozen=True, kw_only=True):
     """One commit."""
 
     commit: str
@@ -50,8 +50,7 @@ class Commit(JsonObject):
     subject: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesAt:
+class FilesAt(Struct, frozen=True, kw_only=True):
     """What a commit has in a folder; symbolic links are left out."""
 
     files: dict[str, str] = field(default_factory=dict)

@@ -10,8 +10,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Self
+
+from msgspec.structs import replace
 
 from filestore.config.layout import IN_PLACE_UNDO, folded_path
 from filestore.core.errors import FilestoreError

@@ -7,10 +7,10 @@ files only.
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
@@ -50,8 +50,7 @@ class BatchInvalidError(FilestoreError, ValueError):
     """A record under `.undo/` cannot be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Struct, frozen=True, kw_only=True):
     """What a file held at one time."""
 
     digest: bytes
@@ -62,8 +61,7 @@ class Version:
     """Whether the catalog knew these bytes when they were taken away."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One file of a batch; None is no file."""
 
     path: str
@@ -72,8 +70,7 @@ class Entry:
     after: Version | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """One change of truth files, and where it stands."""
 
     identifier: str
@@ -100,8 +97,7 @@ class Batch:
     """Why its record cannot be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A batch as the cap sees it."""
 
     identifier: str
@@ -288,8 +284,7 @@ def expired(
     return gone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     """One change of a file, and the batch that keeps both sides of it."""
 
     batch: str
@@ -298,8 +293,7 @@ class Link:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group(JsonObject):
+class Group(JsonObject, Struct, frozen=True, kw_only=True):
     """What one command changed: its batches, oldest first, undone and redone together."""
 
     batches: tuple[Batch, ...]

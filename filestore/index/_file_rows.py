@@ -4,9 +4,10 @@ import contextlib
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
@@ -41,8 +42,7 @@ _PAYLOAD: Final = {"id": int, "doc_id": str, "content_hash": str, "text": str, "
 """What a line says of a row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """What stands beside a vector."""
 
     doc_id: str

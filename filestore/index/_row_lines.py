@@ -6,10 +6,10 @@ checksum is right, and a file only when all of them are: a part of an index is n
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct, field
 from xxhash import xxh3_128, xxh3_128_hexdigest
 
 from filestore.core.safe_text import listed, shown_path
@@ -25,8 +25,7 @@ _NAMED: Final = 5
 """So many damaged lines are named by number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """The first line."""
 
     stamp: Stamp

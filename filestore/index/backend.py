@@ -7,11 +7,12 @@ declared, never guessed, and an answer that may be another store's is an error.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from msgspec import Struct, field
+
 from filestore.core.errors import FilestoreError
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import Unshown, brief
 from filestore.core.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ class BackendMissing(BackendError, ImportError):
     """The package that talks to a backend is not installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What a backend can do."""
 
     approximate: bool = False
@@ -76,8 +76,7 @@ class Capabilities:
     """How many items it takes at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbedConfig:
+class EmbedConfig(Struct, frozen=True, kw_only=True):
     """Whose vectors an index holds."""
 
     fingerprint: str
@@ -85,8 +84,7 @@ class EmbedConfig:
     dimension: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
+class Stamp(Struct, frozen=True, kw_only=True):
     """What an index says of itself; written last, so that it vouches for all before it."""
 
     owner: str
@@ -96,8 +94,7 @@ class Stamp:
     embed: EmbedConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One vector and what stands beside it."""
 
     id: int
@@ -114,8 +111,7 @@ class Item:
     key; what `Where` asks of. The whitelist, where there is one, limits the keys of these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """One vector that was found."""
 
     id: int
@@ -125,8 +121,7 @@ class Hit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocState:
+class DocState(Struct, frozen=True, kw_only=True):
     """A document as an index has it."""
 
     content_hash: str
@@ -134,8 +129,7 @@ class DocState:
     """Ascending."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """What an index holds."""
 
     stamp: Stamp | None
@@ -143,8 +137,7 @@ class State:
     docs: Mapping[str, DocState]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """How an index is brought up to date: deletes first, then upserts, then its stamp."""
 
     delete: tuple[int, ...]
@@ -304,16 +297,15 @@ class IndexBackend(ABC):
         self.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendChoice:
+class BackendChoice(Unshown, Struct, frozen=True, kw_only=True):
     """A backend as the settings name it, and what it may use."""
 
     kind: str
-    options: Mapping[str, object] = field(repr=False)
+    options: Mapping[str, object]
     """The table ``[backend_config]``; it may hold a password."""
     folder: str
     """Of the sidecar, against which relative paths are."""
-    environment: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str]
     """Of the process: where secrets are."""
 
 

@@ -5,10 +5,11 @@ Reads the vectors from wherever they are kept, in blocks, and says what it made.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -28,8 +29,7 @@ _STILL: Final = 1.5
 back and forth."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Where lists begin to win over comparing all vectors."""
 
     exact_up_to: int = 50_000
@@ -38,8 +38,7 @@ class Limits:
     """The share of comparing all vectors that a search with lists may cost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class Description(Struct, frozen=True, kw_only=True):
     """What kind of index a store has, for people; None where it means nothing for the kind."""
 
     kind: str
@@ -68,16 +67,14 @@ class Description:
         return cls(**orjson.loads(text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class Built(Struct, frozen=True, kw_only=True):
     """An index to be written, and what it is."""
 
     index: "FaissIndex | ApproximateIndex"
     description: Description
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grown:
+class Grown(Struct, frozen=True, kw_only=True):
     """An index that was updated without training."""
 
     index: "VectorIndex"

@@ -6,8 +6,9 @@ One rule: a source that only a record names is read only where the store may loo
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import Conflict, Deleted, FileRow
 from filestore.chunks.layout import Layout
@@ -56,8 +57,7 @@ class SourceOutside(RefusedError):
     """A record names a source at which the store may not look; records come from strangers."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AddReport:
+class AddReport(Struct, kw_only=True):
     """What became of every source."""
 
     outcomes: list[Outcome] = field(default_factory=list)
@@ -133,8 +133,7 @@ class AddReport:
         return make("AddReport", lists | own | given)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """How far reading is, in documents; sources that were not looked into count as one."""
 
     on_progress: OnProgress
@@ -438,8 +437,7 @@ def _settled(
     ]
 
 
-@dataclass(slots=True)
-class _Changes:
+class _Changes(Struct):
     """Files whose rows have to change."""
 
     put: dict[ChunkPath, None] = field(default_factory=dict)

@@ -9,9 +9,10 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 MINIMUM_SIMILARITY: Final = 0.3
 """Share of common words from which a new piece counts as a changed version of an old one."""
@@ -33,8 +34,7 @@ _Pair = tuple[int, int]
 _Phrase = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OldPiece:
+class OldPiece(Struct, frozen=True, kw_only=True):
     """A piece in the store."""
 
     key: str
@@ -44,32 +44,28 @@ class OldPiece:
     """Whether a person changed it since; it is matched like any other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPiece:
+class NewPiece(Struct, frozen=True, kw_only=True):
     """A piece of the source as it is now."""
 
     key: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class Keep(Struct, frozen=True, kw_only=True):
     """The same generated text in both."""
 
     old: int
     new: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replace:
+class Replace(Struct, frozen=True, kw_only=True):
     """The new piece is a changed version of the old one and takes its place."""
 
     old: int
     new: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Insert:
+class Insert(Struct, frozen=True, kw_only=True):
     """A new piece without a predecessor."""
 
     new: int
@@ -77,8 +73,7 @@ class Insert:
     """The nearest kept or replaced old piece before it; None at the start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drop:
+class Drop(Struct, frozen=True, kw_only=True):
     """An old piece the source no longer has."""
 
     old: int
@@ -271,8 +266,7 @@ class _Texts:
         return known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comparison:
+class _Comparison(Struct, frozen=True, kw_only=True):
     old: _Texts
     new: _Texts
     moved: tuple[frozenset[int], frozenset[int]]

@@ -11,8 +11,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import CatalogPages
 from filestore.chunking.blocks import markdown_blocks
@@ -64,8 +66,7 @@ class NotedElsewhere(RefusedError):
     """What was to be changed is not as it was said to be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note(JsonObject):
+class Note(JsonObject, Struct, frozen=True, kw_only=True):
     """A note that was written."""
 
     path: StorePath
@@ -79,8 +80,7 @@ class Note(JsonObject):
     """The batch with what was there before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """A change of one file: a passage, or all of its text."""
 
     old: str = ""
@@ -88,8 +88,7 @@ class Edit:
     new: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewNote:
+class NewNote(Struct, frozen=True, kw_only=True):
     """A text as it is to be written; `head` and `body` are all of it."""
 
     head: str
@@ -180,8 +179,7 @@ def _stem(title: str) -> str:
     return f"note {stem}" if stem and why_unportable(f"{stem}.md") else stem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteWriter:
+class NoteWriter(Struct, frozen=True, kw_only=True):
     """Writes into a store; the writer's lock is held."""
 
     snapshot: "StoreSnapshot"

@@ -7,8 +7,9 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from filestore import extract
 from filestore.chunks import resource_record
@@ -50,8 +51,7 @@ HELD_BYTES: Final = 128 * 1024 * 1024
 """So much of a source is held in memory; what is beyond it is read twice."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome(JsonObject):
+class Outcome(JsonObject, Struct, kw_only=True):
     """What became of one source."""
 
     source: str
@@ -114,8 +114,7 @@ OnCopy = Callable[[str, Outcome], None]
 """Called before originals are copied, with the path of the source and what is known by then."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, kw_only=True):
     """A source that was read and is being extracted; nothing is written yet."""
 
     source: SourcePath

@@ -7,8 +7,9 @@ what a person wrote is replaced only where that is asked for.
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
@@ -43,8 +44,7 @@ class WrittenByHand(RefusedError):
     """A text was to take the place of one that a person wrote or edited."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewChunk:
+class NewChunk(Struct, frozen=True, kw_only=True):
     """One text as it is to be written."""
 
     text: str
@@ -54,8 +54,7 @@ class NewChunk:
     """Keys of the frontmatter; none of ours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put(JsonObject):
+class Put(JsonObject, Struct, frozen=True, kw_only=True):
     """What became of texts."""
 
     paths: tuple[StorePath, ...]

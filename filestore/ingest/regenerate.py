@@ -6,8 +6,9 @@ nothing of theirs is overwritten: both changes are merged, or the file stays and
 
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, frontmatter, order_key
 from filestore.chunks.layout import Layout
@@ -23,8 +24,7 @@ _NO_BASE: Final = (
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewChunk:
+class NewChunk(Struct, frozen=True, kw_only=True):
     """One piece of an extracted document."""
 
     body: str
@@ -32,8 +32,7 @@ class NewChunk:
     pages: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewDocument:
+class NewDocument(Struct, frozen=True, kw_only=True):
     """One document of a resource, as extracted now."""
 
     source: str
@@ -42,8 +41,7 @@ class NewDocument:
     """None leaves the document's files as they are: it did not change, or could not be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Existing:
+class Existing(Struct, frozen=True, kw_only=True):
     """A chunk file that is there."""
 
     path: ChunkPath
@@ -69,8 +67,7 @@ class Past(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """A file that stays as it is although its source changed, until a person chooses."""
 
     detail: str
@@ -86,8 +83,7 @@ class Kept:
     """The document, relative to the store root."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Struct, frozen=True, kw_only=True):
     """A chunk file that a person deleted, while the record still describes its text."""
 
     path: ChunkPath
@@ -99,8 +95,7 @@ class Lost:
 Merge: TypeAlias = Callable[[str, str, str], Merged | Overlap]
 
 
-@dataclass(slots=True, kw_only=True)
-class Regeneration:
+class Regeneration(Struct, kw_only=True):
     """The file changes that bring a resource up to date."""
 
     writes: dict[ChunkPath, bytes] = field(default_factory=dict)

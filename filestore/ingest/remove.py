@@ -4,8 +4,9 @@ One rule: all that are named at once, or none of them.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, UnknownResourceError
 from filestore.chunks.observation import INDEXED, RECORD
@@ -26,8 +27,7 @@ class NotKeptError(RefusedError):
     """A file that is to go cannot be read, so that undo could not bring it back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removed(JsonObject):
+class Removed(JsonObject, Struct, frozen=True, kw_only=True):
     """What was removed."""
 
     resource: str
@@ -37,8 +37,7 @@ class Removed(JsonObject):
     """The batch with the originals, of all that were removed with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovedChunks(JsonObject):
+class RemovedChunks(JsonObject, Struct, frozen=True, kw_only=True):
     """Which chunk files were removed."""
 
     paths: tuple[StorePath, ...]

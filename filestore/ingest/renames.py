@@ -5,7 +5,8 @@ names it changes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.resource_record import Record

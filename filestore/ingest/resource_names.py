@@ -6,7 +6,8 @@ taken that some file system could not tell from one that is there.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record
@@ -21,8 +22,7 @@ from filestore.ingest.sources import SourceError, SourcePath, check_name
 from filestore.sidecar.reachable import Reachable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class Named(Struct, frozen=True, kw_only=True):
     """A source with its names."""
 
     reference: str

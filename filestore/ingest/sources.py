@@ -5,9 +5,11 @@ says why.
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, overload
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.caller import absolute
@@ -26,8 +28,7 @@ class SourceError(FilestoreError):
     """A source cannot be read or used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePath:
+class SourcePath(Struct, frozen=True, kw_only=True):
     """A source as the user named it, and what it is to be called."""
 
     path: str
@@ -57,9 +58,8 @@ class SourcePath:
         return self.drops or frozenset() if self.gone == "drop" else frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources(Sequence[SourcePath]):
-    """What one path stands for, as a sequence; and what of a folder stands for nothing."""
+class Sources(Struct, frozen=True, kw_only=True):
+    """What one path stands for, and what of a folder stands for nothing."""
 
     paths: tuple[SourcePath, ...]
     skipped: tuple[tuple[str, str], ...] = ()
@@ -74,17 +74,12 @@ class Sources(Sequence[SourcePath]):
         """How many sources there are."""
         return len(self.paths)
 
-    @overload
-    def __getitem__(self, place: int) -> SourcePath: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[SourcePath, ...]: ...
-    def __getitem__(self, place: int | slice) -> SourcePath | tuple[SourcePath, ...]:
-        """A source, or some of them."""
-        return self.paths[place]
+    def __iter__(self) -> Iterator[SourcePath]:
+        """Its sources."""
+        return iter(self.paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Struct, frozen=True, kw_only=True):
     """What the paths given to `add` stand for."""
 
     folders: tuple[tuple[str, Sources], ...]
@@ -203,8 +198,7 @@ def read_source(path: str) -> bytes:
         raise SourceError(error.message, remedy="cut it into smaller files") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Original:
+class Original(Struct, frozen=True, kw_only=True):
     """One document as it was read; a large folder is not held in memory but read again."""
 
     path: str

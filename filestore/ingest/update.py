@@ -6,8 +6,10 @@ original that is gone stays until a person asks for its removal, and a hand edit
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import UnknownResourceError
 from filestore.core.errors import UsageError
@@ -35,8 +37,7 @@ from filestore.verify.source_drift import NewFiles
 from filestore.verify.source_moves import where_to
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What an update is asked for."""
 
     resources: tuple[str, ...] = ()
@@ -49,8 +50,7 @@ class Wanted:
     """Whether what was made from originals that are gone is to go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceChange(JsonObject):
+class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
     """How the originals of one resource differ from its record."""
 
     resource: str
@@ -87,8 +87,7 @@ class SourceChange(JsonObject):
         return bool(self.modified or self.new or self.renamed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdatePlan(JsonObject):
+class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
     """What an update would do."""
 
     changes: tuple[SourceChange, ...]
@@ -110,8 +109,7 @@ class UpdatePlan(JsonObject):
         return any(one.has_news or (self.remove_gone and one.gone) for one in self.changes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateReport(JsonObject):
+class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
     """What an update did."""
 
     plan: UpdatePlan

@@ -6,9 +6,10 @@ where one of them cannot be, that is said.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -26,8 +27,7 @@ _TINY: Final = 1e-9
 """Sums of fractions differ by less where they are equal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     """What a comparison must not fall below; None for what does not matter."""
 
     min_ndcg: float | None = None
@@ -59,15 +59,13 @@ class Gate:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedAnswer(JsonObject):
+class ComparedAnswer(JsonObject, Struct, frozen=True, kw_only=True):
     """One answer to a question, at two times."""
 
     found: Matched
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedQuery(JsonObject):
+class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
     """A question whose answers are not the same."""
 
     question: Question
@@ -79,8 +77,7 @@ class ComparedQuery(JsonObject):
     """Of both times; None where nobody knows what answers it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedTime(JsonObject):
+class ComparedTime(JsonObject, Struct, frozen=True, kw_only=True):
     """One of the two times."""
 
     name: str
@@ -93,8 +90,7 @@ class ComparedTime(JsonObject):
     """Means over the questions of which it is known what answers them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreComparison(JsonObject):
+class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True):
     """What a store makes of the same questions at two times."""
 
     count: int

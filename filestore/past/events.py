@@ -1,8 +1,9 @@
 """What a log tells: the commits after which a file, a section or an answer was another. Values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
@@ -13,8 +14,7 @@ What = Literal["added", "edited", "metadata", "renamed", "removed"]
 About = Literal["file", "section", "query"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange(JsonObject):
+class FileChange(JsonObject, Struct, frozen=True, kw_only=True):
     """What a commit did to one file."""
 
     path: StorePath
@@ -24,8 +24,7 @@ class FileChange(JsonObject):
     """What it was called before, where that is something else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerChange(JsonObject):
+class AnswerChange(JsonObject, Struct, frozen=True, kw_only=True):
     """What a commit did to one answer."""
 
     path: StorePath
@@ -34,8 +33,7 @@ class AnswerChange(JsonObject):
     was: StorePath | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEntry(JsonObject):
+class LogEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """One commit, or what is not committed yet, and what it changed."""
 
     commit: Commit | None
@@ -51,8 +49,7 @@ class LogEntry(JsonObject):
     """Whether the store begins there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log(JsonObject):
+class Log(JsonObject, Struct, frozen=True, kw_only=True):
     """When something changed, and by which commit."""
 
     asked: str

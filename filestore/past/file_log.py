@@ -7,8 +7,10 @@ section only if its text is another, wherever in the file it went.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore import extract
 from filestore.chunks.chunk_file import Chunk
@@ -39,8 +41,7 @@ _TODAY: Final = ""
 """Stands for the files of today where commits have their names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Said(Struct, frozen=True, kw_only=True):
     """What a version of a file says."""
 
     data: bytes

@@ -6,8 +6,10 @@ One rule: what is, or was, a file of the store is meant as one; all else is aske
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore import extract
 from filestore.browse.file import UnknownPathError
@@ -35,8 +37,7 @@ _Named = tuple[str, int | None]
 """A file, relative to the top of the work tree, and a line of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
+class _Target(Struct, frozen=True, kw_only=True):
     """A file whose history is meant."""
 
     top: str

@@ -5,9 +5,10 @@ One rule: what a time cannot answer is said once, and its answers are no others'
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, queries
 from filestore.core.paths import StorePath
@@ -28,8 +29,7 @@ _NOTES: Final = 20
 """So many different ones are kept: some name what no other query has."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Moment:
+class Moment(Struct, frozen=True, kw_only=True, dict=True):
     """A store at one time, open."""
 
     name: str

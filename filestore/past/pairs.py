@@ -6,13 +6,13 @@ its old one none lost.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.core.paths import StorePath
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(Struct, frozen=True, kw_only=True):
     """The files of two times that are the same."""
 
     old: Mapping[StorePath, StorePath]
@@ -61,8 +61,7 @@ def _with_same_text(
             yield path, by_text[second[path]].pop()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matched:
+class Matched(Struct, frozen=True, kw_only=True):
     """One answer to a question, at two times."""
 
     path: StorePath

@@ -5,8 +5,9 @@ later, or went.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.core.paths import CHUNKS, StorePath
 from filestore.core.safe_text import brief, listed
@@ -28,8 +29,7 @@ from filestore.search.metrics import Question
 _SHOWN: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goals:
+class Goals(Struct, frozen=True, kw_only=True):
     """Questions with what answers each, at one time."""
 
     first: Sequence[Goal]
@@ -38,8 +38,7 @@ class Goals:
     """Which answers there are not, and when."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Then:
+class _Then(Struct, frozen=True, kw_only=True):
     """What there is at one time."""
 
     names: Names

@@ -7,16 +7,16 @@ compared line by line counts as one change.
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _MOST_LINES: Final = 2_000
 """So many lines that differ are laid beside each other; that takes the square of their number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """Lines of a text, from 0."""
 
     start: int

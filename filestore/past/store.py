@@ -1,8 +1,9 @@
 """A store as it was at a commit, open to be searched."""
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
 
 from filestore.core.progress import OnProgress, ignore
 from filestore.git.revisions import Commit, resolve

@@ -6,10 +6,11 @@ A view remembers them in a file, because they are asked again for every file tha
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.paths import has_plain_names
 from filestore.fs import disk
@@ -21,8 +22,7 @@ _NAME: Final = "submodules.json"
 _MOST_NESTED: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submodule:
+class Submodule(Struct, frozen=True, kw_only=True):
     """A submodule of a commit."""
 
     path: str

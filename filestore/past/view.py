@@ -10,11 +10,11 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import orjson
+from msgspec.structs import replace
 
 from filestore.catalog import (
     CHUNKER,

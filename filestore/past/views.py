@@ -10,8 +10,9 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore._version import __version__
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogWriter, queries
@@ -57,8 +58,7 @@ _WAIT_S: Final = 600.0
 """Another process may be making a view of a large store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastFolder:
+class PastFolder(Struct, frozen=True, kw_only=True):
     """The folder of the views, open."""
 
     handle: int

@@ -6,8 +6,10 @@ connected to are one value, and no message ever holds a key or a password.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError, RefusedError
@@ -42,8 +44,7 @@ class EndpointUntrusted(RefusedError):
     """The store's settings name a service that the user did not allow it to reach."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Struct, frozen=True, kw_only=True):
     """What a service is asked for, in the words that messages about it need."""
 
     path: str
@@ -71,8 +72,7 @@ class Use:
         return f"under [{self.table}] in filestore.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where a service is."""
 
     scheme: str

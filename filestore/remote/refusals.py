@@ -7,12 +7,12 @@ without the key, before it stands in a message.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import Unshown, safe_text
 from filestore.remote.address import KEY_VARIABLE, EndpointError, EndpointUnusable, Use
 from filestore.remote.service import Answer
 
@@ -26,14 +26,13 @@ _TOO_LONG: Final = re.compile(
 _SPENT: Final = re.compile(r"exceeded your current quota", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Unshown, Struct, frozen=True, kw_only=True):
     """What was asked, of whom."""
 
     use: Use
     address: str
     model: str
-    key: str = field(repr=False)
+    key: str
     """As it was sent, to be taken out of what comes back; "" for none."""
 
 

@@ -12,8 +12,9 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
 from filestore.remote.address import Address, EndpointError, EndpointUnusable, Use
@@ -26,8 +27,7 @@ _PASSING: Final = frozenset({429, 500, 502, 503, 504})
 _READ_AT_ONCE: Final = 65_536
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How long, how often and how much."""
 
     connect_s: float = 10.0
@@ -43,8 +43,7 @@ class Limits:
     answer_bytes: int = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What came back, whole."""
 
     status: int

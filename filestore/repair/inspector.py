@@ -5,9 +5,10 @@ Reads files, catalog, embeddings and git; changes nothing and decides nothing.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, Conflict
 from filestore.chunks import links, resource_record

@@ -7,9 +7,10 @@ before was edited since.
 import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import RefusedError
 from filestore.core.hashing import content_hash
@@ -36,8 +37,7 @@ class EditedSinceError(RefusedError):
         """Relative to the store root."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptChange:
+class KeptChange(Struct, frozen=True, kw_only=True):
     """What a command changed, the side that is wanted, and its files as they are."""
 
     root: int

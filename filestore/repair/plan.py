@@ -1,8 +1,10 @@
 """A plan of repair as values: its steps, what each was planned on, and what is left. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT
 from filestore.core.findings import Finding
@@ -15,8 +17,7 @@ FORMAT: Final = 1
 Stat = tuple[int, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What holds for every step of one kind; `tree_steps` and its neighbours apply them."""
 
     title: str
@@ -79,8 +80,7 @@ KINDS: Final[dict[str, Kind]] = {
 """Every kind of step, in the order in which they are applied."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Struct, frozen=True, kw_only=True):
     """What a path held when something was planned for it."""
 
     stat: Stat | None = None
@@ -99,8 +99,7 @@ class State:
 ABSENT: Final = State()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """What a person wants done."""
 
     truth: bool = False
@@ -137,8 +136,7 @@ class Policy:
         return not self.paths or any(is_below(path, chosen) for chosen in self.paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step(JsonObject):
+class Step(JsonObject, Struct, frozen=True, kw_only=True):
     """One thing to do, and what it was planned on."""
 
     kind: str
@@ -163,11 +161,11 @@ class Step(JsonObject):
     blob: str = ""
     """Git's name of them, where they come from git."""
     diff: str = ""
-    wanted: frozenset[bytes] = field(default=frozenset(), repr=False)
+    wanted: frozenset[bytes] = frozenset()
     """Keys of the texts to be embedded, as far as they are known."""
-    had: frozenset[bytes] = field(default=frozenset(), repr=False)
+    had: frozenset[bytes] = frozenset()
     """Keys of those whose embedding is there."""
-    repairs: tuple[Finding, ...] = field(default=(), repr=False)
+    repairs: tuple[Finding, ...] = ()
     """The findings of a derived part; none of a plan that was saved."""
 
     @property
@@ -186,8 +184,7 @@ class Step(JsonObject):
         return self.kind, self.path, self.other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """A finding that no step repairs."""
 
     finding: Finding
@@ -195,8 +192,7 @@ class Left:
     """What a person can do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(JsonObject):
+class Plan(JsonObject, Struct, frozen=True, kw_only=True):
     """Everything that is to be done, and what is left."""
 
     identity: str

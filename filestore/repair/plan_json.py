@@ -5,10 +5,10 @@ from a file that anybody may have written.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError, RefusedError
@@ -38,8 +38,7 @@ class OtherPlanError(RefusedError):
     """A plan was made for another store, or another catalog."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class Saved(Struct, frozen=True, kw_only=True):
     """A plan as it was read."""
 
     identity: str

@@ -5,8 +5,10 @@ still holds; what no step repairs is left for a person, with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.config.layout import IN_PLACE_UNDO
 from filestore.core.findings import Finding, as_told
@@ -14,8 +16,7 @@ from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, NO_PATH, StorePath, T
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """What was seen of one file."""
 
     state: State
@@ -26,8 +27,7 @@ class Look:
     """Whether the catalog knows it as it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restorable:
+class Restorable(Struct, frozen=True, kw_only=True):
     """Where the bytes of a lost file can come from."""
 
     place: str
@@ -42,8 +42,7 @@ class Restorable:
     """Whether it is not what the catalog recorded last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A change of truth files that was worked out before it is planned."""
 
     seen: Mapping[StorePath, State]
@@ -62,8 +61,7 @@ class Prepared:
     """The file that keeps the text of one that goes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class Inspection(Struct, frozen=True, kw_only=True):
     """What a plan is made of, besides findings."""
 
     identity: str

@@ -5,8 +5,10 @@ Changes nothing: `apply` does. `inspector` reads, `planner` decides.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from filestore.catalog import Catalog
 from filestore.config.layout import Places
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
 StrPath = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+class RepairReport(Struct, frozen=True, kw_only=True):
     """What a repair did."""
 
     plan: Plan

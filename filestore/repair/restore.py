@@ -6,9 +6,10 @@ they can be had again, and what was not proved intact is said to differ.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks.observation import INDEXED, RECORD
@@ -28,8 +29,7 @@ _COMPARED_BYTES: Final = 256 * 1024
 _SECOND_NS: Final = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     """Bytes of a lost file that somebody kept."""
 
     place: Place
@@ -45,8 +45,7 @@ class Kept:
         return content_hash(self.data).hex()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Seen(Struct, frozen=True, kw_only=True):
     """What was last seen of a file, proved by its hash."""
 
     data: bytes

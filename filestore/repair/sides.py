@@ -5,8 +5,9 @@ Reads; chooses nothing. One rule: a choice is offered only with the command that
 
 import os
 import shlex
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from filestore.browse import raw_file as present_files
 from filestore.browse.raw_file import Present
@@ -28,8 +29,7 @@ class NoSidesError(FilestoreError, LookupError):
     """There are not two versions to choose between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """One thing that a person can decide."""
 
     name: ChoiceName
@@ -40,8 +40,7 @@ class Choice:
     """That does it in a shell, in the store's folder; "" where nothing is to be done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class Sides(Struct, frozen=True, kw_only=True):
     """Two versions beside each other."""
 
     code: str

@@ -5,9 +5,10 @@ holds what the step was planned on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from filestore.catalog import Conflict
 from filestore.chunks import chunk_file, links, resource_record

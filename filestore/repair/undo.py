@@ -6,8 +6,10 @@ before was edited since, and is not overwritten.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import StorePath
@@ -47,8 +49,7 @@ class AlreadyThereError(RefusedError):
     """A command is on the wanted side already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoResult(JsonObject):
+class UndoResult(JsonObject, Struct, frozen=True, kw_only=True):
     """A command that was undone or redone."""
 
     identifier: str
@@ -82,8 +83,7 @@ class UndoResult(JsonObject):
         return self.paths if self.wanted == "after" else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Done:
+class _Done(Struct, frozen=True, kw_only=True):
     """What became of the files of a command."""
 
     there: Mapping[StorePath, bool]

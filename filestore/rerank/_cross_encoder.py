@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec.structs import replace
 
 from filestore.embed import Choice, ModelUnusable
 from filestore.embed.models import installed_model

@@ -4,8 +4,9 @@ Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from filestore.catalog import FileRow
 from filestore.core.paths import NO_PATH, StorePath
@@ -22,24 +23,27 @@ Why = dict[str, dict[str, float]]
 """Retriever to its rank, its score, and what these count for in this search."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFile(JsonObject):
-    """One file that was found, whatever by."""
+class KnownFile(Struct, frozen=True, kw_only=True):
+    """A file, whoever asks for it."""
 
     path: StorePath
     """Of the chunk file, relative to the store root."""
-    score: float
-    kind: str
     resource: str
     source: str | None
     freshness: Freshness
+
+
+class FoundFile(JsonObject, KnownFile, frozen=True, kw_only=True):
+    """One file that was found, whatever by."""
+
+    score: float
+    kind: str
     headings: tuple[str, ...]
     pages: tuple[int, ...]
     """Of its source, where that has any."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit(FoundFile):
+class Hit(FoundFile, frozen=True, kw_only=True):
     """One file of an answer."""
 
     text: str
@@ -79,16 +83,14 @@ class Hit(FoundFile):
     """The summaries that it was reached through, from the top, or whose place it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """The file of a hit, as the catalog has it and as it is."""
 
     row: FileRow
     look: Look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class At(JsonObject):
+class At(JsonObject, Struct, frozen=True, kw_only=True):
     """The commit that an answer is of."""
 
     commit: str
@@ -99,8 +101,7 @@ class At(JsonObject):
     """How many of its texts have no vector here: keywords alone find them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer(JsonObject):
+class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """An answer of one generation."""
 
     query: str

@@ -5,9 +5,10 @@ cannot answer is no side of a comparison.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, in_batches
 from filestore.chunks import kept
@@ -40,8 +41,7 @@ class Searching(Protocol):
         """Unique files, best first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelScores(JsonObject):
+class ModelScores(JsonObject, Struct, frozen=True, kw_only=True):
     """One of the two models."""
 
     model: Which
@@ -50,8 +50,7 @@ class ModelScores(JsonObject):
     """Means over the questions; None where nobody knows the answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOverlap(JsonObject):
+class QueryOverlap(JsonObject, Struct, frozen=True, kw_only=True):
     """One query, with what each model answers."""
 
     query: str
@@ -61,8 +60,7 @@ class QueryOverlap(JsonObject):
     beside: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelComparison(JsonObject):
+class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True):
     """What two models make of the same queries."""
 
     count: int

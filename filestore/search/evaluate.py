@@ -8,9 +8,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
@@ -47,16 +48,14 @@ class Searching(Protocol):
         """Unique files, best first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionResult(JsonObject):
+class QuestionResult(JsonObject, Struct, frozen=True, kw_only=True):
     """One question in every mode that could answer."""
 
     question: Question
     scores: Mapping[Column, Scores]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """Both retrievers together beside the better one, by nDCG."""
 
     against: Mode
@@ -69,8 +68,7 @@ class Comparison:
         return self.difference.low, self.difference.high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Struct, frozen=True, kw_only=True):
     """What hybrid search is compared with and without, beside questions and summaries."""
 
     rewrite: int = 3
@@ -79,8 +77,7 @@ class Compared:
     """The reranker; "" for none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant(JsonObject):
+class Variant(JsonObject, Struct, frozen=True, kw_only=True):
     """One way to answer the questions, beside the plain one: without questions and summaries."""
 
     name: str
@@ -106,8 +103,7 @@ class Variant(JsonObject):
         return (one.low, one.high) if one else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation(JsonObject):
+class Evaluation(JsonObject, Struct, frozen=True, kw_only=True):
     """What a store made of a set of questions."""
 
     count: int

@@ -7,9 +7,10 @@ import contextlib
 import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, product
 from typing import Final, Self
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, queries, vector_rows
 from filestore.chunks.chunk_file import KINDS
@@ -26,8 +27,7 @@ _NAMED: Final = 8
 """Keys or values that a note names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class Filters(Struct, frozen=True, kw_only=True):
     """What hits must satisfy."""
 
     where: tuple[tuple[str, str], ...] = ()

@@ -8,8 +8,9 @@ that was read just now and could be indexed as it is.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import chunk_file, frontmatter, kept
@@ -61,8 +62,7 @@ class UserKeys(Mapping[str, Value]):
         return repr(dict(self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """What one file is now."""
 
     freshness: Freshness | None

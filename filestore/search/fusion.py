@@ -7,8 +7,9 @@ alone, never on the order in which rankings or items are given; equal scores are
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 DEPTH: Final = 50
 """How many items of a ranking, at least, should be given: the last of them stands for the crowd."""
@@ -34,8 +35,7 @@ class _Sortable(Hashable, Protocol):
 K = TypeVar("K", bound=_Sortable)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking(Generic[K]):
+class Ranking(Struct, Generic[K], frozen=True, kw_only=True):
     """The items that one way of searching found."""
 
     scored: Sequence[tuple[K, float]]
@@ -47,8 +47,7 @@ class Ranking(Generic[K]):
     everything there is, so that its own last item is the floor."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """What one ranking says about an item."""
 
     rank: int
@@ -62,8 +61,7 @@ class Part:
     """What this adds to the fused score."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fused(Generic[K]):
+class Fused(Struct, Generic[K], frozen=True, kw_only=True):
     """One item of a merged ranking, and why it stands where it stands."""
 
     item: K

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog
 from filestore.chunks.observation import INDEXED
@@ -41,8 +42,7 @@ class Located(Protocol):
         """Its document, as recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """A chunk that can be found."""
 
     path: StorePath
@@ -50,8 +50,7 @@ class Chunk:
     source: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """A question with its answers found in the store."""
 
     query: str

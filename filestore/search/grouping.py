@@ -1,8 +1,9 @@
 """One hit a document, with how many more it has. Pure, but for the searches it asks for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
 from filestore.search.answer import Answer, Hit

@@ -7,11 +7,11 @@ that figures can be laid beside published ones.
 import contextlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief
@@ -26,8 +26,7 @@ class QueriesInvalid(FilestoreError, ValueError):
     """A file of questions cannot be used."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """A question and what answers it."""
 
     id: str
@@ -40,8 +39,7 @@ class Question:
     where nobody knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class Scores(Struct, frozen=True, kw_only=True):
     """One ranking, or the mean of several, each from 0 to 1."""
 
     ndcg: float
@@ -50,8 +48,7 @@ class Scores:
     """Of one ranking the reciprocal of the place of its first right answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """How far two means are apart, over the same questions."""
 
     mean: float

@@ -8,52 +8,19 @@ original.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries, summaries
 from filestore.catalog.summaries import Stale
-from filestore.core.paths import StorePath, Tree
-from filestore.search.answer import Answer
-from filestore.search.freshness import Freshness
+from filestore.core.paths import Tree
+from filestore.search.answer import Answer, KnownFile
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Document
 from filestore.sidecar.reachable import Reachable
 
-
-class Found(Protocol):
-    """A file of any answer; a dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def path(self) -> StorePath:
-        """Relative to the store root."""
-
-    @property
-    def resource(self) -> str:
-        """What it belongs to."""
-
-    @property
-    def source(self) -> str | None:
-        """What it was made from."""
-
-    @property
-    def freshness(self) -> Freshness:
-        """What it is now."""
-
-
-AnyFound = TypeVar("AnyFound", bound=Found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A file that nobody searched for; `Found` says what its keys mean."""
-
-    path: StorePath
-    resource: str
-    source: str | None
-    freshness: Freshness
+AnyFound = TypeVar("AnyFound", bound=KnownFile)
 
 
 def mark(

@@ -6,8 +6,9 @@ that whoever looks for it in the text finds it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct
 
 from filestore.fulltext import Mark
 
@@ -51,8 +52,7 @@ class Unit(NamedTuple):
     is_heading: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(Struct, frozen=True, kw_only=True):
     """A slice of a text."""
 
     start: int

@@ -10,9 +10,11 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries
 from filestore.core.errors import FilestoreError
@@ -51,8 +53,7 @@ _FEWEST_LETTERS: Final = 12
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """A chunk file as it was read just now."""
 
     path: StorePath
@@ -74,8 +75,7 @@ class Chunk:
     """Whether it has line ends that are none in the document."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a passage stands."""
 
     document: StorePath

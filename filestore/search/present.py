@@ -4,7 +4,8 @@ One rule: it adds to the hits that are shown, and changes neither which they are
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks.observation import DOCUMENT

@@ -3,8 +3,9 @@
 One rule: it changes the order and what is left of an answer, never what a hit says of itself.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from filestore.chunks.chunk_file import embed_text
 from filestore.search.answer import Answer

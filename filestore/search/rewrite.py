@@ -6,8 +6,10 @@ that is said.
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.chunks.chunk_file import embed_text
 from filestore.core.errors import FilestoreError, UsageError
@@ -24,8 +26,7 @@ _NEAREST: Final = 5
 """So many of the texts that a query finds say in which words its answers are written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrites:
+class Rewrites(Struct, frozen=True, kw_only=True):
     """The same in other words."""
 
     queries: tuple[str, ...] = ()

@@ -1,9 +1,10 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.core.errors import UsageError

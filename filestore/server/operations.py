@@ -6,11 +6,11 @@ store.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.core.errors import UsageError
 from filestore.core.schema import make
@@ -29,8 +29,7 @@ LONGEST_QUERY: Final = 10_000
 LONGEST_PATH: Final = 4_096
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(Struct, frozen=True, dict=True):
     """One thing that may be asked."""
 
     name: str

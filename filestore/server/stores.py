@@ -9,8 +9,9 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct, field
 
 from filestore.config.discovery import NoStoreError, find_root
 from filestore.config.layout import Places
@@ -46,8 +47,7 @@ class ReadOnlyError(RefusedError):
     """The server was started to read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """What whoever asks may do."""
 
     writes: bool = False
@@ -56,8 +56,7 @@ class Access:
     """Folders besides the store's own from which documents may be added, absolute."""
 
 
-@dataclass(slots=True)
-class ServedStore:
+class ServedStore(Struct):
     """One store, asked from the event loop."""
 
     name: str

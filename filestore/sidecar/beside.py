@@ -4,8 +4,9 @@ The catalog counts on the vectors of the store's own model. Of the one beside it
 numbers. One rule: whose a vector is, its fingerprint among the embeddings says, and nothing else.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog
 from filestore.core.errors import FilestoreError
@@ -35,8 +36,7 @@ class NotEmbedded(FilestoreError):
     """The model beside has no vectors of the store's texts, or not of all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """What the catalog remembers of the model beside."""
 
     fingerprint: str

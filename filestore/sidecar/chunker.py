@@ -1,8 +1,9 @@
 """How the documents of one store are cut: its budget, and what counts the tokens of its model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
 
 from filestore import chunking
 
@@ -16,8 +17,7 @@ IN_PLACE: Final = "sections/3"
 which costs no embedding of a text that is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunker:
+class Chunker(Struct, frozen=True, kw_only=True):
     """Cuts documents for one model."""
 
     budget: int

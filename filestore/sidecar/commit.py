@@ -7,9 +7,11 @@ later. Within the transaction a file's rows and vector ids come before its embed
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import (
     AWAITED,
@@ -57,12 +59,10 @@ if TYPE_CHECKING:
 
 BATCH: Final = 1000
 _EMBEDDINGS: Final = "embeddings"
-"""Under this the catalog remembers how many embeddings there were: any other number is looked into.
-"""
+"""In the catalog, how many embeddings there were: any other number is looked into."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitReport:
+class CommitReport(Struct, frozen=True, kw_only=True):
     """What a commit did."""
 
     generation: int

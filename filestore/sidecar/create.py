@@ -2,8 +2,9 @@
 
 import errno
 import os
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from filestore.config import settings, user_config
 from filestore.config.discovery import ancestors, why_no_folder

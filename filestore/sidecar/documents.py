@@ -7,9 +7,11 @@ them when the sidecar is written, and kept. One rule: the same bytes are never e
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from filestore import extract
 from filestore.catalog.extracted import DocumentCache, key_of
@@ -40,8 +42,7 @@ _LEAST_BYTES: Final = 256 * 1024 * 1024
 """So much is kept of documents that no file is any more: a branch that is left comes back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class _Held(Struct, frozen=True, kw_only=True):
     """A file whose bytes are in memory, for whoever extracts it."""
 
     path: str

@@ -8,9 +8,10 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches, queries, text_id
 from filestore.chunks import chunk_file, kept, questions_file

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.config import user_config

@@ -7,9 +7,10 @@ never returns it.
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import AWAITED, LET_GO, Catalog, CatalogWriter, FileRow
 from filestore.chunks.layout import Layout
@@ -34,8 +35,7 @@ _NEVER: Final = (0, 0, 0, 0, 0)
 """The stat of a file that was never seen: no file has it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class Loss(Struct, frozen=True, kw_only=True):
     """One file that is gone."""
 
     path: ChunkPath
@@ -98,8 +98,7 @@ MASS_SHARE: Final = 0.2
 DeletedPaths = Callable[[], set[ChunkPath]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Struct, frozen=True, kw_only=True):
     """What git tells of files that are gone."""
 
     gone: tuple[ChunkPath, ...] = ()

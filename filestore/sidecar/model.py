@@ -5,9 +5,11 @@ One rule: a store's model is opened or said to be missing; no other one is taken
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config import user_config as machines
 from filestore.config.settings import Settings
@@ -50,8 +52,7 @@ class ModelChanged(FilestoreError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(Struct, frozen=True, kw_only=True):
     """An embedder, or why there is none."""
 
     embedder: Embedder | None
@@ -196,8 +197,7 @@ class StoreModel:
         return self._rerankers[name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """What a new store is given, and why."""
 
     choice: Choice

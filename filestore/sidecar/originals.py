@@ -8,8 +8,9 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, queries
 from filestore.config.settings import Follow
@@ -29,8 +30,7 @@ Document: TypeAlias = tuple[str, str, str, str]
 """Record path, resource, source and hash, as `Catalog.documents` gives them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """One original as it is now."""
 
     found: str = ""
@@ -41,8 +41,7 @@ class Seen:
     """Why it could not be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True, kw_only=True):
     """The original of a copy."""
 
     path: str
@@ -51,8 +50,7 @@ class Elsewhere:
     """The hash of its bytes."""
 
 
-@dataclass(slots=True)
-class SourceDrift:
+class SourceDrift(Struct):
     """What a look at all recorded originals found."""
 
     documents: Sequence[Document] = ()

@@ -8,9 +8,10 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError, catalog_errors
 from filestore.config import settings

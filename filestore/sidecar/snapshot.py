@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Self
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, encode_path
 from filestore.chunks.layout import Layout
@@ -33,8 +34,7 @@ _PATIENCE_S: Final = 0.05
 """Findings wait for others no longer than until the next one after this time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSnapshot:
+class StoreSnapshot(Struct, frozen=True, kw_only=True):
     """The opened parts of the store under verification."""
 
     places: Places
@@ -64,8 +64,7 @@ class StoreSnapshot:
     """Keeps the files that are read, for whoever plans with what was found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """One of so many slices of the files and vectors: all slices together are everything, once.
 
     What belongs to a slice hangs on hashes alone, so no check has to remember how far it came.
@@ -154,8 +153,7 @@ NO_LISTENER: Final = FindingStream()
 """Sends to no listener."""
 
 
-@dataclass(slots=True, kw_only=True)
-class VerificationReport:
+class VerificationReport(Struct, kw_only=True):
     """What a verification found, and what it looked at; its parts add to it one by one."""
 
     findings: list[Finding] = field(default_factory=list)

@@ -6,9 +6,10 @@ believed but which children it names; every answer takes time in proportion to t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.catalog.summaries import ChildRow
 from filestore.chunks import chunk_file
@@ -21,8 +22,7 @@ _Edges = Mapping[ChunkPath, Sequence[ChunkPath]]
 _NONE: Final[tuple[ChunkPath, ...]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeChild:
+class TreeChild(Struct, frozen=True, kw_only=True):
     """One text that a summary was made from."""
 
     path: ChunkPath
@@ -34,8 +34,7 @@ class TreeChild:
     """Whether it is a summary that is itself out of date."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staleness:
+class Staleness(Struct, frozen=True, kw_only=True):
     """Why a summary is out of date: its children by what is the matter with them."""
 
     changed: tuple[ChunkPath, ...]

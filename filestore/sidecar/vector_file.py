@@ -7,9 +7,10 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, IndexFile, in_batches, queries
 from filestore.config import user_config

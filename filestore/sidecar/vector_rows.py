@@ -8,10 +8,11 @@ over what the backend has, and which the next writer sends.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches, vector_rows
 from filestore.config.layout import LINES, PARTS, SETTINGS, Places
@@ -65,8 +66,7 @@ class NotSent(BackendError):
     """The vectors were not sent to this backend yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Struct, frozen=True, kw_only=True):
     """What sending did."""
 
     written: int
@@ -75,8 +75,7 @@ class Sent:
     """Vectors that were there as they should be, where all were compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorRows:
+class VectorRows(Struct, frozen=True, kw_only=True):
     """The backend that a store's settings name; opened for each use."""
 
     choice: BackendChoice

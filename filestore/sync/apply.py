@@ -8,9 +8,11 @@ touches a file, is left and reported; `repair` plans that.
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import FileRow
 from filestore.chunks.observation import Observation
@@ -28,8 +30,7 @@ from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_part
 from filestore.verify import beside, drift, environment, recorded_state, source_check, verify
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncReport(JsonObject):
+class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
     """What `sync` did."""
 
     generation: int

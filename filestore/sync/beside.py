@@ -5,8 +5,9 @@ has its vectors under its own fingerprint, and `sync` completes what the setting
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog
 from filestore.config import settings
@@ -26,8 +27,7 @@ class SettingsMovedError(FilestoreError):
     """The settings were changed while a command ran that was to change them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switched(JsonObject):
+class Switched(JsonObject, Struct, frozen=True, kw_only=True):
     """Two models that have changed places."""
 
     embedder: str
@@ -36,8 +36,7 @@ class Switched(JsonObject):
     """The one that was the store's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropping(JsonObject):
+class Dropping(JsonObject, Struct, frozen=True, kw_only=True):
     """What is lost with the model beside."""
 
     embedder: str

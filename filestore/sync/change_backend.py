@@ -5,8 +5,10 @@ One rule: nothing is embedded, and the store keeps the place it has until the ne
 
 import os
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import vector_rows
 from filestore.config import settings, user_config
@@ -38,8 +40,7 @@ KINDS: Final = {
 _PASSWORD: Final = re.compile(r"//[^/@\s]*:[^/@\s]+@|\bpassword\s*=\s*\S", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendChange:
+class BackendChange(Struct, frozen=True, kw_only=True):
     """Another place for the vectors of a store, and what it takes."""
 
     backend: Backend

@@ -5,8 +5,10 @@ old generation answers.
 """
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.config import settings, user_config
 from filestore.config.layout import Places
@@ -35,8 +37,7 @@ class ModelNotChanged(FilestoreError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChange:
+class ModelChange(Struct, frozen=True, kw_only=True):
     """Another model for a store, and what it costs."""
 
     choice: Choice

@@ -9,10 +9,11 @@ import contextlib
 import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import CatalogDamagedError, in_batches, queries
 from filestore.config.layout import Places
@@ -73,8 +74,7 @@ class NothingToExport(FilestoreError):
         super().__init__("there are no embeddings to export", remedy="filestore sync")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedEmbeddings(JsonObject):
+class ExportedEmbeddings(JsonObject, Struct, frozen=True, kw_only=True):
     """What was written into a pack."""
 
     path: str
@@ -85,8 +85,7 @@ class ExportedEmbeddings(JsonObject):
     """Texts, or rows, that were wanted and have no sound vector."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedEmbeddings(JsonObject):
+class ImportedEmbeddings(JsonObject, Struct, frozen=True, kw_only=True):
     """What was taken from a pack."""
 
     path: str

@@ -4,8 +4,10 @@ One rule: files that differ are named here, and read by whoever applies the plan
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import AWAITED
 from filestore.config.layout import EMBEDDINGS
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartRepairs:
+class PartRepairs(Struct, frozen=True, kw_only=True):
     """What the derived parts need."""
 
     steps: Mapping[str, tuple[Finding, ...]]
@@ -39,8 +40,7 @@ class PartRepairs:
         return replace(self, steps=steps, left=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncPlan:
+class SyncPlan(Struct, frozen=True, kw_only=True):
     """What is to be done to the sidecar."""
 
     drift: drift.Drift

@@ -6,8 +6,9 @@ lock under which the rest goes.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import CHUNKER, Catalog, in_batches, queries
 from filestore.chunking import way
@@ -42,8 +43,7 @@ class NotPrunedError(RefusedError):
     """What is needed cannot be told, so nothing is removed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruning(JsonObject):
+class Pruning(JsonObject, Struct, frozen=True, kw_only=True):
     """The embeddings that no text here, no batch of undo and no view has."""
 
     embeddings: int

@@ -7,8 +7,10 @@ second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s. Writes no tr
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import CatalogDamagedError
 from filestore.config.layout import EMBEDDINGS, Places
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Level
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What a sync is asked to do."""
 
     embed: bool = True

@@ -10,9 +10,10 @@ import contextlib
 import gc
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
+
+from msgspec import Struct
 
 from filestore.catalog import FILE_COLUMNS, Catalog, decode_path, queries
 from filestore.chunks import kept
@@ -34,8 +35,7 @@ Unsound = list[tuple[ChunkPath, str]]
 """Paths, and what is wrong with their rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(Struct, frozen=True):
     """Which texts files have, and which keys these have."""
 
     parts: list[tuple[int, int, int]]

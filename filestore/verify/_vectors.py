@@ -5,8 +5,9 @@ One rule: what is damaged is not parsed, and what could then not be compared is 
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import queries
 from filestore.chunks import kept
@@ -86,8 +87,7 @@ def check(
         _tell_rows(snapshot, index, seen, level, sample, report)
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """What one walk through embeddings and FAISS rows found."""
 
     lost: set[bytes] = field(default_factory=set)

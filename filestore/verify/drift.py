@@ -6,8 +6,9 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.catalog import AWAITED, Catalog, FileRow
 from filestore.chunks.layout import Layout
@@ -33,8 +34,7 @@ from filestore.sidecar.seen_files import SeenFiles
 PARALLEL_FILES: Final = 5000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
+class Drift(Struct, frozen=True, kw_only=True):
     """What a walk found, before the files that may differ are read."""
 
     tree: Tree

@@ -6,8 +6,9 @@ whole.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.config.layout import Places
 from filestore.core.paths import StorePath
@@ -23,8 +24,7 @@ _NAMED: Final = 5
 Loss = Literal["in git", "here too", ""]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Copy(Struct, frozen=True, kw_only=True):
     """One committed file that is no text."""
 
     path: StorePath

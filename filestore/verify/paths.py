@@ -8,8 +8,9 @@ only the whole tree tells, a mass of missing files or a name like another one's,
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, CatalogPages, FileRow
 from filestore.chunks.layout import Layout
@@ -44,8 +45,7 @@ class TooManyPathsError(RefusedError):
     """So many files are meant that looking at the whole store is quicker."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _Seen:
+class _Seen(Struct, kw_only=True):
     """What became of the files that are meant."""
 
     looks: dict[ChunkPath, Observation] = field(default_factory=dict)

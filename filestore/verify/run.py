@@ -5,8 +5,10 @@ same. Changes nothing.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogNewerError
 from filestore.core.errors import FilestoreError
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class Watched(Struct, frozen=True, kw_only=True):
     """What a server, which watches the tree, says of its answer."""
 
     used: bool
@@ -36,8 +37,7 @@ class Watched:
     """Why all of the tree was."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status(JsonObject):
+class Status(JsonObject, Struct, frozen=True, kw_only=True):
     """Drift by stat."""
 
     clean: bool

@@ -5,10 +5,10 @@ Changes nothing; how an original is looked at is `sidecar/originals`.
 
 import os
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, queries
 from filestore.chunks.observation import RECORD
@@ -77,8 +77,7 @@ def _short(digest: str) -> str:
 # Files that no record names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFile:
+class NewFile(Struct, frozen=True, kw_only=True):
     """A document beside the recorded ones that no record names."""
 
     source: str
@@ -92,8 +91,7 @@ class NewFile:
     name, and it may be a folder itself."""
 
 
-@dataclass(slots=True)
-class NewFiles:
+class NewFiles(Struct):
     """What a look around recorded documents found."""
 
     files: list[NewFile] = field(default_factory=list)

@@ -7,8 +7,9 @@ file is where another went only if it has the bytes that were recorded, and no r
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.catalog import Catalog, queries
 from filestore.fs import disk
@@ -24,8 +25,7 @@ MAX_FOLDERS: Final = 100
 Stat = tuple[int, int, int, int, int]
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """What is looked for, and what may be it."""
 
     catalog: Catalog

@@ -9,9 +9,11 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.chunks import observe
 from filestore.chunks.layout import Layout
@@ -39,8 +41,7 @@ class NotInGitError(FilestoreError):
     """Git is needed and is not here, or knows nothing of this folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class Staged(Struct, frozen=True, kw_only=True):
     """The result of one check of the index."""
 
     files: int
@@ -66,8 +67,7 @@ class Staged:
         return make("Checked", own | said)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Struct, frozen=True, kw_only=True):
     path: ChunkPath
     mode: int
     blob: str

@@ -6,8 +6,9 @@ Kept on the user's side, see `user_config`. One rule: only what the store names 
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, queries
 from filestore.config import user_config
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _FOLDER: Final = re.compile(rb'"kind":\s*"folder"')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reaches:
+class Reaches(Struct, frozen=True, kw_only=True):
     """What a store names outside itself."""
 
     service: str | None

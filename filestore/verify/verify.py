@@ -6,8 +6,10 @@ too. One rule: a cause hides its consequences, and what was not looked at is sai
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.chunks.layout import Layout
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
 ALL: Final = Sample()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked(JsonObject):
+class Checked(JsonObject, Struct, frozen=True, kw_only=True):
     """The result of one verification."""
 
     level: Level

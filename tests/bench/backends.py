@@ -282,7 +282,7 @@ def digested(backend: Any, total: int) -> None:
 
 def edit(backend: Any) -> None:
     """Other vectors for some, as one push."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     some = [replace(one, content_hash="new") for one in islice(items(1000), EDITS)]
     assert backend.upsert(some) == EDITS

@@ -4,9 +4,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from filestore.config.settings import GeneratorOptions
 from filestore.config.user_config import Machine

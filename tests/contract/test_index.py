@@ -2,7 +2,6 @@
 
 import math
 import resource
-from dataclasses import replace
 from functools import cache
 
 import faiss
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index._approximate import ApproximateIndex

@@ -6,7 +6,6 @@ A new member is an entry in `MEMBERS`: what makes an empty place for one, and it
 import os
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.index import BackendChoice, IndexBackend, open_backend
@@ -43,8 +44,7 @@ NUMBERS: Final = count()
 SECRET: Final = "se'cr3t"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(Struct, frozen=True, kw_only=True):
     """A place where one backend keeps its vectors."""
 
     kind: str

@@ -24,7 +24,6 @@ stamp still reads, answers are those of the untouched store before.
 
 import argparse
 import contextlib
-import dataclasses
 import gc
 import importlib
 import json
@@ -46,6 +45,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec.structs
 from snapshots import Seen, snapshot
 
 from filestore.catalog import _remembered
@@ -556,7 +556,7 @@ def answers(root: str, configuration: str) -> str:
                 store.similar("notes/n3.md:5", k=4),
                 store.duplicates(above=0.9),
             ):
-                said.append(dataclasses.replace(one, generation=0).to_dict())
+                said.append(msgspec.structs.replace(one, generation=0).to_dict())
     return json.dumps(said)
 
 

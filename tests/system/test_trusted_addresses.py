@@ -11,11 +11,12 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
+from msgspec.structs import fields
 
 from filestore.config.layout import Places
 from filestore.config.settings import Backend

@@ -14,7 +14,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from types import NoneType, UnionType
@@ -23,6 +22,7 @@ from typing import Any, Final, Literal, NewType, Union, get_args, get_origin, ge
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 import filestore
 import filestore.browse
@@ -373,7 +373,7 @@ def _values(hint: Any, name: str = "") -> st.SearchStrategy[Any]:
     if origin in (dict, Mapping):
         keys = _values(inner[0], "severity" if inner[1] is int else "")
         return st.dictionaries(keys, _values(inner[1]), max_size=3)
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         return _objects(hint)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         int: st.integers(1, 200),
@@ -387,11 +387,11 @@ def _values(hint: Any, name: str = "") -> st.SearchStrategy[Any]:
 
 
 @cache
-def _objects(kind: type) -> st.SearchStrategy[Any]:
+def _objects(kind: type[Struct]) -> st.SearchStrategy[Any]:
     if kind is Span:
         return st.builds(span, _texts())  # safe by what it is
     hints = get_type_hints(kind, localns=NAMES)
-    given = {one.name: _values(hints[one.name], one.name) for one in fields(kind) if one.init}
+    given = {name: _values(hints[name], name) for name in kind.__struct_fields__}
     return st.builds(kind, **given)
 
 

@@ -4,8 +4,9 @@ Pure. One rule: a refusal says what to do instead, or which key shows why.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore import CODES
 from filestore.browse import in_place_error
@@ -16,8 +17,7 @@ MOST_PATHS: Final = 20
 """Paths named in a command line: beyond that, no command line is offered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionContext:
+class ActionContext(Struct, frozen=True, kw_only=True):
     """The screen's state when a key is pressed."""
 
     place: Place = "browse"

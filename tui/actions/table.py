@@ -5,16 +5,16 @@ rule: an action has a command line that does the same, or the reason why there i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from tui.actions import context as of
 from tui.actions.context import ActionContext, Place, Words
 from tui.formatting.commands import quoted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class Action(Struct, frozen=True, kw_only=True):
     """One thing a person can do."""
 
     name: str

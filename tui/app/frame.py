@@ -10,10 +10,12 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, ClassVar, Final, cast
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -56,8 +58,7 @@ AGAIN_S: Final = 5.0
 """The same error is not shown again within this time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How the inspector was started."""
 
     store: str | None = None

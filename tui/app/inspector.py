@@ -5,9 +5,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
 from filestore.browse import InspectedStore, find_root, in_place_error

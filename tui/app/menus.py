@@ -3,10 +3,10 @@
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding

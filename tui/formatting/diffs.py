@@ -1,10 +1,11 @@
 """Two texts compared: a unified diff as lines, two sides line by line. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from tui.formatting.lines import Line, Role, line, span
 
@@ -35,8 +36,7 @@ def diff_lines(diff: str) -> list[Line]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facing:
+class Facing(Struct, frozen=True, kw_only=True):
     """One line of both sides."""
 
     mark: Mark

@@ -1,8 +1,9 @@
 """Lines of text in spans, each with a role; used by all formatting."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import safe_text
@@ -18,8 +19,7 @@ ROLES: Final[tuple[str, ...]] = get_args(Role)
 LABEL_WIDTH: Final = 11
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Text with one role."""
 
     text: str

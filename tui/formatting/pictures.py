@@ -6,9 +6,10 @@ points in it. One rule: without colour, or with ASCII alone, a letter takes its 
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.browse import shown_path
 from tui.formatting.findings import place_of
@@ -34,8 +35,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _NAME_WIDTH: Final = 28
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plotted:
+class Plotted(Struct, frozen=True, kw_only=True):
     """Points put into the cells of a screen, line after line."""
 
     width: int
@@ -50,8 +50,7 @@ class Plotted:
     """The cell of each point."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grouped:
+class Grouped(Struct, frozen=True, kw_only=True):
     """Names of points made into a few groups, the biggest first."""
 
     groups: Sequence[int]

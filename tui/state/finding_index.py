@@ -4,8 +4,9 @@ One rule: an index can be built in any thread; only its owner changes it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore import CODES, Finding
 from filestore.browse import CHUNKS, ChunkPath, StorePath, Tree
@@ -130,8 +131,7 @@ class FindingIndex:
         return tuple(self._of_resource.setdefault(name, {"E": 0, "W": 0, "I": 0}) for name in names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatsFindings:
+class StatsFindings(Struct, frozen=True, kw_only=True):
     """Findings by stats of the whole store, with those that only a verification can make."""
 
     index: FindingIndex

@@ -7,10 +7,11 @@ sorted twice and no row moves without need; what was found is sorted when the ru
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from filestore import CODES, Finding, UsageError
 from tui.formatting.findings import finding_line, group_line
@@ -42,8 +43,7 @@ _RANK: Final = {
 _BY_PATH: Final = itemgetter(1, 0, 2, 3)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """Which findings are shown."""
 
     text: str = ""
@@ -104,8 +104,7 @@ def _group_name(code: str, order: Order) -> str:
     return CODES[code].severity if order == "severity" else ""
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Findings that stand together."""
 
     members: list[FindingKey] = field(default_factory=list)
@@ -130,8 +129,7 @@ _Shape = tuple[int, Order, Filter]
 """What rows are made from: `Findings.reshaped`, how they are ordered, what of them is shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grouped:
+class Grouped(Struct, frozen=True, kw_only=True):
     """The groups of rows, as they were worked out."""
 
     shape: _Shape
@@ -141,8 +139,7 @@ class Grouped:
     """How many findings were looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """What rows are to be made from, as it was at one moment: any thread can work it out."""
 
     shape: _Shape

@@ -4,7 +4,9 @@ One rule: nothing here costs more than what changed, since there may be hundreds
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore import Finding
 from filestore.browse import CHUNKS, Tree
@@ -18,8 +20,7 @@ from tui.state.finding_index import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Coverage(Struct, frozen=True, kw_only=True):
     """When and how thoroughly the whole store was checked."""
 
     level: str = ""

@@ -5,7 +5,9 @@ what is kept of a deleted one, only by a person, step by step.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore import Finding, Plan, Policy, Step
 from filestore.browse import shown_path, without
@@ -15,8 +17,7 @@ from tui.formatting.plans import is_removal
 StepKey = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a plan is asked for."""
 
     findings: tuple[Finding, ...] | None
@@ -77,8 +78,7 @@ def begin_with(plan: Plan, findings: Iterable[Finding]) -> set[StepKey]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """The part of a plan that is chosen."""
 
     plan: Plan

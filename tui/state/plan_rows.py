@@ -5,9 +5,10 @@ Pure. One rule: choosing changes what will be applied, and nothing else.
 
 from bisect import bisect_right
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from msgspec import Struct
 
 from filestore import Plan, Step
 from filestore.browse import Left
@@ -21,15 +22,13 @@ OPEN_UP_TO: Final = 200
 LEFT: Final = "left"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """The heading of all steps of one kind; `LEFT` is that of what no step repairs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remainder:
+class Remainder(Struct, frozen=True, kw_only=True):
     """One of what no step repairs, by its number."""
 
     number: int

@@ -2,14 +2,14 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.browse import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class Typed(Struct, frozen=True, kw_only=True):
     """A command that was typed."""
 
     name: str

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
@@ -55,8 +56,7 @@ UNSEEN_WIDTH: Final = 76
 """The width for which a text is drawn while it is not in sight."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """What to show: a file by path or by its id in the catalog, or a resource."""
 
     path: str = ""
@@ -68,8 +68,7 @@ class Target:
     """The same of a document without lines: the section with this text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Struct, frozen=True, kw_only=True):
     """A file made ready for the screen."""
 
     about: "About"

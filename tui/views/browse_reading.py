@@ -2,8 +2,9 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from filestore.browse import InspectedStore
 
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from filestore.browse import ResourceRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renewed:
+class Renewed(Struct, frozen=True, kw_only=True):
     """Everything of the tree, read in one go."""
 
     resources: "Sequence[ResourceRow]"
@@ -22,8 +22,7 @@ class Renewed:
     matches: "Mapping[str, array[int]] | None"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a file stands in the tree."""
 
     resource: str

@@ -1,10 +1,10 @@
 """Verify: what was found, live while it is found, with the evidence beside it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar, Final
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType

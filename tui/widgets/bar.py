@@ -1,9 +1,11 @@
 """A line of items, some of which can be clicked: the header and the footer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
@@ -18,8 +20,7 @@ LEAST: Final = 8
 """The least columns for the text on the right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """An item of a bar."""
 
     line: Line

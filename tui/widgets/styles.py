@@ -7,9 +7,9 @@ three milliseconds a widget. One rule: without colours, what must be distinguish
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from msgspec import Struct
 from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.geometry import Region
@@ -21,8 +21,7 @@ from tui.formatting.lines import Line, Role
 from tui.widgets.cells import in_ascii
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Struct, frozen=True, kw_only=True):
     """The style of a role without one in the theme."""
 
     color: str = "$text"

@@ -9,8 +9,9 @@ import io
 import pickle
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore import FilestoreError, Finding, Progress
 from tui.workers.crash_reports import UnexpectedError, trace_of
@@ -20,8 +21,7 @@ _PROTOCOL: Final = 5
 _REPORT: Final = "please report it with the full error (key E)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
+class Begin(Struct, frozen=True, kw_only=True):
     """To the child: do this."""
 
     number: int
@@ -29,37 +29,32 @@ class Begin:
     job: Job
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interrupt:
+class Interrupt(Struct, frozen=True, kw_only=True):
     """To the child: stop that."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(Struct, frozen=True, kw_only=True):
     """From the child: how far it is, and what it found since its last message."""
 
     progress: Progress | None = None
     findings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """From the child: it is done."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Struct, frozen=True, kw_only=True):
     """From the child: it went wrong."""
 
     error: FilestoreError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class Stopped(Struct, frozen=True, kw_only=True):
     """From the child: it was stopped."""
 
 

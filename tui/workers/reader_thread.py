@@ -6,8 +6,9 @@ One rule: urgent questions go first, and of a group only the newest is asked.
 import heapq
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore import FilestoreError, UsageError
 from filestore.browse import InspectedStore
@@ -19,14 +20,16 @@ _KEEPS_STORE: Final = (KeyError, UsageError)
 """Nothing found, or a wrong question; the store is intact."""
 
 
-@dataclass(slots=True, kw_only=True, order=True)
-class _Question:
+class _Question(Struct, kw_only=True, eq=False):
     rank: tuple[bool, int]
     """Whether it can wait, and how many were asked before."""
-    put: Callable[[InspectedStore], Any] = field(compare=False)
-    then: Callable[[Any], None] = field(compare=False)
-    failed: Callable[[FilestoreError], None] = field(compare=False)
-    group: str = field(compare=False)
+    put: Callable[[InspectedStore], Any]
+    then: Callable[[Any], None]
+    failed: Callable[[FilestoreError], None]
+    group: str
+
+    def __lt__(self, other: "_Question") -> bool:
+        return self.rank < other.rank
 
 
 class StoreReader:

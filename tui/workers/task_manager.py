@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from filestore import FilestoreError
 from filestore.browse import InspectedStore
@@ -19,8 +20,7 @@ _LONG_S: Final = 1.0
 """A question that took less is not shown as a task."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """Which store, for a process or thread to open it on its own."""
 
     root: str

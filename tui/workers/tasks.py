@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from filestore import FilestoreError, Finding
 from tui.formatting.lines import Line
@@ -12,19 +13,17 @@ from tui.formatting.progress import progress_line
 TaskState = Literal["waiting", "running", "stopping", "done", "failed", "stopped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A job for a child process; see `jobs.JOBS` for names, arguments and results.
 
-    Arguments and results cross to another process: plain values and dataclasses of the store.
+    Arguments and results cross to another process: plain values and structs of the store.
     """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)
-class Task:
+class Task(Struct, kw_only=True):
     """One piece of long work, or one question, as the tasks panel shows it."""
 
     title: str
@@ -59,8 +58,7 @@ class Task:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handlers:
+class Handlers(Struct, frozen=True, kw_only=True):
     """What is called, on the screen's thread, as a job goes on.
 
     None is called after another job of the same group took its place.

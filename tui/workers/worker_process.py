@@ -11,8 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from filestore import FilestoreError
 from filestore.fs.subprocess_worker import Child
@@ -44,13 +45,11 @@ _STEPS: Final = (("interrupt", 0.0), ("interrupt", 10.0), ("terminate", 15.0), (
 WorkerName = Literal["questions", "work"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, frozen=True, kw_only=True):
     """A job is running."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class JobHandle:
+class JobHandle(Struct, kw_only=True, eq=False):
     """A job in a worker's queue, or running."""
 
     job: Job

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filestore.core.hashing import content_hash
 from filestore.exchange.file_names import FileNames
@@ -23,8 +24,7 @@ _BYTES_AT_ONCE: Final = 32 * 1024 * 1024
 """Pages are written together, because a disk syncs several in the time of one."""
 
 
-@dataclass(slots=True)
-class PagePlan:
+class PagePlan(Struct):
     """What an export has written, and where it may write."""
 
     root: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.hashing import content_hash
 from filestore.core.packages import UPGRADE
@@ -53,8 +53,7 @@ VERSION: Final = 1
 _MOST_MANIFEST: Final = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(Struct, frozen=True, kw_only=True):
     """A page, and where it lies."""
 
     page: Page

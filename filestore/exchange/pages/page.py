@@ -6,8 +6,9 @@ that only looks like a mark is text.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from filestore.core.hashing import content_hash
 from filestore.exchange.base import Chunk, Resource
@@ -15,8 +16,7 @@ from filestore.exchange.base import Chunk, Resource
 _WORD = "chunk"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class Style(Struct, frozen=True, kw_only=True):
     """How a mark is hidden from a reader."""
 
     before: str
@@ -38,8 +38,7 @@ class Style:
         return word
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """What comes on one page: the chunks of one document, or the summaries of one resource."""
 
     key: str
@@ -54,8 +53,7 @@ class Page:
     """Of source code; "" for other documents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class Split(Struct, frozen=True, kw_only=True):
     """A page that was read."""
 
     head: str
@@ -66,8 +64,7 @@ class Split:
     """What stands behind chunks that end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     """What a page says, as it is now."""
 
     properties: Mapping[str, Any] | None

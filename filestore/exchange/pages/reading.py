@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import IO, Any
+
+from msgspec import Struct, field
 
 from filestore.core.safe_text import shown_path
 from filestore.exchange import json_lines
@@ -18,8 +19,7 @@ from filestore.exchange.rows import RowReader
 from filestore.fs import disk
 
 
-@dataclass(slots=True, kw_only=True)
-class PageReading:
+class PageReading(Struct, kw_only=True):
     """One export on its way in."""
 
     source: str

@@ -6,9 +6,10 @@ Reads, writes nothing. One rule: what cannot be read is named and left out, and 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, Any, Final
+
+from msgspec import Struct, field
 
 from filestore.chunks import chunk_file
 from filestore.chunks.reconstruct import reconstruct
@@ -33,8 +34,7 @@ class NoSuchSource(FilestoreError, FileNotFoundError):
     """What was to be read is not there, or is of another kind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """A document in chunks, which are read when they are asked for."""
 
     name: str
@@ -228,8 +228,7 @@ def _own_chunks(files: Sequence[tuple[str, bytes]]) -> Joined | None:
     )
 
 
-@dataclass(slots=True)
-class _Places:
+class _Places(Struct):
     """Where the lines of one document begin."""
 
     lines: list[tuple[float, int, int]] = field(default_factory=list)

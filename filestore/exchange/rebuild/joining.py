@@ -6,9 +6,10 @@ One rule: text is rather repeated than lost: what may be chance is no overlap.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.errors import UsageError
 from filestore.exchange.rebuild.overlap import folded_overlap, longest_overlap, shorter_overlap
@@ -39,8 +40,7 @@ _TOKEN_CHARACTERS: Final = 48
 _AMOUNT: Final = re.compile(r"(\d{1,9}) ?(characters?|c|words?|w|tokens?|t)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overlap:
+class Overlap(Struct, frozen=True, kw_only=True):
     """What the start of one chunk repeats of the chunk before."""
 
     overlap_chars: int
@@ -50,8 +50,7 @@ class Overlap:
     """``recorded`` by the chunk; ``told``; ``calibrated``; ``longest``; ``folded``; ``none``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """How much the chunks of a collection repeat, as far as it is known."""
 
     amounts: tuple[tuple[str, int], ...] = ()
@@ -76,8 +75,7 @@ class Strategy:
         return f"at least {self.sure:,} and at most {self.most:,} characters"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class Joined(Struct, frozen=True, kw_only=True):
     """A text put together."""
 
     text: str

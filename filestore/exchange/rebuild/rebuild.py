@@ -5,7 +5,8 @@ One rule: a document that cannot be read is named, and the others are written.
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -30,8 +31,7 @@ from filestore.fs import disk
 from filestore.remote.address import EndpointUnusable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebuiltFile(JsonObject):
+class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True):
     """One document that was put together."""
 
     name: str
@@ -59,8 +59,7 @@ class RebuiltFile(JsonObject):
         return count(self.overlaps, NONE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt(JsonObject):
+class Rebuilt(JsonObject, Struct, frozen=True, kw_only=True):
     """What was put together."""
 
     folder: str
@@ -127,8 +126,7 @@ def rebuild(
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Rebuilding:
+class _Rebuilding(Struct, kw_only=True):
     folder: str
     strategy: Strategy | None
     label: str = ""

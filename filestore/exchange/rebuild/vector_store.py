@@ -7,9 +7,10 @@ in circles ends, an identifier never leads to another place, and every type is l
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore.core.errors import UsageError
 from filestore.core.limits import Counter, Size
@@ -49,8 +50,7 @@ class _Unknown(EndpointError):
     """What was asked for is not there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _File(Struct, frozen=True, kw_only=True):
     identifier: str
     strategy: Strategy | None
 

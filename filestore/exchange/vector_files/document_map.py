@@ -13,11 +13,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import orjson
+from msgspec import Struct
 
 from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
@@ -45,8 +45,7 @@ Place = tuple[str, str]
 """The id of a document, and the key of a chunk in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentMap:
+class DocumentMap(Struct, frozen=True, kw_only=True):
     """An index with what its vectors are of."""
 
     model: str

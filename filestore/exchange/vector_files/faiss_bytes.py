@@ -12,8 +12,9 @@ head; what the class adds. A list of numbers is preceded by their count as uint6
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
+
+from msgspec import Struct
 
 from filestore.exchange.base import FormDamaged
 
@@ -55,8 +56,7 @@ _MOST_LISTS: Final = 1_000_000
 _METRICS: Final = {0: INNER_PRODUCT, 1: L2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
+class Vectors(Struct, frozen=True, kw_only=True):
     """What an index holds."""
 
     kinds: tuple[str, ...]
@@ -197,8 +197,7 @@ class _Reader:
         return self.take(self.number() * item_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
+class _Head(Struct, frozen=True, kw_only=True):
     dimension: int
     count: int
     metric: int

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
@@ -52,8 +54,7 @@ _GAP: Final = "\n\n"
 _AGAIN: Final = "have the documents indexed again by the program that it comes from"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Files:
+class _Files(Struct, frozen=True, kw_only=True):
     """What the files hold, row by row."""
 
     about: Mapping[str, Any]

@@ -11,9 +11,10 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
 
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, listed, shown_path

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import orjson
+from msgspec import Struct, field
 
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
@@ -42,8 +42,7 @@ Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
 """Path, text and frontmatter of a chunk, and the number of the vector of each of its parts."""
 
 
-@dataclass(slots=True)
-class _Resource:
+class _Resource(Struct):
     """A resource, in parts perhaps, on its way into the map."""
 
     record: Mapping[str, Any] | None = None
@@ -342,8 +341,7 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """A resource as it is put together from its documents."""
 
     record: dict[str, Any] | None = None

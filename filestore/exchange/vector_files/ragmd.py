@@ -11,8 +11,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
 
 from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import MalformedFrontmatter

@@ -11,8 +11,9 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
 from filestore.extract.base import ExtractionError
@@ -68,8 +69,7 @@ _DISTRUST: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """Where one part lies in the file, as its directory says and the local header confirms."""
 
     start: int
@@ -79,8 +79,7 @@ class Part:
     checksum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class Archive(Struct, frozen=True, kw_only=True):
     """An office file whose directory passed every check; no part is unpacked yet."""
 
     name: str

@@ -7,8 +7,9 @@ Markdown is not known here. One rule: what a reader of the document sees as text
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from filestore.extract._office.archive import Archive
 from filestore.extract._office.omml import equation
@@ -162,8 +163,7 @@ def _lift_text_boxes(root: Any) -> None:
 # ---- styles --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Style:
+class _Style(Struct, frozen=True, kw_only=True):
     name: str
     parent: str
     level: str | None
@@ -362,8 +362,7 @@ def plain_text(element: Any) -> str:
 # ---- footnotes, endnotes and comments ------------------------------------------------------------
 
 
-@dataclass(slots=True, kw_only=True)
-class _Notes:
+class _Notes(Struct, kw_only=True):
     """The notes of a document by kind and id: those not met yet, and the numbers of the others."""
 
     texts: dict[tuple[str, str], str]
@@ -428,8 +427,7 @@ def _paragraph(beside: Any, text: str) -> Any:
 # ---- lists ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ListLevel:
+class _ListLevel(Struct, frozen=True, kw_only=True):
     family: str
     """Lists of one family go on counting where another one stopped."""
     counted: bool

@@ -10,9 +10,10 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
 from filestore.extract._office.archive import Archive, damaged, refused, shown
@@ -22,8 +23,7 @@ OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relations
 PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relationship:
+class Relationship(Struct, frozen=True, kw_only=True):
     """A link from one part to another, or out of the file."""
 
     id: str

@@ -9,11 +9,12 @@ a shape that cannot be read costs itself, and is counted.
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import accumulate
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore.extract._office.archive import Archive, damaged, open_archive
 from filestore.extract._office.omml import equation
@@ -89,8 +90,7 @@ class PptxExtractor(Extractor):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
+class _Section(Struct, frozen=True, kw_only=True):
     """One slide."""
 
     number: int
@@ -320,8 +320,7 @@ def _plain_text(element: Any) -> str:
 # ---- text ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(Struct, frozen=True, kw_only=True):
     """A paragraph of a text frame."""
 
     level: int

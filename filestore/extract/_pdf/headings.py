@@ -9,9 +9,11 @@ import string
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.extract._pdf.layout import Heading, is_bullet
 from filestore.extract._pdf.lines import Line, Measures, PageLines, is_sparse
@@ -43,8 +45,7 @@ _LETTERS: Final = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff\uac00-\ud7a3]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutlineEntry:
+class OutlineEntry(Struct, frozen=True, kw_only=True):
     """One entry of the outline, which readers show beside the pages."""
 
     title: str
@@ -79,8 +80,7 @@ def find_headings(
     return by_outline or _by_size(pages, measures)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """Where the text of a title stands."""
 
     position: int

@@ -7,8 +7,9 @@ set; everything else keeps its lines.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from filestore.extract._pdf.lines import Line, Measures, has_leader, is_sparse
 
@@ -33,8 +34,7 @@ _NARROWEST: Final = 9.0  # font sizes: narrower columns are cells
 _COLUMN: Final = 4.0  # font sizes: lines that start this near each other share a column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class Heading(Struct, frozen=True, kw_only=True):
     """A line, or several, that are a heading."""
 
     level: int
@@ -42,8 +42,7 @@ class Heading:
     lines: int
 
 
-@dataclass(slots=True, kw_only=True)
-class Block:
+class Block(Struct, kw_only=True):
     """Lines that belong together."""
 
     kind: Kind

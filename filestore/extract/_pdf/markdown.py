@@ -6,9 +6,10 @@ text are escaped.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct, field
 
 from filestore.extract._pdf.layout import BULLETS, Block, is_bullet, is_item, without_bullet
 from filestore.extract._pdf.lines import Line, without_leader
@@ -24,8 +25,7 @@ _DEEPEST_INDENT: Final = 60  # columns
 _TICKS: Final = re.compile(r"`+")
 
 
-@dataclass(slots=True, kw_only=True)
-class _Output:
+class _Output(Struct, kw_only=True):
     """The text so far."""
 
     parts: list[str] = field(default_factory=list)

@@ -6,8 +6,9 @@ line break.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.extract._pdf.lines import Line
 
@@ -58,8 +59,7 @@ def _plain_character(found: re.Match[str]) -> str:
     return character if "\uf020" <= character <= "\uf0ff" or character == "\ufffd" else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """The words that a document says about its own spelling, in lower case."""
 
     whole: frozenset[str] = frozenset()

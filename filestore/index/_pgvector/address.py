@@ -9,11 +9,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from filestore.core.packages import install_line
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import Unshown, safe_text
 from filestore.index.backend import BackendMissing, BackendSettingsWrong
 
 _ALWAYS: Final = ("host", "hostaddr", "port", "dbname", "user")
@@ -26,11 +27,10 @@ _NO_VALUE: Final = "nothing-that-libpq-knows"
 """With it as a parameter libpq says what it would use for all others, and then refuses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresAddress:
+class PostgresAddress(Unshown, Struct, frozen=True, kw_only=True):
     """A server, database and table, with all that decides how they are reached."""
 
-    parameters: Mapping[str, str] = field(repr=False)
+    parameters: Mapping[str, str]
     """All that libpq has a value for, by its own names; secrets, too."""
     usual: Mapping[str, str]
     """What is not worth showing: defaults of libpq, and what we choose."""

@@ -5,8 +5,9 @@ answer is named; what the others answer is a part, and says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
 from filestore.index.backend import BackendUnreachable
@@ -30,8 +31,7 @@ _PARTITIONS: Final = b"""
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
+class Shard(Struct, frozen=True, kw_only=True):
     """A part of a table, on a server of its own."""
 
     server: str
@@ -41,8 +41,7 @@ class Shard:
     """Schema and name of the part there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class Gathered(Struct, frozen=True, kw_only=True):
     """What the servers of a table answered."""
 
     rows: Sequence[Row]

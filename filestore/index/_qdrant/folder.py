@@ -9,8 +9,9 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from filestore.core.safe_text import shown_path
 from filestore.fs import part
@@ -22,8 +23,7 @@ _WAIT_S: Final = 2.0
 _PAUSE_S: Final = 0.05
 
 
-@dataclass(slots=True)
-class OpenFolder:
+class OpenFolder(Struct):
     """A folder that is open; its engine is None once somebody closed it for all."""
 
     path: str

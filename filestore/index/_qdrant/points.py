@@ -6,8 +6,9 @@ Ids are Qdrant's own here: whole numbers without a sign, or the text of a UUID.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from filestore.core.safe_text import safe_text
 from filestore.index.backend import WITHOUT, BackendUnusable, Where
@@ -26,8 +27,7 @@ class FolderDamaged(BackendUnusable):
     """The engine does not open a folder, or gives up on it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(Struct, frozen=True, kw_only=True):
     """A point, as far as it was asked for."""
 
     id: int | str
@@ -41,8 +41,7 @@ class Point:
         return isinstance(self.vector, list) and len(self.vector) == dimension
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """What is looked for."""
 
     vector: "NDArray[float32]"

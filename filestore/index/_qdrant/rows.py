@@ -7,9 +7,10 @@ its stamp; its id is a UUID, which no vector of ours has, and it is dropped from
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from filestore.index._qdrant.points import FILES, Point, Points, Question, path_of
 from filestore.index._qdrant.settings import opened_points

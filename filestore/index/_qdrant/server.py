@@ -8,10 +8,12 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import Unshown
 from filestore.index._qdrant.client import ClientPoints, points_of, request
 from filestore.index._qdrant.points import Point, Question, said
 from filestore.index.backend import (
@@ -27,12 +29,11 @@ _PASSING: Final = frozenset({408, 429, 502, 503, 504})
 _ANSWER_BYTES: Final = 512 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Unshown, Struct, frozen=True, kw_only=True):
     """Which server, and how it is asked."""
 
     address: Address
-    key: str = field(repr=False)
+    key: str
     """"" for none."""
     timeout_s: int
     shards: int | None

@@ -12,8 +12,10 @@ import shlex
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, RefusedError
@@ -34,8 +36,7 @@ class ConfigurationUnreadableError(RefusedError):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """One that starts servers."""
 
     title: str
@@ -85,8 +86,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
 """By the word of ``--install``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation(JsonObject):
+class Installation(JsonObject, Struct, frozen=True, kw_only=True):
     """What a program is told."""
 
     program: str

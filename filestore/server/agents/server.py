@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 import anyio
@@ -22,6 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from msgspec import Struct
 from starlette.routing import Route
 
 from filestore._version import __version__
@@ -150,8 +150,7 @@ async def _asked(lines: BinaryIO, answers: ObjectSendStream[SessionMessage]) -> 
             yield line.decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """An answer as it is written, with an id that the SDK would not take."""
 
     text: str

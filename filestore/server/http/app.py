@@ -5,9 +5,9 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -38,8 +38,7 @@ _FIELDS: Final = tuple(description.UPLOAD["properties"])
 _LOG: Final = logging.getLogger("filestore.server")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class Door(Struct, frozen=True, kw_only=True):
     """Another way in, which the application has beside its own routes."""
 
     routes: Sequence[BaseRoute] = ()
@@ -47,8 +46,7 @@ class Door:
     """Open for as long as the server runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """What an application is made of."""
 
     stores: "Stores"

@@ -7,10 +7,10 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
+from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filestore.server.refusals import CompressedError, TooLargeError, TooSlowError
@@ -81,8 +81,7 @@ def _most(scope: "Scope") -> int:
     return MOST_UPLOAD_BYTES if is_upload else MOST_JSON_BYTES
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     """What came of all requests that are being answered."""
 
     size_bytes: int = 0

@@ -13,10 +13,10 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import uvicorn
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.fs import private_file
@@ -34,8 +34,7 @@ _M_ARENA_MAX: Final = -8
 _ARENAS: Final = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where a server listens."""
 
     host: str

@@ -7,8 +7,9 @@ only where that is asked for.
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.paths import is_below
@@ -25,8 +26,7 @@ MOST_FILES: Final = 1_000
 """In one request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(Struct, frozen=True, kw_only=True):
     """One document as it came."""
 
     name: str

@@ -5,10 +5,10 @@ metadata whose names the store needs for itself, stand in the frontmatter under 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.errors import UsageError
@@ -29,8 +29,7 @@ _TEXTS: Final = ("text", "content")
 _KEYS: Final = frozenset((*_TEXTS, "id", "metadata"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """One text with what is said of it."""
 
     id: str

@@ -5,11 +5,12 @@ One rule: what this door did not make it neither replaces nor deletes.
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from filestore.config.layout import SETTINGS
 from filestore.core.hashing import content_hash
@@ -26,8 +27,7 @@ _FORMAT: Final = 1
 _MOST_RECORD_BYTES: Final = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """What is known of a collection beside its documents."""
 
     created_at: str

@@ -11,8 +11,9 @@ import socket
 import stat
 import struct
 import sys
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.server.socket import wire
 
@@ -21,8 +22,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 """Process, user and group of a peer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where one store's commands ask."""
 
     listener: socket.socket

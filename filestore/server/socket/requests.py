@@ -4,7 +4,8 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
@@ -15,8 +16,7 @@ class BadRequestError(FilestoreError, ValueError):
     """What came is no request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a command wants to have run."""
 
     surroundings: bytes
@@ -24,8 +24,7 @@ class Request:
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """What a command wrote, in its order, and its exit code."""
 
     code: int

@@ -3,11 +3,11 @@
 import itertools
 import json
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 
 import filestore
 from filestore.chunks.frontmatter import parse

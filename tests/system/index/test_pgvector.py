@@ -7,12 +7,12 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.index import BackendChoice, IndexBackend, open_backend

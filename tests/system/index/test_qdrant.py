@@ -11,11 +11,11 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.index import BackendChoice, open_backend

@@ -3,12 +3,13 @@
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, CatalogWriter, FileRow, _remembered
 from filestore.chunks.layout import TREE

@@ -230,7 +230,7 @@ def test_one_of_some_texts_may_go(notes: Notes) -> None:
 
 def planted(notes: Notes, old: str, new: str) -> None:
     """Change what is kept of every document, as if it had been extracted so."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from filestore.chunks import document
 

@@ -2,11 +2,11 @@
 
 import tomllib
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.config.settings import (
     FORMAT_VERSION,

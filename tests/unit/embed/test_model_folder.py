@@ -1,12 +1,12 @@
 """The fingerprint of a vector space, and the record of an exported model."""
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.embed._model_folder import (
     LARGEST,

@@ -458,7 +458,7 @@ def ours(data, **changes):
 )
 def test_what_only_we_know_is_checked_as_well(changes):
     """Whoever can write a file can write that, too."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     found, document = ours(made(LEASE), **changes)
     with pytest.raises(FormDamaged, match="what filestore wrote of it was changed"):

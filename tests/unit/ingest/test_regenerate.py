@@ -1,11 +1,11 @@
 """What must hold of adding a changed source again, whatever changed and whoever edited."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import FLAT, TREE, Layout

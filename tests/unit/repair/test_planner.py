@@ -1,12 +1,12 @@
 """Findings into steps, and plans into data and back: pure values, no store."""
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.core.codes import CODES, codes_where
 from filestore.core.findings import Finding

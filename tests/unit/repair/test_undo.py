@@ -1,9 +1,8 @@
 """What must hold of the choice of a batch: undo goes back step by step, redo the same way again."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.history.batch import Batch, Entry, Group, Version
 from filestore.repair.undo_order import choices

@@ -1,11 +1,11 @@
 """What must hold of telling moves, losses and edits apart."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.catalog import FileRow
 from filestore.chunks import observation

@@ -1,9 +1,9 @@
 """A few things to choose from, or one to confirm, laid over the page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -18,8 +18,7 @@ from tui.widgets.steady import Steady
 from tui.widgets.styles import PlainBar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """One thing that can be chosen."""
 
     name: str

@@ -1,8 +1,8 @@
 """The words of Browse, without a screen and without a store."""
 
-import dataclasses
 import re
 
+import msgspec.structs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ def about(**changes):
         origin="sha256:cd",
         generation=3,
     )
-    return dataclasses.replace(value, **changes)
+    return msgspec.structs.replace(value, **changes)
 
 
 def hit(**changes):
@@ -60,7 +60,7 @@ def hit(**changes):
         text="Some  text\nof it.",
         why={},
     )
-    return dataclasses.replace(value, **changes)
+    return msgspec.structs.replace(value, **changes)
 
 
 def roles(lines):
@@ -443,7 +443,7 @@ def test_an_answer_says_what_to_know_of_it():
     assert said.startswith("2 files · keyword")
     assert said.endswith("no model")
     assert plain(chunks.answer_lines(answer, limit=2)).startswith("the best 2 files")
-    empty = dataclasses.replace(answer, hits=())
+    empty = msgspec.structs.replace(answer, hits=())
     assert plain(chunks.answer_lines(empty, limit=2)).startswith("nothing found")
 
 

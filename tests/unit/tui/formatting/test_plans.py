@@ -2,12 +2,12 @@
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore import Finding, Plan, Policy, RepairReport, Step
 from filestore.browse import KINDS, Group, Left
