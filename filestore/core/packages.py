@@ -22,9 +22,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder fetch": ("huggingface-hub",),
     "parquet": ("pyarrow",),
     "pgvector": ("psycopg", "psycopg-binary"),
-    "qdrant url": ("qdrant-client",),
-    "qdrant edge": ("qdrant-edge-py",),
-    "qdrant client": ("qdrant-client",),
     "serve": (
         "starlette",
         "uvicorn",
@@ -46,7 +43,6 @@ _IMPORTED: Final = {
     "haystack-ai": "haystack",
     "llama-index-core": "llama_index",
     "python-multipart": "python_multipart",
-    "qdrant-edge-py": "qdrant_edge",
 }
 """What is imported of a package, where its own name does not say."""
 

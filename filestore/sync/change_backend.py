@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 KINDS: Final = {
     "faiss": "the FAISS file of the sidecar; with path=FILE another one",
     "local": "a file of JSON lines, every vector compared; path=FILE (in the sidecar, if relative)",
-    "qdrant": "url=URL or path=FOLDER; collection, shards, replication, engine, timeout_s",
+    "qdrant": "url=URL or path=FOLDER; collection, shards, replication, timeout_s",
     "pgvector": "dsn=DSN; table, schema, index=auto|exact|hnsw, timeout_s",
 }
 """Each kind with its keys, in words; `metadata_whitelist=KEY,KEY` is one of every kind's."""

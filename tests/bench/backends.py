@@ -79,33 +79,6 @@ def pgvector(_: str) -> Iterator[Place]:
 
 
 @contextmanager
-def edge(folder: str) -> Iterator[Place]:
-    """Qdrant's engine in this process, which the plain client asks over a copy of the folder."""
-    plain: list[Any] = []
-
-    def ask(kind: str, vector: Any, tag: str) -> list[Any]:
-        import qdrant_edge as engine
-
-        if not plain:
-            shutil.copytree(f"{folder}/rows", f"{folder}/copy")
-            plain.append(engine.EdgeShard.load(f"{folder}/copy/edge/filestore"))
-        match = engine.FieldCondition("tags", match=engine.MatchAny([tag]))
-        nested = engine.NestedCondition("metadata.files", engine.Filter(must=[match]))
-        request = engine.QueryRequest(
-            query=engine.Query.Nearest(vector),
-            limit=COUNT,
-            filter=engine.Filter(must=[nested]) if kind == "filtered" else None,
-            params=engine.SearchParams(exact=True),
-            with_payload=True,
-        )
-        return [(one.id, one.payload) for one in plain[0].query(request)]
-
-    yield Place(kind="qdrant", options={"path": "rows"}, plain=ask)
-    for shard in plain:
-        shard.close()
-
-
-@contextmanager
 def local_mode(folder: str) -> Iterator[Place]:
     """qdrant-client without a server, asked over a copy; it writes one point at a time."""
     plain: list[Any] = []
@@ -128,15 +101,14 @@ def local_mode(folder: str) -> Iterator[Place]:
         )
         return [one.id for one in found.points]
 
-    yield Place(kind="qdrant", options={"path": "rows", "engine": "client"}, plain=ask, most=5_000)
+    yield Place(kind="qdrant", options={"path": "rows"}, plain=ask, most=5_000)
     for client in plain:
         client.close()
 
 
 KINDS: dict[str, Callable[[str], AbstractContextManager[Place]]] = {
     "pgvector": pgvector,
-    "qdrant-edge": edge,
-    "qdrant-client": local_mode,
+    "qdrant-folder": local_mode,
 }
 """By backend and engine: what makes a place for it in a folder of its own."""
 

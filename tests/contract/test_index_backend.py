@@ -86,14 +86,8 @@ def pgvector_place(folder: Path, request: pytest.FixtureRequest) -> Member:
     return Member(kind="pgvector", folder=folder, options={"dsn": dsn, "table": table})
 
 
-def edge_place(folder: Path, _: pytest.FixtureRequest) -> Member:
-    return Member(kind="qdrant", folder=folder, options={"path": "rows"})
-
-
-def client_place(folder: Path, _: pytest.FixtureRequest) -> Member:
-    return Member(
-        kind="qdrant", folder=folder, options={"path": "rows", "engine": "client"}, most=90
-    )
+def folder_place(folder: Path, _: pytest.FixtureRequest) -> Member:
+    return Member(kind="qdrant", folder=folder, options={"path": "rows"}, most=90)
 
 
 QDRANT_URL: Final = os.environ.get("QDRANT_URL", "")
@@ -119,8 +113,7 @@ MEMBERS: Final[dict[str, Callable[[Path, pytest.FixtureRequest], Member]]] = {
     "local": local_place,
     "faiss": faiss_place,
     "pgvector": pgvector_place,
-    "qdrant-edge": edge_place,
-    "qdrant-client": client_place,
+    "qdrant-folder": folder_place,
     "qdrant-server": server_place,
 }
 """By the kind that is tested; the place is empty, and nobody else's."""

@@ -115,15 +115,14 @@ def test_a_backend_takes_no_part_for_its_folder(
         assert "part of the sidecar itself" in said, (name, said)
 
 
-@pytest.mark.parametrize("engine", ["edge", "client"])
 def test_vectors_in_a_folder_that_holds_links(
-    homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, engine: str, tmp_path: Path
+    homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A folder of Qdrant's is opened only where nothing in it leads out; else it is made again."""
     home = homes("in-place")
     monkeypatch.chdir(home.work)
     folder, kept = home.sidecar / "qdrant", tmp_path / "qdrant"
-    home.run("backend", "set", "qdrant", "path=qdrant", f"engine={engine}", "--yes")
+    home.run("backend", "set", "qdrant", "path=qdrant", "--yes")
     shutil.copytree(folder, kept)
     shutil.copytree(folder, home.outside / "qdrant")
     before = home.seen_outside(stats=True)

@@ -21,7 +21,6 @@ HEAVY = frozenset(
         "pptx",
         "pypdfium2",
         "qdrant_client",
-        "qdrant_edge",
         "selectolax",
         "semantic_text_splitter",
         "sentence_transformers",

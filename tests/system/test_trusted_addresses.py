@@ -170,7 +170,7 @@ def test_no_service_is_left_out() -> None:
         "embed/_openai.py",
         "generate/_openai.py",
         "index/_pgvector/session.py",
-        "index/_qdrant/local.py",  # a folder
+        "index/_qdrant/folder.py",  # a folder
         "index/_qdrant/server.py",
         "exchange/rebuild/vector_store.py",  # its user types the address
     } | {name for name in asking if "sqlite3" in (package / name).read_text()}

@@ -1,4 +1,4 @@
-"""Vectors in Qdrant: on a server, or by its engine in this process.
+"""Vectors in Qdrant: on a server, or in a folder of its client.
 
 A change is not atomic: a reader sees the deletes and upserts of a push as they come, and the stamp
 of before until it is whole; a search lays the delta of the catalog over both. The stamp is a point
@@ -6,14 +6,12 @@ of the collection itself, so that whoever deletes, restores or copies the collec
 its stamp; its id is a UUID, which no vector of ours has, and it is dropped from what is found.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import replace
-
-from filestore.index._qdrant.points import FILES, Point, Points, Question, path_of
-from filestore.index._qdrant.settings import opened_points
+from filestore.index._qdrant.settings import opened_place
 from filestore.index.backend import (
     BackendChoice,
     Capabilities,
@@ -40,10 +38,15 @@ if TYPE_CHECKING:
 
 _STAMP: Final = "f17e5709-0000-8000-8000-000000000000"
 _STAMP_FIELD: Final = "stamp"
+_FILES: Final = "metadata.files"
+"""Where a payload has its list of files."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _DOC: Final = ("doc_id", "content_hash")
 _SHOWN: Final = ("text", "metadata")
 _IDS: Final = 2**64
 _BATCH: Final = 1_000
+_SEARCHED: Final = 128
+"""How many of its neighbours a graph looks at for a query; the server's own choice is 100."""
 _NUMBERS: Final = 500_000
 """Of vectors in one request: 10 MB of JSON; servers take 32 MB."""
 _ALLOWED: Final = 20_000
@@ -61,8 +64,7 @@ class QdrantRows(IndexBackend):
     capabilities = Capabilities(approximate=True, filters=True, batch=_BATCH)
 
     def __init__(self, choice: BackendChoice) -> None:
-        self._points: Points
-        self._points, self._whitelist = opened_points(choice)
+        self._place, self._whitelist = opened_place(choice)
         self._dim: int | None = None
         self._embed: EmbedConfig | None = None
         self._expected: tuple[str, int] | None = None
@@ -70,18 +72,17 @@ class QdrantRows(IndexBackend):
 
     def load(self) -> None:
         """See the contract; a collection is made once the length is known."""
-        self._points.open()
-        self._dim = self._points.dimension()
+        self._dim = self._place.dimension()
 
     def save(self, *, owner: str, generation: int) -> None:
         """See the contract."""
         import numpy
 
-        self._embed = self._embed or self._stamped_embed()
+        if self._embed is None and (stamp := self.stamp()):
+            self._embed = stamp.embed
         if self._embed is None or self._dim is None:
             raise not_announced(self.address())
-        self._points.index_fields(sorted(self._facts)[:_INDEXED])
-        self._points.flush()
+        self._place.index_fields(sorted(self._facts)[:_INDEXED])
         values = {
             "owner": owner,
             "generation": generation,
@@ -89,18 +90,24 @@ class QdrantRows(IndexBackend):
             "dimension": self._embed.dimension,
         }
         nowhere = numpy.zeros(self._dim, numpy.float32)
-        self._points.upsert([Point(id=_STAMP, vector=nowhere, payload={_STAMP_FIELD: values})])
-        self._points.flush()
+        self._write([(_STAMP, nowhere, {_STAMP_FIELD: values})])
 
-    def _stamped_embed(self) -> EmbedConfig | None:
-        stamp = self.stamp()
-        return stamp.embed if stamp else None
+    def _write(self, points: "Iterable[tuple[int | str, NDArray[float32], Any]]") -> None:
+        """Hold points, of id, vector and payload; returns when they are held."""
+        from qdrant_client import models
+
+        some = [
+            models.PointStruct(id=identifier, vector=vector.tolist(), payload=payload)
+            for identifier, vector, payload in points
+        ]
+        with self._place.asked() as client:
+            client.upsert(self._place.collection, some, wait=True)
 
     def set_embed_config(self, embed: EmbedConfig) -> None:
         """See the contract."""
         if self._dim is None:
-            self._points.create(embed.dimension)
-            self._dim = self._points.dimension()
+            self._place.create(embed.dimension)
+            self._dim = self._place.dimension()
         check_length(embed.dimension, self._dim, self.address())
         self._embed = embed
 
@@ -113,7 +120,20 @@ class QdrantRows(IndexBackend):
         """See the contract."""
         if self._dim is None:
             return None
-        return _stamp_of(self._points.retrieve([_STAMP], [_STAMP_FIELD]))
+        return _stamp_of(self._retrieved([_STAMP], [_STAMP_FIELD]))
+
+    def _retrieved(
+        self, ids: Sequence[int | str], fields: Sequence[str] = (), *, vectors: bool = False
+    ) -> list[Any]:
+        """Those of some points that are there, with these fields of their payload."""
+        with self._place.asked() as client:
+            found: list[Any] = client.retrieve(
+                self._place.collection,
+                list(ids),
+                with_payload=list(fields) or False,
+                with_vectors=vectors,
+            )
+        return found
 
     @property
     def state(self) -> State:
@@ -124,13 +144,19 @@ class QdrantRows(IndexBackend):
         )
         return State(docs=docs_of(rows), stamp=self.stamp())
 
-    def _all(self, fields: Sequence[str], *, vectors: bool) -> Iterator[Point]:
+    def _all(self, fields: Sequence[str], *, vectors: bool) -> Iterator[Any]:
         if self._dim is None:
             return
         start: int | str | None = None
         while True:
-            limit = self._batch() if vectors else _BATCH
-            found, start = self._points.scroll(start, limit, fields, vectors=vectors)
+            with self._place.asked() as client:
+                found, start = client.scroll(
+                    self._place.collection,
+                    offset=start,
+                    limit=self._batch() if vectors else _BATCH,
+                    with_payload=list(fields) or False,
+                    with_vectors=vectors,
+                )
             yield from (one for one in found if isinstance(one.id, int))
             if start is None:
                 return
@@ -147,41 +173,38 @@ class QdrantRows(IndexBackend):
             held = self._hashes([one.id for one in batch]) if skip_existing else {}
             some = [one for one in batch if held.get(one.id) != one.content_hash]
             if some:
-                self._points.upsert([self._point(one) for one in some])
+                self._write((one.id % _IDS, one.vector, self._payload(one)) for one in some)
             written += len(some)
         return written
 
     def _hashes(self, ids: Sequence[int]) -> dict[int, str]:
-        found = self._points.retrieve([one % _IDS for one in ids], ["content_hash"])
+        found = self._retrieved([one % _IDS for one in ids], ["content_hash"])
         return {_signed(one.id): _text(one, "content_hash") for one in found}
 
-    def _point(self, item: Item) -> Point:
-        import numpy
-
+    def _payload(self, item: Item) -> dict[str, Any]:
         metadata = _unicode(whitelisted(item.metadata, self._whitelist))
         for one in metadata.get("files", ()):
-            self._facts.update(f"{FILES}[].{path}" for key in one if (path := path_of(key)))
-        return Point(
-            id=item.id % _IDS,
-            vector=numpy.asarray(item.vector, numpy.float32),
-            payload={
-                "doc_id": item.doc_id,
-                "content_hash": item.content_hash,
-                "text": _unicode(item.text),
-                "metadata": metadata,
-            },
-        )
+            self._facts.update(f"{_FILES}[].{path}" for key in one if (path := _path_of(key)))
+        return {
+            "doc_id": item.doc_id,
+            "content_hash": item.content_hash,
+            "text": _unicode(item.text),
+            "metadata": metadata,
+        }
 
     def delete(self, ids: Collection[int]) -> int:
         """See the contract."""
         if self._dim is None:
             return 0
+        from qdrant_client import models
+
         coming, gone = iter(ids), 0
         while batch := list(islice(coming, _BATCH)):
-            found = self._points.retrieve([one % _IDS for one in batch])
-            held = [one.id for one in found if isinstance(one.id, int)]
+            held = [one.id for one in self._retrieved([one % _IDS for one in batch])]
             if held:
-                self._points.delete(held)
+                with self._place.asked() as client:
+                    chosen = models.PointIdsList(points=held)
+                    client.delete(self._place.collection, chosen, wait=True)
             gone += len(held)
         return gone
 
@@ -203,32 +226,34 @@ class QdrantRows(IndexBackend):
         is_none = top_k is not None and top_k < 1
         if is_none or not all(values for _, values in where):
             return []
-        found: list[Point] = []
+        found: list[Any] = []
         for some in _batches(allowed):
             exact = bool(where) or some is not None or top_k is None
-            question = Question(vector=vector, limit=0, where=where, allowed=some, exact=exact)
-            found += self._enough(question, top_k)
+            found += self._enough(_request(vector, where, some, exact=exact), where, top_k)
         found.sort(key=lambda one: (-one.score, _signed(one.id)))
         return [
             Hit(
                 id=_signed(one.id),
                 score=one.score,
                 text=_text(one, "text"),
-                metadata=one.payload.get("metadata", {}),
+                metadata=_metadata(one),
             )
             for one in found[:top_k]
         ]
 
-    def _enough(self, question: Question, top_k: int | None) -> list[Point]:
+    def _enough(self, request: Any, where: Where, top_k: int | None) -> list[Any]:
         """All that may be among the first: one more than these has a lower score."""
-        limit = self._points.count() if top_k is None else top_k + _SPARE
+        if top_k is None:
+            with self._place.asked() as client:
+                limit = client.count(self._place.collection, exact=True).count
+        else:
+            limit = top_k + _SPARE
         while limit:
-            found = self._asked(replace(question, limit=limit))
+            request.limit = limit
+            request.params.hnsw_ef = max(_SEARCHED, limit)
+            found = self._asked(request)
             some = [
-                one
-                for one in found
-                if isinstance(one.id, int)
-                and satisfies(one.payload.get("metadata", {}), question.where)
+                one for one in found if isinstance(one.id, int) and satisfies(_metadata(one), where)
             ]
             if top_k is None or len(found) < limit:
                 return some
@@ -237,11 +262,18 @@ class QdrantRows(IndexBackend):
             limit *= 4
         return []
 
-    def _asked(self, question: Question) -> list[Point]:
-        if self._expected is None:
-            return self._points.query(question, _SHOWN)
-        found, beside = self._points.query_beside(question, _SHOWN, _STAMP, _STAMP_FIELD)
-        check_stamp(_stamp_of(beside), self._expected, self.address())
+    def _asked(self, request: Any) -> list[Any]:
+        """What one request finds; the stamp comes along, so that both are of one moment."""
+        from qdrant_client import models
+
+        only = models.Filter(must=[models.HasIdCondition(has_id=[_STAMP])])
+        stamp = models.QueryRequest(filter=only, limit=1, with_payload=[_STAMP_FIELD])
+        with self._place.asked() as client:
+            nearest, stamps = client.query_batch_points(
+                self._place.collection, requests=[request, stamp]
+            )
+            check_stamp(_stamp_of(stamps.points), self._expected, self.address())
+            found: list[Any] = nearest.points
         return found
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
@@ -252,31 +284,33 @@ class QdrantRows(IndexBackend):
             found.update(self._digests_of(batch))
         return found
 
-    def _digests_of(self, points: Sequence[Point]) -> Mapping[int, bytes]:
-        """Of a point without a vector of our length: the digest that none has."""
+    def _digests_of(self, points: Sequence[Any]) -> Mapping[int, bytes]:
+        """Of a point without a vector of our length, as a damaged folder may have: b""."""
         import numpy
 
         found = dict.fromkeys((_signed(one.id) for one in points), b"")
-        whole = [one for one in points if one.has_vector(self._dim)]
+        whole = [
+            one for one in points if isinstance(one.vector, list) and len(one.vector) == self._dim
+        ]
         vectors = numpy.array([one.vector for one in whole], numpy.float32)
         keys = [_signed(one.id) for one in whole]
         return {**found, **dict(zip(keys, digest(vectors), strict=True))}
 
-    def _some(self, ids: "NDArray[int64]") -> Iterator[Point]:
+    def _some(self, ids: "NDArray[int64]") -> Iterator[Any]:
         if self._dim is None:
             return
         for start in range(0, len(ids), self._batch()):
             keys = [int(one) % _IDS for one in ids[start : start + self._batch()]]
-            yield from self._points.retrieve(keys, vectors=True)
+            yield from self._retrieved(keys, vectors=True)
 
     def clear(self) -> None:
         """See the contract."""
-        self._points.drop()
+        self._place.drop()
         self._dim = self._embed = None
 
     def address(self) -> str:
         """See the contract."""
-        return self._points.address
+        return self._place.address
 
     def expect(self, owner: str, generation: int) -> None:
         """See the contract."""
@@ -284,7 +318,7 @@ class QdrantRows(IndexBackend):
 
     def close(self) -> None:
         """See the contract."""
-        self._points.close()
+        self._place.close()
 
 
 def _signed(identifier: int | str) -> int:
@@ -301,9 +335,45 @@ def _batches(allowed: "NDArray[int64] | None") -> Iterator[tuple[int, ...] | Non
         yield tuple(int(one) % _IDS for one in allowed[start : start + _ALLOWED])
 
 
-def _text(point: Point, name: str) -> str:
-    value = point.payload.get(name)
+def _request(
+    vector: "NDArray[float32]", where: Where, allowed: tuple[int, ...] | None, *, exact: bool
+) -> Any:
+    """What to find; conditions that Qdrant cannot test are tested on what it finds."""
+    from qdrant_client import models
+
+    must: list[Any] = []
+    if allowed is not None:
+        must.append(models.HasIdCondition(has_id=list(allowed)))
+    tests = [
+        models.FieldCondition(key=path, match=models.MatchAny(any=list(values)))
+        for key, values in where
+        if (path := _path_of(key)) is not None
+    ]
+    if tests:
+        nested = models.Nested(key=_FILES, filter=models.Filter(must=tests))
+        must.append(models.NestedCondition(nested=nested))
+    return models.QueryRequest(
+        query=vector.tolist(),
+        filter=models.Filter(must=must) if must else None,
+        params=models.SearchParams(exact=exact),
+        with_payload=list(_SHOWN),
+    )
+
+
+def _path_of(key: str) -> str | None:
+    """A key as Qdrant's paths have it; None for one that they cannot say."""
+    if _PLAIN.fullmatch(key):
+        return key
+    return None if '"' in key or "\\" in key else f'"{key}"'
+
+
+def _text(point: Any, name: str) -> str:
+    value = (point.payload or {}).get(name)
     return value if isinstance(value, str) else ""
+
+
+def _metadata(point: Any) -> Any:
+    return (point.payload or {}).get("metadata", {})
 
 
 def _unicode(value: Any) -> Any:
@@ -315,10 +385,10 @@ def _unicode(value: Any) -> Any:
     return [_unicode(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _stamp_of(found: Sequence[Point]) -> Stamp | None:
+def _stamp_of(found: Sequence[Any]) -> Stamp | None:
     """What a collection says of itself; None for what is no stamp of ours."""
-    values: Any = found[0].payload.get(_STAMP_FIELD) if found else None
     try:
+        values = found[0].payload[_STAMP_FIELD]
         return Stamp(
             owner=str(values["owner"]),
             generation=int(values["generation"]),
@@ -326,5 +396,5 @@ def _stamp_of(found: Sequence[Point]) -> Stamp | None:
                 fingerprint=str(values["fingerprint"]), dimension=int(values["dimension"])
             ),
         )
-    except (KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError):
         return None

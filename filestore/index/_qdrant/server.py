@@ -13,9 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
-from filestore.core.safe_text import Unshown
-from filestore.index._qdrant.client import ClientPoints, points_of, request
-from filestore.index._qdrant.points import Point, Question, said
+from filestore.index._qdrant.place import Place, said
 from filestore.index.backend import (
     WITHOUT,
     BackendUnreachable,
@@ -41,14 +39,18 @@ class Server(Unshown, Struct, frozen=True, kw_only=True):
     replication: int | None
 
 
-class ServerPoints(ClientPoints):
+class ServerPlace(Place):
     """A collection on a server."""
 
     def __init__(self, server: Server, collection: str) -> None:
+        super().__init__(
+            f"Qdrant at {server.address.url} (collection {collection})",
+            collection,
+            shard_number=server.shards,
+            replication_factor=server.replication,
+        )
         self._server = server
-        self._collection = collection
         self._client: Any = None
-        self.address = f"Qdrant at {server.address.url} (collection {collection})"
 
     def open(self) -> None:
         """Make a client; nothing is asked yet."""
@@ -67,52 +69,30 @@ class ServerPoints(ClientPoints):
             trust_env=False,
         )
 
-    def _is_there(self) -> bool:
-        with self._errors():
-            return bool(self._client.collection_exists(self._collection))
-
-    def create(self, dimension: int) -> None:
+    def is_there(self) -> bool:
         """See the contract."""
-        self.open()
-        server = self._server
-        self._made(dimension, shard_number=server.shards, replication_factor=server.replication)
-
-    def query_beside(
-        self, question: Question, fields: Sequence[str], beside: str, beside_field: str
-    ) -> tuple[list[Point], list[Point]]:
-        """See the contract."""
-        from qdrant_client import models
-
-        only = models.Filter(must=[models.HasIdCondition(has_id=[beside])])
-        one = models.QueryRequest(filter=only, limit=1, with_payload=[beside_field])
-        with self._errors():
-            both = self._client.query_batch_points(
-                self._collection, requests=[request(question, fields), one]
-            )
-            nearest, stamps = both
-        return points_of(nearest), points_of(stamps)
+        with self.asked() as client:
+            return bool(client.collection_exists(self.collection))
 
     def index_fields(self, paths: Sequence[str]) -> None:
         """See the contract; not waited for: filters give the same without them."""
         from qdrant_client import models
 
-        with self._errors():
-            known = self._client.get_collection(self._collection).payload_schema
+        with self.asked() as client:
+            known = client.get_collection(self.collection).payload_schema
             for path in sorted(set(paths).difference(known)):
-                self._client.create_payload_index(
-                    self._collection, path, models.PayloadSchemaType.KEYWORD, wait=False
+                client.create_payload_index(
+                    self.collection, path, models.PayloadSchemaType.KEYWORD, wait=False
                 )
 
-    def flush(self) -> None:
-        """Nothing: a server answers once it has written."""
-
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def asked(self) -> Iterator[Any]:
+        """See the contract."""
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:
-            yield
+            yield self._client
         except FilestoreError:
             raise
         except ResponseHandlingException as error:
@@ -123,6 +103,12 @@ class ServerPoints(ClientPoints):
             raise self._refusal(429, str(error).encode()) from None
         except Exception as error:  # whatever the client makes of an answer that is none
             raise self._not_qdrant(error) from None
+
+    def close(self) -> None:
+        """See the contract."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _no_answer(self, source: Exception) -> FilestoreError:
         import httpcore
@@ -154,7 +140,7 @@ class ServerPoints(ClientPoints):
             return BackendUnusable(
                 f"{self.address} {done} (status {status})",
                 remedy=f"set {KEY_VARIABLE} in the environment to a key that may use "
-                f"the collection {self._collection}. {WITHOUT}",
+                f"the collection {self.collection}. {WITHOUT}",
             )
         if status == 403:
             return BackendUnusable(

@@ -1,21 +1,24 @@
 """What the settings say of Qdrant, checked before anything is made or asked.
 
-Either ``url``, a server, or ``path``, a folder below the sidecar's for the engine in this process.
+Either ``url``, a server, or ``path``, a folder below the sidecar's.
 Beside them ``collection`` and ``metadata_whitelist``; for a server ``timeout_s``, and ``shards``
-and ``replication`` for the collection it makes; for a folder ``engine``: ``edge``, Qdrant's own, or
-``client``, which is qdrant-client's and slower by far.
+and ``replication`` for the collection it makes. ``engine`` is of earlier versions: ``client`` is
+what a folder has now, ``edge`` is refused.
 """
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from filestore.core.packages import install_line, missing_packages
-from filestore.core.safe_text import brief
-from filestore.core.spelling import did_you_mean
-from filestore.index._qdrant.points import Points
-from filestore.index._qdrant.server import KEY_VARIABLE, Server, ServerPoints
+from filestore.core.safe_text import brief, shown_path
+from filestore.index._qdrant.folder import FolderPlace
+from filestore.index._qdrant.place import Place
+from filestore.index._qdrant.server import KEY_VARIABLE, Server, ServerPlace
 from filestore.index.backend import (
     BackendChoice,
     BackendKeysMissing,
@@ -29,14 +32,12 @@ _KNOWN: Final[Mapping[str, type]] = {
     "url": str,
     "path": str,
     "collection": str,
-    "engine": str,
     "replication": int,
     "shards": int,
     "timeout_s": int,
     "metadata_whitelist": list,
 }
 _OF_SERVERS: Final = ("replication", "shards", "timeout_s")
-_ENGINES: Final = ("edge", "client")
 _COLLECTION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PORT: Final = 6333
 _TIMEOUT_S: Final = 30
@@ -46,13 +47,13 @@ _CHANGE: Final = "correct it: `filestore backend set`, or [backend_config] in fi
 _USE: Final = Use(path="", table="", model_key="", too_long="", kept="", without="", port=_PORT)
 
 
-def opened_points(choice: BackendChoice) -> tuple[Points, tuple[str, ...]]:
+def opened_place(choice: BackendChoice) -> tuple[Place, tuple[str, ...]]:
     """The collection that settings name, not connected, and the whitelist.
 
     Raises:
         BackendKeysMissing: Neither ``url`` nor ``path`` is given.
         BackendSettingsWrong: A key is unknown, of another type, or says what cannot be.
-        BackendMissing: The package of the engine is not installed.
+        BackendMissing: qdrant-client is not installed.
     """
     if any(key in choice.options for key in ("api_key", "key", "password", "token")):
         raise BackendSettingsWrong(
@@ -60,22 +61,49 @@ def opened_points(choice: BackendChoice) -> tuple[Points, tuple[str, ...]]:
             remedy=f"remove it, have the server give out another, and set {KEY_VARIABLE} "
             "in the environment",
         )
-    options = checked_options(choice, needed=(), known=_KNOWN)
+    given = dict(choice.options)
+    engine = given.pop("engine", "client")
+    options = checked_options(replace(choice, options=given), needed=(), known=_KNOWN)
     whitelist = _whitelist(options)
     collection = _collection(options)
     if options.get("url") and options.get("path"):
         raise BackendSettingsWrong(
             "the backend qdrant has both url and path: it is a server, or a folder", remedy=_CHANGE
         )
+    if not options.get("url") and not options.get("path"):
+        raise BackendKeysMissing(
+            "the backend qdrant needs url, of a server, or path, of a folder in the sidecar",
+            remedy="filestore backend set qdrant url=http://localhost:6333, "
+            "or filestore backend set qdrant path=qdrant",
+        )
+    if engine != "client":
+        raise BackendSettingsWrong(
+            f"`engine` of the backend qdrant is {brief(engine)}, and was removed: a folder is "
+            "qdrant-client's",
+            remedy=_set_anew(options),
+        )
+    if missing := missing_packages("qdrant"):
+        raise BackendMissing(
+            f"the backend qdrant needs {missing[0]}", remedy=f"run `{install_line('qdrant')}`"
+        )
     if options.get("url"):
-        return _server_points(options, collection, choice), whitelist
-    if options.get("path"):
-        return _folder_points(options, collection, choice.folder), whitelist
-    raise BackendKeysMissing(
-        "the backend qdrant needs url, of a server, or path, of a folder in the sidecar",
-        remedy="filestore backend set qdrant url=http://localhost:6333, "
-        "or filestore backend set qdrant path=qdrant",
-    )
+        return _server(options, collection, choice.environment), whitelist
+    if names := [name for name in _OF_SERVERS if name in options]:
+        raise BackendSettingsWrong(
+            f"`{names[0]}` belongs to a server (url), not to a folder", remedy=_CHANGE
+        )
+    place = os.path.join(choice.folder, options["path"])
+    return FolderPlace(place, collection, _set_anew(options)), whitelist
+
+
+def _set_anew(options: Mapping[str, Any]) -> str:
+    """The command that gives a store of the edge engine a place that can be read."""
+    words = ["filestore", "backend", "set", "qdrant"]
+    for key, value in options.items():
+        is_path, is_list = key == "path", isinstance(value, list)
+        shown = f"{value}-client" if is_path else ",".join(value) if is_list else value
+        words.append(f"{key}={shown}")
+    return f"run `{shown_path(shlex.join(words))}`: it sends the vectors there and embeds nothing"
 
 
 def _whitelist(options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,51 +124,18 @@ def _collection(options: Mapping[str, Any]) -> str:
     return name
 
 
-def _server_points(
-    options: Mapping[str, Any], collection: str, choice: BackendChoice
-) -> ServerPoints:
-    if "engine" in options:
-        raise BackendSettingsWrong("`engine` belongs to `path`, not to a server", remedy=_CHANGE)
-    _installed("qdrant url")
+def _server(
+    options: Mapping[str, Any], collection: str, environment: Mapping[str, str]
+) -> ServerPlace:
     address = _address(options["url"])
     server = Server(
         address=address,
-        key=_key(address, choice.environment),
+        key=_key(address, environment),
         timeout_s=_count(options, "timeout_s") or _TIMEOUT_S,
         shards=_count(options, "shards"),
         replication=_count(options, "replication"),
     )
-    return ServerPoints(server, collection)
-
-
-def _folder_points(options: Mapping[str, Any], collection: str, folder: str) -> Points:
-    if names := [name for name in _OF_SERVERS if name in options]:
-        raise BackendSettingsWrong(
-            f"`{names[0]}` belongs to a server (url), not to a folder", remedy=_CHANGE
-        )
-    engine, path = options.get("engine", "edge"), options["path"]
-    if engine not in _ENGINES:
-        raise BackendSettingsWrong(
-            f"there is no engine {brief(engine)}{did_you_mean(engine, _ENGINES)}",
-            remedy=f"`engine` is {' or '.join(_ENGINES)}",
-        )
-    _installed(f"qdrant {engine}")
-    place = os.path.join(folder, path)
-    if engine == "client":
-        from filestore.index._qdrant.local import LocalPoints
-
-        return LocalPoints(place, collection)
-    from filestore.index._qdrant.edge import EdgePoints
-
-    return EdgePoints(place, collection)
-
-
-def _installed(feature: str) -> None:
-    if missing := missing_packages(feature):
-        raise BackendMissing(
-            f"the backend qdrant needs {' and '.join(missing)}",
-            remedy=f"run `{install_line(feature)}`",
-        )
+    return ServerPlace(server, collection)
 
 
 def _count(options: Mapping[str, Any], name: str) -> int | None:

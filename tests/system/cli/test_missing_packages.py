@@ -103,7 +103,7 @@ def test_the_table_is_what_the_extras_install() -> None:
     assert extras["onnx"] == set(PACKAGES["onnx"])
     assert extras["parquet"] == set(PACKAGES["parquet"])
     assert extras["server"] == {*PACKAGES["serve"], "inotify_simple"}
-    assert extras["qdrant"] == {*PACKAGES["qdrant url"], *PACKAGES["qdrant edge"]}
+    assert extras["qdrant"] == set(PACKAGES["qdrant"])
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
     assert extras["semantic"] == set(PACKAGES["sentence-transformers"]) - comes_along

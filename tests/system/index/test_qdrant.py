@@ -1,4 +1,4 @@
-"""What must hold of Qdrant's engines in this process, over a folder on a real disk."""
+"""What must hold of a folder of qdrant-client's, on a real disk."""
 
 import json
 import os
@@ -30,15 +30,14 @@ from filestore.index.backend import (
 from tests.vectors import unit_rows
 
 EMBED = EmbedConfig(fingerprint="a model/1", dimension=24)
-ENGINES = ("edge", "client")
 COUNT = 60
-FEW = {"edge": COUNT, "client": 16}
-"""Items of a push that is killed: local mode takes a transaction for each."""
+FEW = 16
+"""Items of a push that is killed: each is a transaction."""
 PUSH = """
 import sys
 from tests.system.index.test_qdrant import items, opened
-folder, engine, count = sys.argv[1:]
-with opened(folder, engine) as backend:
+folder, count = sys.argv[1:]
+with opened(folder) as backend:
     backend.delete(range(-20, -10))
     print("pushing", flush=True)
     backend.upsert(items(generation=2, count=int(count)))
@@ -47,7 +46,7 @@ with opened(folder, engine) as backend:
 HOLD = """
 import sys
 from tests.system.index.test_qdrant import opened
-with opened(*sys.argv[1:3]) as backend:
+with opened(sys.argv[1]) as backend:
     print("open", flush=True)
     sys.stdin.readline()
 """
@@ -58,7 +57,7 @@ from tests.system.index.test_qdrant import backend
 print("ready", flush=True)
 while True:
     try:
-        with backend(*sys.argv[1:3]) as rows:
+        with backend(sys.argv[1]) as rows:
             rows.load()
     except BackendUnreachable:
         pass
@@ -67,15 +66,15 @@ while True:
 CHECKOUT = str(Path(__file__).parents[3])
 
 
-def backend(folder, engine, **options):
-    chosen = {"path": "rows", "engine": engine, **options}
+def backend(folder, **options):
+    chosen = {"path": "rows", **options}
     return open_backend(
         BackendChoice(kind="qdrant", options=chosen, folder=str(folder), environment={})
     )
 
 
-def opened(folder, engine, **options):
-    made = backend(folder, engine, **options)
+def opened(folder, **options):
+    made = backend(folder, **options)
     made.load()
     made.set_embed_config(EMBED)
     return made
@@ -101,10 +100,10 @@ def wanted(some):
     return {one.id: digest(one.vector.reshape(1, -1))[0] for one in some}
 
 
-def started(code, folder, engine):
+def started(code, folder):
     """Another process, once it has said its first word."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder), engine, str(FEW[engine])],
+        [sys.executable, "-c", code, str(folder), str(FEW)],
         cwd=CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -120,27 +119,25 @@ def end(process, number=signal.SIGKILL):
     process.communicate()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_vectors_come_back_bit_for_bit(tmp_path: Path, engine: str) -> None:
+def test_vectors_come_back_bit_for_bit(tmp_path: Path) -> None:
     """Also minus zero, the smallest number there is, and a length that is not quite 1."""
     rows = unit_rows(50)
     rows[0, :3] = (-0.0, 1e-45, 1e-38)
     rows[1] *= np.float32(1.0000001)
     some = [Item(id=key, vector=row, doc_id="d", content_hash="h") for key, row in enumerate(rows)]
-    with opened(tmp_path, engine) as first:
+    with opened(tmp_path) as first:
         first.upsert(some)
         first.save(owner="me", generation=1)
         assert first.digests() == wanted(some)
-    with opened(tmp_path, engine) as again:
+    with opened(tmp_path) as again:
         assert again.digests() == wanted(some)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_half_characters_are_replaced(tmp_path: Path, engine: str) -> None:
+def test_half_characters_are_replaced(tmp_path: Path) -> None:
     """A name that is no UTF-8 is held with a question mark, and found by itself."""
     row = unit_rows(1)[0]
     metadata = {"files": [{"path": ["caf\udce9"], "k\udce9y": ["a\0b"]}]}
-    with opened(tmp_path, engine) as rows:
+    with opened(tmp_path) as rows:
         rows.upsert(
             [Item(id=1, vector=row, doc_id="d", content_hash="h", text="\ud800", metadata=metadata)]
         )
@@ -150,11 +147,10 @@ def test_half_characters_are_replaced(tmp_path: Path, engine: str) -> None:
         assert hit.metadata == {"files": [{"path": ["caf?"], "k?y": ["a\0b"]}]}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_the_stamp_is_no_hit_and_no_document(tmp_path: Path, engine: str) -> None:
+def test_the_stamp_is_no_hit_and_no_document(tmp_path: Path) -> None:
     """Also where all that is held is farther from the query than nothing at all."""
     row = unit_rows(1)[0]
-    with opened(tmp_path, engine) as rows:
+    with opened(tmp_path) as rows:
         rows.upsert([Item(id=7, vector=-row, doc_id="d", content_hash="h")])
         rows.save(owner="me", generation=1)
         rows.expect("me", 1)
@@ -164,79 +160,58 @@ def test_the_stamp_is_no_hit_and_no_document(tmp_path: Path, engine: str) -> Non
         assert list(rows.state.docs) == ["d"]
 
 
-def test_facts_get_an_index_and_give_the_same_results(tmp_path: Path) -> None:
-    """Before and after the first save, and after facts changed under an index."""
-    query = unit_rows(1, seed=9)[0]
-    where = (("odd", ("1",)),)
-    with opened(tmp_path, "edge") as rows:
-        rows.upsert(items())
-        before = rows.query(query, where=where)
-        rows.save(owner="me", generation=1)
-        assert rows.query(query, where=where) == before
-        assert len(before) == COUNT // 2
-        changed = items(generation=4)
-        rows.upsert(changed)
-        rows.save(owner="me", generation=2)
-        hits = rows.query(query, where=(("odd", ("1",)), ("path", ("3.md", "4.md"))))
-        assert [hit.id for hit in hits] == [3 - 20]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_folder_that_is_open_elsewhere_is_named(tmp_path: Path, engine: str) -> None:
+def test_a_folder_that_is_open_elsewhere_is_named(tmp_path: Path) -> None:
     """Who has it is another process; once that has ended, all is as before."""
-    opened(tmp_path, engine).close()
-    process = started(HOLD, tmp_path, engine)
+    opened(tmp_path).close()
+    process = started(HOLD, tmp_path)
     try:
         with (
-            backend(tmp_path, engine) as rows,
+            backend(tmp_path) as rows,
             pytest.raises(BackendUnreachable, match=r"another process has .*rows") as caught,
         ):
             rows.load()
         assert "keyword" in caught.value.remedy
         assert isinstance(caught.value, ConnectionError)
-        with pytest.raises(BackendUnreachable), backend(tmp_path, engine) as rows:
+        with pytest.raises(BackendUnreachable), backend(tmp_path) as rows:
             rows.clear()
     finally:
         end(process)
-    with opened(tmp_path, engine) as rows:
+    with opened(tmp_path) as rows:
         assert rows.upsert(items()) == COUNT
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_folder_that_cannot_be_is_out_of_reach(tmp_path: Path, engine: str) -> None:
+def test_a_folder_that_cannot_be_is_out_of_reach(tmp_path: Path) -> None:
     """Like a server that is away: a search goes on without it."""
     (tmp_path / "file").touch()
-    rows = backend(tmp_path, engine, path="file/rows")
+    rows = backend(tmp_path, path="file/rows")
     with pytest.raises(BackendUnreachable, match="Not a directory") as caught:
         rows.load()
     assert rows.address() in caught.value.message
     assert "keyword" in caught.value.remedy
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_folder_is_waited_for_a_little(tmp_path: Path, engine: str) -> None:
+def test_a_folder_is_waited_for_a_little(tmp_path: Path) -> None:
     """Another command that is about to end is no error."""
-    opened(tmp_path, engine).close()
-    process = started(HOLD, tmp_path, engine)
+    opened(tmp_path).close()
+    process = started(HOLD, tmp_path)
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()
-    with opened(tmp_path, engine) as rows:
+    with opened(tmp_path) as rows:
         assert rows.upsert(items()) == COUNT
     process.communicate()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_written_stays_whoever_looks_meanwhile(tmp_path: Path, engine: str) -> None:
-    """The engine mends files as it opens them, before it finds that another process has them."""
-    opened(tmp_path, engine).close()
+def test_what_is_written_stays_whoever_looks_meanwhile(tmp_path: Path) -> None:
+    """The client mends files as it opens them, before it finds that another process has them."""
+    opened(tmp_path).close()
     every = items()
-    process = started(LOOK, tmp_path, engine)
+    process = started(LOOK, tmp_path)
     try:
         for generation, item in enumerate(every[:8]):
             for _ in range(60):
                 try:
-                    rows = opened(tmp_path, engine)
+                    rows = opened(tmp_path)
                     break
                 except BackendUnreachable:
                     continue
@@ -245,39 +220,33 @@ def test_what_is_written_stays_whoever_looks_meanwhile(tmp_path: Path, engine: s
                 rows.save(owner="me", generation=generation)
     finally:
         end(process)
-    with opened(tmp_path, engine) as rows:
+    with opened(tmp_path) as rows:
         assert rows.digests() == wanted(every[:8])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_one_process_shares_a_folder(tmp_path: Path, engine: str) -> None:
+def test_one_process_shares_a_folder(tmp_path: Path) -> None:
     """Two at once see the same; the first that closes takes nothing from the other."""
     query = unit_rows(1)[0]
-    with opened(tmp_path, engine) as one:
-        with opened(tmp_path, engine) as two:
+    with opened(tmp_path) as one:
+        with opened(tmp_path) as two:
             one.upsert(items())
             assert len(two.query(query)) == COUNT
         assert len(one.query(query)) == COUNT
-        with opened(tmp_path, engine) as two:
+        with opened(tmp_path) as two:
             two.clear()
             two.set_embed_config(EMBED)
             two.upsert(items(count=3))
-        # What it had is gone; it is never an answer from what is closed.
-        if engine == "edge":
-            with pytest.raises(BackendUnusable, match="deleted meanwhile"):
-                one.query(query)
-        else:
-            assert len(one.query(query)) == 3
+        assert len(one.query(query)) == 3
 
 
-def kill_while_pushing(folder: Path, engine: str, chance: random.Random, longest_s: float) -> None:
+def kill_while_pushing(folder: Path, chance: random.Random, longest_s: float) -> None:
     """Push in another process, killed at any moment; then push the same again, here."""
-    process = started(PUSH, folder, engine)
+    process = started(PUSH, folder)
     pause_s = chance.random() * longest_s
     time.sleep(pause_s)  # the moment of the kill is what is tried, not waited for
     end(process)
-    before, after = (items(generation, FEW[engine]) for generation in (1, 2))
-    with opened(folder, engine) as rows:
+    before, after = (items(generation, FEW) for generation in (1, 2))
+    with opened(folder) as rows:
         stamp = rows.stamp()
         assert stamp is not None
         if stamp.generation == 2:
@@ -294,38 +263,36 @@ def kill_while_pushing(folder: Path, engine: str, chance: random.Random, longest
         rows.save(owner="me", generation=1)
 
 
-def kill_often(folder: Path, engine: str, times: int) -> None:
-    with opened(folder, engine) as rows:
-        rows.upsert(items(count=FEW[engine]))
+def kill_often(folder: Path, times: int) -> None:
+    with opened(folder) as rows:
+        rows.upsert(items(count=FEW))
         rows.save(owner="me", generation=1)
-    process = started(PUSH, folder, engine)
+    process = started(PUSH, folder)
     begun = time.monotonic()
     process.communicate()
     longest_s = time.monotonic() - begun
     chance = random.Random(times)
-    with opened(folder, engine) as rows:
+    with opened(folder) as rows:
         rows.save(owner="me", generation=1)
     for _ in range(times):
-        kill_while_pushing(folder, engine, chance, longest_s)
+        kill_while_pushing(folder, chance, longest_s)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_push_that_is_killed_can_be_repeated(tmp_path: Path, engine: str) -> None:
+def test_a_push_that_is_killed_can_be_repeated(tmp_path: Path) -> None:
     """Whatever was under way: it opens, a stamp vouches for all, the same push makes it whole."""
-    kill_often(tmp_path, engine, 2)
+    kill_often(tmp_path, 2)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_push_that_is_killed_often_can_be_repeated(tmp_path: Path, engine: str) -> None:
+def test_a_push_that_is_killed_often_can_be_repeated(tmp_path: Path) -> None:
     """The same, 30 times."""
-    kill_often(tmp_path, engine, 30)
+    kill_often(tmp_path, 30)
 
 
-def refused(folder, engine):
+def refused(folder):
     """The error of opening and using it; None where it works."""
     try:
-        with backend(folder, engine) as rows:
+        with backend(folder) as rows:
             rows.load()
             rows.query(unit_rows(1)[0], top_k=3)
             rows.digests()
@@ -343,9 +310,9 @@ def damage(place: Path, how: str) -> None:
             file.truncate(size // 2 if how == "half" else 0)
 
 
-def damage_and_clear(folder: Path, engine: str, how: str, step: int) -> None:
+def damage_and_clear(folder: Path, how: str, step: int) -> None:
     """Damage every so many file of a folder by itself, open it, clear it, and begin anew."""
-    with opened(folder, engine) as rows:
+    with opened(folder) as rows:
         rows.upsert(items())
         rows.save(owner="me", generation=1)
     shutil.copytree(folder / "rows", folder / "whole")
@@ -355,31 +322,29 @@ def damage_and_clear(folder: Path, engine: str, how: str, step: int) -> None:
         shutil.rmtree(folder / "rows")
         shutil.copytree(folder / "whole", folder / "rows")
         damage(folder / "rows" / name, how)
-        if error := refused(folder, engine):
+        if error := refused(folder):
             assert isinstance(error, BackendUnusable), name
             assert "rows" in error.message
             assert "filestore sync" in error.remedy
             assert error.message.isprintable()
-        with backend(folder, engine) as rows:
+        with backend(folder) as rows:
             rows.clear()
-        with opened(folder, engine) as rows:
+        with opened(folder) as rows:
             assert rows.upsert(items(count=5)) == 5
             assert rows.digests() == wanted(items(count=5))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_damaged_folder_is_named_and_can_be_cleared(tmp_path: Path, engine: str) -> None:
+def test_a_damaged_folder_is_named_and_can_be_cleared(tmp_path: Path) -> None:
     """Whichever file it is: an error that says what to do, or what verification will find; the
     process lives, and nothing is left of the damage after a new start."""
-    damage_and_clear(tmp_path, engine, "half", 5 if engine == "edge" else 1)
+    damage_and_clear(tmp_path, "half", 1)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("how", ["empty", "half", "junk"])
-def test_all_damage_is_named_and_can_be_cleared(tmp_path: Path, engine: str, how: str) -> None:
+def test_all_damage_is_named_and_can_be_cleared(tmp_path: Path, how: str) -> None:
     """The same for every file, in three ways."""
-    damage_and_clear(tmp_path, engine, how, 1)
+    damage_and_clear(tmp_path, how, 1)
 
 
 class Planted:
@@ -392,14 +357,14 @@ class Planted:
 def test_a_strangers_pickles_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """qdrant-client keeps points as pickles; a folder that came with a clone runs nothing."""
     monkeypatch.chdir(tmp_path)
-    with opened(tmp_path, "client") as rows:
+    with opened(tmp_path) as rows:
         rows.upsert(items(count=3))
     database = tmp_path / "rows" / "collection" / "filestore" / "storage.sqlite"
     with closing(sqlite3.connect(database)) as connection, connection:
         planted = pickle.dumps(Planted())
         connection.execute("UPDATE points SET point = ? WHERE rowid = 2", (planted,))
     with (
-        backend(tmp_path, "client") as rows,
+        backend(tmp_path) as rows,
         pytest.raises(BackendUnusable, match=r"would run posix\.mkdir"),
     ):
         rows.load()
@@ -408,18 +373,18 @@ def test_a_strangers_pickles_are_not_run(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_strangers_other_collections_are_not_read(tmp_path: Path) -> None:
     """Whatever a folder lists beside ours: it is not opened, wherever its name leads."""
-    opened(tmp_path, "client").close()
+    opened(tmp_path).close()
     meta = tmp_path / "rows" / "meta.json"
     values = json.loads(meta.read_text())
     values["collections"]["../../elsewhere"] = values["collections"]["filestore"]
     meta.write_text(json.dumps(values))
     with (
-        backend(tmp_path, "client") as rows,
+        backend(tmp_path) as rows,
         pytest.raises(BackendUnusable, match="another collection"),
     ):
         rows.load()
     with pytest.raises(BackendUnusable, match="another collection"):
-        backend(tmp_path, "client").clear()
+        backend(tmp_path).clear()
     assert meta.exists()
     assert not (tmp_path / "elsewhere").exists()
 
@@ -434,23 +399,22 @@ def test_a_collection_of_another_shape_is_left_alone(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "rows", ignore_errors=True)
         with closing(QdrantClient(path=str(tmp_path / "rows"))) as client:
             client.create_collection("filestore", vectors_config=vectors)
-        with backend(tmp_path, "client") as rows, pytest.raises(BackendUnusable, match=found):
+        with backend(tmp_path) as rows, pytest.raises(BackendUnusable, match=found):
             rows.load()
         with closing(QdrantClient(path=str(tmp_path / "rows"))) as client:
             assert client.collection_exists("filestore")
 
 
 @pytest.mark.parametrize(
-    ("module", "options"),
+    "options",
     [
-        ("qdrant_edge", {"path": "rows"}),
-        ("qdrant_client", {"path": "rows", "engine": "client"}),
-        ("qdrant_client", {"url": "http://localhost"}),
+        {"path": "rows"},
+        {"url": "http://localhost"},
     ],
 )
-def test_a_missing_package_is_named(without_packages, module: str, options) -> None:
+def test_a_missing_package_is_named(without_packages, options) -> None:
     """With the command that installs it, before anything is made."""
-    without_packages(module)
+    without_packages("qdrant_client")
     with pytest.raises(BackendMissing, match="qdrant") as caught:
         open_backend(
             BackendChoice(kind="qdrant", options=options, folder="/nowhere", environment={})
@@ -459,25 +423,23 @@ def test_a_missing_package_is_named(without_packages, module: str, options) -> N
     assert isinstance(caught.value, ImportError)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_full_disk_is_named(small_disk: Path, engine: str) -> None:
-    """Before the engine maps files that have no room, which would end the process."""
+def test_a_full_disk_is_named(small_disk: Path) -> None:
+    """With what to do."""
     some = [replace(one, text="x" * 50_000) for one in items()]
     with (
         pytest.raises(BackendUnusable, match="rows") as caught,
-        closing(opened(small_disk, engine)) as rows,
+        closing(opened(small_disk)) as rows,
     ):
         rows.upsert(some)
     assert "free space" in caught.value.remedy
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, engine: str) -> None:
-    """The engines write as they open; that is said, with what to do."""
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """The client writes as it opens; that is said, with what to do."""
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(BackendUnusable, match="rows"):
-            opened(tmp_path, engine)
+            opened(tmp_path)
     finally:
         tmp_path.chmod(0o700)

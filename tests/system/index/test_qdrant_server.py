@@ -118,7 +118,7 @@ def test_every_method_ends_in_time() -> None:
     """What is called on a server that went silent fails like `load`, and none waits for ever."""
     with MisbehavingServer(hang) as server, backend(server.url) as opened:
         # As if it had been loaded before the server went silent.
-        opened._points.open()
+        opened._place.open()
         opened._dim = 3
         for call in (
             opened.stamp,

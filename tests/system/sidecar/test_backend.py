@@ -1,7 +1,7 @@
 """A store whose vectors are searched in a backend: the same answers, and nothing lost or stale.
 
-Each test runs with lines of JSON outside the store, with a real PostgreSQL and with the engine of
-Qdrant; a new kind is an entry in `PLACES`.
+Each test runs with lines of JSON outside the store, with a real PostgreSQL and with a folder of
+qdrant-client; a new kind is an entry in `PLACES`.
 """
 
 import os
@@ -77,9 +77,9 @@ def pgvector_place(request: pytest.FixtureRequest, folder: Path) -> Place:
 
 
 def qdrant_place(request: pytest.FixtureRequest, folder: Path) -> Place:
-    pytest.importorskip("qdrant_edge")
+    pytest.importorskip("qdrant_client")
     folder.mkdir()
-    path = folder / "engine"
+    path = folder / "rows"
 
     def opened() -> IndexBackend:
         options = {"path": str(path)}
@@ -506,3 +506,25 @@ def test_lines_in_the_sidecar_need_no_leave(
     filled("backend", "set", "local", "--yes")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody"))
     assert "not allowed" not in notes_of(filled)
+
+
+@pytest.mark.parametrize("engine", ["", 'engine = "edge"\n'])
+def test_a_store_of_the_edge_engine_is_given_another_folder(filled: Any, engine: str) -> None:
+    """Words are found before; the command that is named brings the vectors, and embeds nothing."""
+    pytest.importorskip("qdrant_client")
+    before = answers(filled)
+    folder = filled.sidecar / "rows"
+    (folder / "edge" / "mine").mkdir(parents=True)
+    settings = filled.folder / "file_index" / "filestore.toml"
+    text = settings.read_text()
+    options = f'[backend_config]\npath = "rows"\ncollection = "mine"\n{engine}'
+    settings.write_text(f'backend = "qdrant"\n{text}\n{options}')
+    assert filled.json("search", "harbour")["hits"]
+    assert (folder / "edge" / "mine").is_dir()
+    told = notes_of(filled)
+    command = "backend set qdrant path=rows-client collection=mine"
+    assert f"`filestore {command}`" in told
+    assert "edge" in told
+    assert filled.json(*command.split(), "--yes")["embedded"] == 0
+    assert answers(filled) == before
+    assert codes(filled) == set()

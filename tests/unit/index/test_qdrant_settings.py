@@ -17,8 +17,8 @@ def opened(environment=None, **options):
 @pytest.mark.parametrize(
     ("options", "address"),
     [
-        ({"path": "rows"}, "/side/rows/edge/filestore"),
-        ({"path": "/far", "collection": "a-B_1"}, "/far/edge/a-B_1"),
+        ({"path": "rows"}, "/side/rows (collection filestore)"),
+        ({"path": "/far", "collection": "a-B_1"}, "/far (collection a-B_1)"),
         ({"path": "rows", "engine": "client"}, "/side/rows (collection filestore)"),
         ({"url": "http://localhost"}, "Qdrant at http://localhost:6333 (collection filestore)"),
         ({"url": "http://h:80"}, "Qdrant at http://h:80 (collection filestore)"),
@@ -35,11 +35,11 @@ def test_what_may_be_said(options, address) -> None:
     ("options", "words"),
     [
         ({"url": "http://h", "path": "rows"}, "both url and path"),
-        ({"url": "http://h", "engine": "edge"}, "`engine` belongs to `path`"),
         ({"path": "rows", "shards": 2}, "`shards` belongs to a server"),
         ({"path": "rows", "replication": 2}, "`replication` belongs to a server"),
         ({"path": "rows", "timeout_s": 2}, "`timeout_s` belongs to a server"),
-        ({"path": "rows", "engine": "cleint"}, "client"),
+        ({"path": "rows", "engine": "edge"}, "backend set qdrant path=rows-client"),
+        ({"path": "a b", "engine": "edge", "collection": "c"}, "'path=a b-client' collection=c"),
         ({"path": "rows\0"}, "holds a NUL"),
         ({"path": "rows", "metadata_whitelist": [1]}, "list of texts"),
         ({"url": "http://h", "timeout_s": 0}, "from 1 to 3,600"),
