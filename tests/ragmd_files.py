@@ -110,7 +110,6 @@ def mapped(description):
 
 INDEXES = {
     "IVF2,Flat": other_index("IVF2,Flat"),
-    "HNSW4,Flat": other_index("HNSW4,Flat"),
     "IDMap,Flat": mapped("IDMap,Flat"),
     "IDMap2,Flat": mapped("IDMap2,Flat"),
 }

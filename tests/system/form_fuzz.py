@@ -67,7 +67,7 @@ def indexes(folder: Path) -> list[tuple[Form, Path]]:
         for name in names:
             form.write(str(folder / name), _collection(rows))
             made.append((form, folder / name))
-    for number, description in enumerate(("IVF3,Flat", "HNSW4,Flat", "IDMap,Flat")):
+    for number, description in enumerate(("IVF3,Flat", "IDMap,Flat")):
         path = folder / f"other-{number}"
         FaissJson().write(str(path), _collection(rows))
         index = faiss.index_factory(DIMENSION, description)

@@ -2,8 +2,8 @@
 
 FAISS believes the sizes that its files state, so it is never given one of these: what is here reads
 the layout itself. One rule: a size is held against the bytes there are before anything is made.
-Read are the classes that keep whole vectors: flat, lists of them (`IndexIVFFlat`), their graph
-(`IndexHNSWFlat`), and ids around one of these (`IndexIDMap`). Written is the flat one.
+Read are vectors as they are (flat), in lists (`IndexIVFFlat`), and ids around one of these
+(`IndexIDMap`). Written is the flat one.
 
 Layout, as `write_index` of FAISS has it, all numbers little-endian: four letters for the class; its
 head; what the class adds. A list of numbers is preceded by their count as uint64.
@@ -33,7 +33,6 @@ _FLAT: Final = {b"IxFI": (INNER_PRODUCT, 0), b"IxF2": (L2, 1), b"IxFl": ("IndexF
 _CODE_OF: Final = {name: (code, metric) for code, (name, metric) in _FLAT.items()}
 _MAPS: Final = {b"IxMp": "IndexIDMap", b"IxM2": "IndexIDMap2"}
 _LISTS: Final = {b"IwFl": "IndexIVFFlat"}
-_GRAPHS: Final = {b"IHNf": "IndexHNSWFlat"}
 _OTHERS: Final = {
     b"IwPQ": "IndexIVFPQ",
     b"IwQR": "IndexIVFPQR",
@@ -45,10 +44,11 @@ _OTHERS: Final = {
     b"IxRF": "IndexRefineFlat",
     b"IxHe": "IndexLSH",
     b"IBxF": "IndexBinaryFlat",
+    b"IHNf": "IndexHNSWFlat",
     b"IHNs": "IndexHNSWSQ",
     b"IHNp": "IndexHNSWPQ",
 }
-"""Classes that keep no whole vectors, or keep them in ways of their own: named, not read."""
+"""Classes that keep codes, or vectors in ways of their own: named, not read."""
 FLAT_HEAD_BYTES: Final = 4 + _HEAD.size + 8
 """What stands before the vectors of a flat index."""
 _MOST_LISTS: Final = 1_000_000
@@ -76,16 +76,19 @@ class NotRead(FormDamaged):
     """An index of a class whose vectors are not read."""
 
 
-def head_of(data: bytes | bytearray) -> tuple[str, int, int]:
-    """What every index says of itself first: its class, the length of its vectors, how many.
+def head_of(data: bytes | bytearray) -> tuple[str, str, int, int]:
+    """What every index says of itself first.
+
+    Returns:
+        Its class, the flat class that compares as it does, the length of its vectors, how many.
 
     Raises:
         FormDamaged: There is no such head.
     """
     reader = _Reader(data)
     code = bytes(reader.take(4))
-    dimension, count, *_ = reader.unpack(_HEAD)
-    return _name(code), dimension, count
+    dimension, count, *_, metric = reader.unpack(_HEAD)
+    return _name(code), _METRICS.get(metric, L2), dimension, count
 
 
 def parse(*pieces: bytes | bytearray | memoryview) -> Vectors:
@@ -96,7 +99,7 @@ def parse(*pieces: bytes | bytearray | memoryview) -> Vectors:
             begin with the second, where numbers may lie, and are not copied.
 
     Raises:
-        NotRead: It is of a class that keeps no whole vectors.
+        NotRead: It is of another class.
         FormDamaged: It is not as FAISS writes it, or its numbers disagree.
     """
     reader = _Reader(*pieces)
@@ -156,7 +159,7 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _name(code: bytes) -> str:
-    known = _MAPS | _LISTS | _GRAPHS | _OTHERS | {one: name for one, (name, _) in _FLAT.items()}
+    known = _MAPS | _LISTS | _OTHERS | {one: name for one, (name, _) in _FLAT.items()}
     return known.get(code, f"of class {code!r}")
 
 
@@ -208,10 +211,10 @@ def _index(reader: _Reader, depth: int) -> Vectors:
     code = bytes(reader.take(4))
     if code in _OTHERS or depth > 1:
         raise NotRead(
-            f"the index is an {_name(code)}, which keeps no whole vectors to be read",
+            f"the index is an {_name(code)}, which is not read",
             remedy="have it written as IndexFlatIP or IndexFlatL2",
         )
-    if code not in {*_FLAT, *_MAPS, *_LISTS, *_GRAPHS}:
+    if code not in {*_FLAT, *_MAPS, *_LISTS}:
         raise NotRead(
             f"the index is of a class that is not known: {code!r}",
             remedy="have it written as IndexFlatIP or IndexFlatL2",
@@ -221,7 +224,7 @@ def _index(reader: _Reader, depth: int) -> Vectors:
         return _flat(reader, code, stated)
     if code in _MAPS:
         return _mapped(reader, _MAPS[code], stated, depth)
-    return _lists(reader, stated) if code in _LISTS else _graph(reader, _GRAPHS[code], stated)
+    return _lists(reader, stated)
 
 
 def _head(reader: _Reader) -> _Head:
@@ -349,20 +352,3 @@ def _sizes(reader: _Reader, lists: int, vector_bytes: int) -> list[int]:
             _refuse("the sizes of its lists are out of order")
     # Each is taken from the bytes that are left, so the sum cannot pass them either.
     return [int(size) for size in sizes[sizes > 0]]
-
-
-def _graph(reader: _Reader, name: str, stated: _Head) -> Vectors:
-    """A graph whose nodes are the vectors of a flat index, which follows it."""
-    for item_bytes in (8, 4, 4, 8, 4):
-        reader.counted(item_bytes)
-    reader.take(20)  # where a search enters, the levels, how far it looks
-    code = bytes(reader.take(4))
-    if code not in _FLAT:
-        raise NotRead(
-            f"the {name} keeps its vectors in an {_name(code)}",
-            remedy="have it written as IndexFlatIP or IndexFlatL2",
-        )
-    inner = _flat(reader, code, _head(reader))
-    if inner.rows.shape != (stated.count, stated.dimension):
-        _refuse(f"a graph of {stated.count:,} vectors around {len(inner.rows):,}")
-    return Vectors(kinds=(name, *inner.kinds), flat=inner.flat, rows=inner.rows)

@@ -94,7 +94,7 @@ def _files(folder: str) -> _Files:
         refuse(f"{METADATA} must be an object, found {brief(about)}")
     with naming(INDEX):
         data = read_bytes(os.path.join(folder, INDEX))
-        kind, dimension, count = faiss_bytes.head_of(data)
+        kind, flat, dimension, count = faiss_bytes.head_of(data)
     counts = {CORPUS: len(texts), EMBEDDINGS: len(rows), INDEX: count}
     if len(set(counts.values())) > 1:
         stated = ", ".join(f"{name} has {number:,}" for name, number in counts.items())
@@ -108,11 +108,10 @@ def _files(folder: str) -> _Files:
     ):
         if about.get(key) is not None:
             check_count(about[key], number, f"{key} of {METADATA}", what)
-    flat, note = faiss_bytes.L2, ""
+    note = ""
     try:
         with naming(INDEX):
             found = faiss_bytes.parse(data)
-        flat = found.flat
         _compare(found.rows, rows)
     except faiss_bytes.NotRead:
         # The vectors are there all the same; of such an index only the head is believed.

@@ -237,12 +237,11 @@ def test_metadata_of_others_goes_along_as_far_as_it_fits():
     ]
 
 
-@pytest.mark.parametrize("description", ["IVF2,Flat", "HNSW4,Flat", "IDMap,Flat", "IDMap2,Flat"])
+@pytest.mark.parametrize("description", INDEXES)
 def test_indexes_that_keep_whole_vectors_are_read(description):
     """By their vectors; FAISS is not asked."""
-    name = {"IVF2,Flat": "IndexIVFFlat", "HNSW4,Flat": "IndexHNSWFlat"}.get(
-        description, f"Index{description.partition(',')[0]}"
-    )
+    is_lists = description == "IVF2,Flat"
+    name = "IndexIVFFlat" if is_lists else f"Index{description.partition(',')[0]}"
     foreign = Foreign().changed(index=INDEXES[description])
     foreign.front["index_type"] = name
     found = ragmd.parse(foreign.data())
@@ -353,7 +352,11 @@ DISAGREE = {
     ),
     "an index of codes": (
         lambda one: setattr(one, "index", other_index("SQ8")),
-        "keeps no whole vectors",
+        "IndexScalarQuantizer|class",
+    ),
+    "a graph": (
+        lambda one: setattr(one, "index", other_index("HNSW4,Flat")),
+        "an IndexHNSWFlat, which is not read",
     ),
     "a cut index": (lambda one: setattr(one, "index", one.index[:-5]), "it states"),
     "a long index": (lambda one: setattr(one, "index", one.index + b"x"), "1 bytes follow"),
