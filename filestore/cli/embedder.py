@@ -1,4 +1,4 @@
-"""List models, change the store's, try a second one beside it, download one, or export one."""
+"""List models, change the store's, try a second one beside it, or download one."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import make
 from filestore.embed import Choice, is_service, known_embedders
-from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_out
+from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
 from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _COMPARE = "ask the store's model and the one beside the same, and say where they differ"
 _SHOWN = 3
 """So many results of each model are named for a query."""
-EXAMPLE = "filestore embedder export all-MiniLM-L6-v2 minilm-onnx"
+EXAMPLE = "filestore embedder set all-MiniLM-L6-v2"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +69,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "fetch", parents=[common], help="download a model from the Hugging Face hub"
     )
     fetch.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT_MODEL)
-    export = actions.add_parser(
-        "export", parents=[common], help="export a model so that it runs without torch"
-    )
-    export.add_argument("model", metavar="MODEL", help="its name or its folder")
-    export.add_argument("folder", metavar="FOLDER", help="new, or empty")
-    export.add_argument("--int8", action="store_true", help="a quarter of the size, less exact")
 
 
 def _configure_compare(compare: argparse.ArgumentParser) -> None:
@@ -270,19 +264,6 @@ def _fetch(options: Any) -> int:
     return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
 
 
-def _export(options: Any) -> int:
-    from filestore.embed.export import export_model
-
-    here = user_config.read_machine(configuration_folder(), os.environ)
-    folder = absolute(os.path.expanduser(options.model))
-    name = folder if os.path.isdir(folder) else options.model
-    source = find_model(Choice(name=f"sentence-transformers:{name}", machine=here))
-    with _diagnostics.ProgressBar() as on_progress:
-        made = export_model(source, options.folder, int8=options.int8, on_progress=on_progress)
-    words = f"wrote {made}; next: filestore init --embedder onnx:{made}"
-    return _said(options, {"folder": made, "int8": options.int8}, words)
-
-
 def _said(options: Any, value: dict[str, Any], words: str) -> int:
     if options.json:
         _output.write_json(make(f"embedder {options.action}", value))
@@ -299,5 +280,4 @@ _ACTIONS = {
     "compare": _compare,
     "use": _use,
     "fetch": _fetch,
-    "export": _export,
 }

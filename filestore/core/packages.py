@@ -18,7 +18,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "sentence-transformers": ("sentence-transformers", "tokenizers"),
     "onnx": ("onnxruntime", "tokenizers"),
     "cross-encoder": ("sentence-transformers",),
-    "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
     "embedder fetch": ("huggingface-hub",),
     "parquet": ("pyarrow",),
     "pgvector": ("psycopg", "psycopg-binary"),

@@ -192,7 +192,6 @@ SHAPES: Final[dict[str, str]] = {
     "AnswerChange": "path:text rank:number was?:text",
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
-    "embedder export": "folder:text int8:flag",
     "backend list": "items:[Backend]",
     "Backend": "kind:text usable:flag why:text keys:text",
     "backend show": "kind:text address:text vectors:number waiting:number"

@@ -12,13 +12,12 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from filestore.config.settings import ModelOptions
 from filestore.embed.base import ModelUnusable
 from filestore.fs import disk
 
-RECORD: Final = "filestore.json"
+_RECORD: Final = "filestore.json"
 """Stands beside an exported model: what it was made from, and the hash of what was made."""
 TOKENIZER: Final = "tokenizer.json"
 WEIGHTS: Final = "model.safetensors"
@@ -179,10 +178,10 @@ def _weights_in(path: str, place: str) -> list[str]:
     return [os.path.join(place, name) for name in names]
 
 
-def own_record(folder: ModelFolder, weights: str, precision: str, *, graph: str = "") -> Record:
+def own_record(folder: ModelFolder, weights: str, precision: str) -> Record:
     """The record of a model that is run as its folder describes it."""
     return Record(
-        graph=graph,
+        graph="",
         weights=weights,
         dimension=folder.dimension,
         pooling=folder.pooling,
@@ -209,7 +208,7 @@ def fingerprint(folder: ModelFolder, record: Record) -> str:
 def read_record(path: str) -> Record | None:
     """What stands beside an exported model; None where there is nothing, or nothing of use."""
     try:
-        place = os.path.join(path, RECORD)
+        place = os.path.join(path, _RECORD)
         stated = orjson.loads(disk.read_path(place, limit=_JSON_LIMIT, follow_links=True))
     except (OSError, ValueError):
         return None
@@ -217,7 +216,7 @@ def read_record(path: str) -> Record | None:
 
 
 def parse_record(stated: Any) -> Record | None:
-    """A record from its JSON; None where any of it is not what `serialize_record` writes."""
+    """A record from its JSON; None where any of it is not what an export wrote."""
     if not isinstance(stated, dict):
         return None
     pooling, dimension, precision = (
@@ -239,11 +238,6 @@ def parse_record(stated: Any) -> Record | None:
         pooling=tuple(pooling),
         precision=precision,
     )
-
-
-def serialize_record(record: Record) -> bytes:
-    """The file that stands beside an exported model."""
-    return orjson.dumps(asdict(record), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:

@@ -1,8 +1,8 @@
 """A model run by onnxruntime, without torch. Its folder has ``model.onnx`` and a tokenizer.
 
-A graph that `export` wrote gives the very vectors of the weights it was made from, and has their
-fingerprint as long as it is the file that was written. Any other graph is named by its own hash,
-with the files of weights that it names.
+A graph that an earlier version exported gives the very vectors of the weights it was made from, and
+has their fingerprint as long as it is the file that was written. Any other graph is named by its
+own hash, with the files of weights that it names.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
     from filestore.embed._local import Forward
 
-GRAPH: Final = "model.onnx"
-POOLED: Final = "sentence_embedding"
-_GRAPHS: Final = (GRAPH, os.path.join("onnx", GRAPH))
+_GRAPH: Final = "model.onnx"
+_POOLED: Final = "sentence_embedding"
+_GRAPHS: Final = (_GRAPH, os.path.join("onnx", _GRAPH))
 _TOKENS: Final = ("last_hidden_state", "token_embeddings")
 _OWN_PRECISION: Final = "graph"
+_WRITES_ONE: Final = (
+    'sentence-transformers writes one: SentenceTransformer(FOLDER, backend="onnx")'
+    ".save_pretrained(NEW_FOLDER)"
+)
 _FATAL_ONLY: Final = 4
 _RAISED: Final = (
     "EPFail",
@@ -71,12 +75,12 @@ class OnnxEmbedder(LocalEmbedder):
                 self._folder.path, f"has a graph that asks for {clipped(str(sorted(unknown)))}"
             )
         given_by_graph = [one.name for one in session.get_outputs()]
-        output = next((name for name in (POOLED, *_TOKENS) if name in given_by_graph), None)
+        output = next((name for name in (_POOLED, *_TOKENS) if name in given_by_graph), None)
         folder = self._folder
         if output is None:
             found_names = clipped(str(given_by_graph))
             raise unusable(
-                folder.path, f"has a graph that gives {found_names}, no {POOLED} or {_TOKENS[0]}"
+                folder.path, f"has a graph that gives {found_names}, no {_POOLED} or {_TOKENS[0]}"
             )
 
         def forward(
@@ -135,19 +139,19 @@ def open_choice(choice: Choice) -> Embedder:
     graph = next((one for one in _GRAPHS if os.path.isfile(os.path.join(folder.path, one))), None)
     if graph is None:
         raise ModelUnusable(
-            f"the model folder {folder.path} has no {GRAPH}",
-            remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+            f"the model folder {folder.path} has no {_GRAPH}",
+            remedy=_WRITES_ONE,
         )
     # With the files it names: other weights in one of them are another model.
     files = [graph, *external_files(folder.path, graph)]
     weights = weights_digest(folder.path, files, choice.machine.cache)
     record = read_record(folder.path)
-    if record is None or graph != GRAPH or record.graph != weights:
+    if record is None or graph != _GRAPH or record.graph != weights:
         record = own_record(folder, weights, _OWN_PRECISION)
         if folder.dense:
             raise ModelUnusable(
                 f"the model folder {folder.path} has a dense layer that its {graph} lacks",
-                remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+                remedy=f"name it as sentence-transformers:{folder.path}",
             )
     return OnnxEmbedder(choice, folder, record, graph)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from filestore.embed._local import Forward
 
-PRECISION: Final = "float32"
+_PRECISION: Final = "float32"
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
@@ -33,9 +33,10 @@ class SentenceTransformersEmbedder(LocalEmbedder):
     def _load(self) -> Forward:
         import torch
 
-        model = load_library_model(self._folder)
-        typed = takes_token_types(model)
         folder = self._folder
+        model = _library_model(folder)
+        transformer: Any = model[0]
+        typed = getattr(transformer.auto_model.config, "type_vocab_size", 0)
 
         def forward(
             tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
@@ -65,15 +66,11 @@ def open_choice(choice: Choice) -> Embedder:
     path = installed_model(choice, feature="sentence-transformers", otherwise=BUILTIN_INSTEAD)
     folder = read_folder(path, choice.options)
     weights = weights_digest(folder.path, weight_files(folder), choice.machine.cache)
-    return SentenceTransformersEmbedder(choice, folder, own_record(folder, weights, PRECISION))
+    return SentenceTransformersEmbedder(choice, folder, own_record(folder, weights, _PRECISION))
 
 
-def load_library_model(folder: ModelFolder, *, device: str | None = None) -> SentenceTransformer:
-    """Load a model from its folder, without a network, quietly.
-
-    Args:
-        folder: What was read of it; only known modules are in it.
-        device: Where it is to run; None leaves it to the library.
+def _library_model(folder: ModelFolder) -> SentenceTransformer:
+    """Load a model from its folder, in which only known modules are; without a network, quietly.
 
     Raises:
         ModelUnusable: The library cannot load it.
@@ -83,16 +80,8 @@ def load_library_model(folder: ModelFolder, *, device: str | None = None) -> Sen
 
     try:
         with quiet_libraries():
-            model = SentenceTransformer(
-                folder.path, device=device, local_files_only=True, trust_remote_code=False
-            )
+            model = SentenceTransformer(folder.path, local_files_only=True, trust_remote_code=False)
     except (SafetensorError, *LOAD_ERRORS) as error:
         raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
     # Some versions keep the precision that the weights were stored in.
     return model.float().eval()
-
-
-def takes_token_types(model: SentenceTransformer) -> bool:
-    """Whether its tokens are of several types, as in BERT."""
-    transformer: Any = model[0]
-    return bool(getattr(transformer.auto_model.config, "type_vocab_size", 0))

@@ -13,12 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.config.user_config import Machine
-from filestore.core.packages import missing_packages
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
 from tests import tiny_model
 
-FEATURES = {"sentence-transformers": "sentence-transformers", "onnx": "embedder export"}
-"""What has to be installed to test a runtime: a graph is exported first."""
+RUNTIMES = ("sentence-transformers", "onnx")
 FEATURELESS = ["", " \n\t", "?!… — .,;", "\x00\x1b", "\ud800", "🙂"]
 TEXTS = [
     "The catalog is rebuilt from the files.",
@@ -39,10 +37,8 @@ def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> P
     if (runtime, model) not in folders:
         work = folders["", "work"]
         if runtime == "onnx":
-            from filestore.embed.export import export_model
-
             source = _folder(folders, "sentence-transformers", model)
-            folders[runtime, model] = Path(export_model(str(source), str(work / f"{model}-onnx")))
+            folders[runtime, model] = tiny_model.write_graph(source, work / f"{model}-onnx")
         elif model == "minilm":
             found = tiny_model.minilm_folder()
             if found is None:
@@ -62,7 +58,7 @@ def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> P
         *(
             pytest.param(f"{runtime}:{model}", marks=pytest.mark.model)
             for model in ("tiny", "minilm")
-            for runtime in FEATURES
+            for runtime in RUNTIMES
         ),
     ],
 )
@@ -71,7 +67,7 @@ def choice(request: pytest.FixtureRequest, model_folders: dict[tuple[str, str], 
     runtime, _, model = request.param.partition(":")
     if not model:
         return Choice(name=runtime)
-    if missing := missing_packages(FEATURES[runtime]):
+    if missing := tiny_model.missing_runtimes():
         pytest.skip(f"not installed: {', '.join(missing)}")
     folder = _folder(model_folders, runtime, model)
     return Choice(name=request.param, machine=Machine(models={model: str(folder)}))

@@ -49,7 +49,6 @@ ON_DISK: Final = {
     ("embeddings info", "PACK"): "read as that of import",
     ("embedder compare", "QUERIES"): "read as those of evaluate",
     ("embedder use", "FOLDER"): "read as that of import",
-    ("embedder export", "FOLDER"): "makes one",
     ("serve", "STORE"): "as --store",
     ("serve", "DIR"): "as --store",
     ("mcp", "STORE"): "as --store",

@@ -14,7 +14,6 @@ import pytest
 from filestore.config.user_config import Machine
 from filestore.core.packages import PACKAGES, imported_name, install_line, missing_packages
 from filestore.embed import Choice, ModelMissing, open_embedder
-from filestore.embed.export import export_model
 from filestore.embed.models import fetch_model
 from filestore.rerank import open_reranker
 from filestore.sidecar.model import open_model
@@ -73,16 +72,12 @@ def test_only_what_lacks_is_installed(without_packages: Any, machine: Machine) -
 
 
 @pytest.mark.usefixtures("bare")
-def test_fetching_and_exporting_say_what_they_need(tmp_path: Path) -> None:
-    """Both name the model and the line that installs what lacks."""
+def test_fetching_says_what_it_needs(tmp_path: Path) -> None:
+    """It names the model and the line that installs what lacks."""
     with pytest.raises(ModelMissing, match=r"'some/model'.*huggingface-hub") as caught:
         fetch_model("some/model", environment={"HOME": str(tmp_path)})
     assert "`pip install huggingface-hub`" in caught.value.remedy
     assert "`filestore embedder fetch some/model`" in caught.value.remedy
-    with pytest.raises(ModelMissing, match=r"the model model.* needs torch, ") as caught:
-        export_model("model", str(tmp_path / "new"))
-    assert "`pip install torch sentence-transformers " in caught.value.remedy
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.usefixtures("bare")
@@ -107,7 +102,6 @@ def test_the_table_is_what_the_extras_install() -> None:
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
     assert extras["semantic"] == set(PACKAGES["sentence-transformers"]) - comes_along
-    assert extras["export"] | comes_along == set(PACKAGES["embedder export"]) | comes_along
 
 
 @pytest.mark.parametrize("feature", PACKAGES)

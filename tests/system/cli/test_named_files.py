@@ -23,7 +23,6 @@ READ: Final = {
     "compare --queries": ("compare", "HEAD", "--queries", "PLACE"),
     "convert source": ("convert", "PLACE", "out.ragmd"),
     "embedder compare queries": ("embedder", "compare", "PLACE"),
-    "embedder export model": ("embedder", "export", "PLACE", "exported"),
     "embedder use folder": ("embedder", "use", "onnx:any", "PLACE"),
     "embeddings import pack": ("embeddings", "import", "PLACE"),
     "embeddings info pack": ("embeddings", "info", "PLACE"),
@@ -46,7 +45,6 @@ READ: Final = {
 """Arguments of what is read, to commands that name it; FORM and ORIGIN stand for each there is."""
 WRITTEN: Final = {
     "convert target": ("convert", "kb.ragmd", "PLACE"),
-    "embedder export folder": ("embedder", "export", "model", "PLACE"),
     "embeddings export pack": ("embeddings", "export", "PLACE"),
     "export target": ("export", "FORM", "PLACE"),
     "mcp --to": ("mcp", "--install", "claude", "--yes", "--to", "PLACE"),

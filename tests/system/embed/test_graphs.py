@@ -1,6 +1,5 @@
-"""Exporting a model to ONNX: the same vectors, the same name for them, nothing half-written."""
+"""A graph of a model: the same vectors, and their name as long as its record holds."""
 
-import os
 import shutil
 import warnings
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from filestore.config.settings import ModelOptions
-from filestore.core.progress import Progress
 from filestore.embed import Choice, Embedder, ModelUnusable, open_embedder
-from filestore.embed.export import TargetNotEmpty, export_model
 from tests import tiny_model
 
 tiny_model.skip_without_runtimes()
@@ -36,8 +33,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(source: Path) -> Path:
-    """It, exported."""
-    return Path(export_model(str(source), str(source.parent / "graph")))
+    """It, as a graph."""
+    return tiny_model.write_graph(source, source.parent / "graph")
 
 
 def opened(kind: str, folder: Path, **options: str | int) -> Embedder:
@@ -75,68 +72,33 @@ def test_prefixes_of_the_settings_go_before_the_models(source: Path, exported: P
 
 
 def test_a_dense_layer_goes_into_the_graph(tmp_path: Path) -> None:
-    """A model that shortens its vectors is exported with the layer that does so."""
+    """A recorded graph shortens vectors as its model does; one without a record is refused."""
     source = tiny_model.write_tiny_model(tmp_path / "model", dense=12)
-    graph = opened("onnx", Path(export_model(str(source), str(tmp_path / "graph"))))
+    folder = tiny_model.write_graph(source, tmp_path / "graph")
+    graph = opened("onnx", folder)
     original = opened("sentence-transformers", source)
     assert graph.fingerprint == original.fingerprint
     assert graph.dimension == 12
     assert same(graph, original)
-
-
-def test_eight_bits_are_a_space_of_their_own(source: Path, tmp_path: Path) -> None:
-    """A model of whole numbers is near the original, and never takes its fingerprint."""
-    graph = opened("onnx", Path(export_model(str(source), str(tmp_path / "small"), int8=True)))
-    original = opened("sentence-transformers", source)
-    assert graph.fingerprint != original.fingerprint
-    assert "int8" in graph.fingerprint
-    rows = [embedder.embed_documents(TEXTS) for embedder in (graph, original)]
-    assert (rows[0] * rows[1]).sum(axis=1).min() > 0.9
+    shutil.copyfile(folder / "model.onnx", source / "model.onnx")
+    with pytest.raises(ModelUnusable, match="a dense layer") as caught:
+        opened("onnx", source)
+    assert f"sentence-transformers:{source}" in caught.value.remedy
 
 
 def test_a_changed_graph_claims_nothing(source: Path, exported: Path, tmp_path: Path) -> None:
     """A graph that is not the one written has a fingerprint of its own."""
-    other = export_model(str(source), str(tmp_path / "small"), int8=True)
+    pooled = tiny_model.write_tiny_model(tmp_path / "other", pooling_mode="max")
+    other = tiny_model.write_graph(pooled, tmp_path / "other-graph")
     folder = Path(shutil.copytree(exported, tmp_path / "changed"))
-    shutil.copyfile(Path(other) / "model.onnx", folder / "model.onnx")
-    known = {opened("onnx", exported).fingerprint, opened("onnx", Path(other)).fingerprint}
+    shutil.copyfile(other / "model.onnx", folder / "model.onnx")
+    known = {opened("onnx", exported).fingerprint, opened("onnx", other).fingerprint}
     said = tiny_model
     said.write_json(folder / "1_Pooling" / "config.json", {"pooling_mode": ["cls", "mean"]})
     module = {"path": "", "type": "sentence_transformers.models.Transformer"}
     pooling = {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
     said.write_json(folder / "modules.json", [module, pooling])
     assert opened("onnx", folder).fingerprint not in known
-
-
-def test_what_is_there_is_not_overwritten(source: Path, tmp_path: Path) -> None:
-    """A target that is not empty is refused, and its files stay."""
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(TargetNotEmpty, match="not an empty folder") as caught:
-        export_model(str(source), str(tmp_path))
-    assert caught.value.exit_code == 4
-    assert os.listdir(tmp_path) == ["mine.txt"]
-
-
-def test_an_empty_folder_can_be_the_target_and_steps_are_told(source: Path, tmp_path: Path) -> None:
-    """An empty target is filled, nothing is left beside it, and each step is told in turn."""
-    target = tmp_path / "graph"
-    target.mkdir()
-    told: list[Progress] = []
-    assert export_model(str(source), str(target), on_progress=told.append) == str(target)
-    assert {"model.onnx", "tokenizer.json", "filestore.json"} <= set(os.listdir(target))
-    assert os.listdir(tmp_path) == ["graph"]
-    assert [step.done for step in told] == sorted(step.done for step in told)
-    assert told[0].stage == "loading the model"
-
-
-def test_what_cannot_be_exported_leaves_nothing(source: Path, tmp_path: Path) -> None:
-    """A model whose weights are cut short is refused, and no folder appears."""
-    broken = Path(shutil.copytree(source, tmp_path / "broken"))
-    weights = broken / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:2000])
-    with pytest.raises(ModelUnusable, match="broken cannot be loaded"):
-        export_model(str(broken), str(tmp_path / "graph"))
-    assert os.listdir(tmp_path) == ["broken"]
 
 
 def test_pooling_outside_the_graph_gives_the_same(source: Path, tmp_path: Path) -> None:
