@@ -23,9 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="write nothing at all")
     parser.add_argument("--page", choices=_PAGES, help="the page to begin with")
     parser.add_argument("--select", metavar="PATH", default="", help="the file to begin with")
-    parser.add_argument(
-        "--findings", metavar="FILE", help="show what 'verify --json' wrote, instead of looking"
-    )
     parser.add_argument("--ascii", action="store_true", help="draw with plain characters only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
 
@@ -56,7 +53,6 @@ def run(options: Any) -> int:
             mouse=not options.no_mouse,
             page=options.page,
             select=options.select,
-            findings=_findings(options.findings) if options.findings else None,
         )
     )
 
@@ -74,30 +70,3 @@ def _check_terminal() -> None:
                 f"the inspector needs a terminal, and {name} is none",
                 remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
             )
-
-
-def _findings(path: str) -> Any:
-    """The findings of an earlier `verify --json`.
-
-    Raises:
-        FilestoreError: The file cannot be read, or is no such thing.
-    """
-    import json
-
-    from filestore.cli._given import read_given
-    from filestore.core.codes import CODES
-    from filestore.core.findings import Finding
-
-    remedy = f"filestore verify --json > {path}"
-    data = read_given(path, remedy=remedy)
-    try:
-        found = json.loads(data)["findings"]
-        return tuple(
-            Finding(code=one["code"], path=one["path"], detail=one["detail"])
-            for one in found
-            if one["code"] in CODES
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{path} is not what 'filestore verify --json' writes: {error}", remedy=remedy
-        ) from error

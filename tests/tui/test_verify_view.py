@@ -396,9 +396,8 @@ def test_a_narrow_screen_shows_one_part_at_a_time(root):
     inspect(root, act, size=(60, 20))
 
 
-def test_findings_of_an_earlier_verification_are_seen_first(root):
-    """They open Verify, whichever page was left, unless another one is asked for."""
-    found = (Finding(code="bit-rot", path="chunked/guide/chunk1.md"),)
+def test_the_page_that_was_left_is_seen_first(root):
+    """Unless another one is asked for, or a file."""
 
     def page_of(**options):
         async def session():
@@ -410,8 +409,7 @@ def test_findings_of_an_earlier_verification_are_seen_first(root):
         return asyncio.run(session())
 
     assert page_of() == "browse"
-    assert page_of(findings=found) == "verify"
-    assert page_of(findings=found, page="repair") == "repair"
+    assert page_of(page="repair") == "repair"
     assert page_of() == "repair"
     assert page_of(select="chunked/guide/chunk1.md") == "browse"
 

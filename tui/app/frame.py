@@ -70,8 +70,6 @@ class Options(Struct, frozen=True, kw_only=True):
     page: Place | None = None
     select: str = ""
     """The file to begin with."""
-    findings: tuple[Finding, ...] | None = None
-    """Of an earlier verification, shown instead of checking again."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 

@@ -18,7 +18,7 @@ from tui.app.menus import Menus
 from tui.formatting.commands import all_quoted, quoted
 from tui.formatting.frame import add_errors, add_summary, standing
 from tui.formatting.lines import count, one_line
-from tui.state.finding_index import FindingIndex, StatsFindings, by_stats
+from tui.state.finding_index import StatsFindings, by_stats
 from tui.state.findings import Coverage
 from tui.state.prompt import Typed
 from tui.state.state import Saved
@@ -125,7 +125,7 @@ class Inspector(Menus):
         """Where what was asked for is seen; else the page that was left."""
         if self.options.select:
             return "browse"
-        return cast(Place, self.saved.page) if self.options.findings is None else "verify"
+        return cast(Place, self.saved.page)
 
     def _opened(self, made_early: Sequence[View], catalog: str) -> None:
         self.when_ready(self.view, self._show_first)
@@ -287,21 +287,9 @@ class Inspector(Menus):
     def _look(self) -> None:
         if any(one.title == "status" and one.state == "waiting" for one in self.task_manager.tasks):
             return
-        if self.options.findings is not None:
-            found = self.options.findings
-            self.task_manager.read(
-                lambda store: FindingIndex.of(found, store.places.tree),
-                self._take_earlier,
-                group="",
-                failed=lambda _: self._take_earlier(FindingIndex.of(found, self.findings.tree)),
-            )
-        else:
-            self.task_manager.work(
-                Job(name="status"),
-                Handlers(then=self._take_status),
-                title="status",
-                writes=False,
-            )
+        self.task_manager.work(
+            Job(name="status"), Handlers(then=self._take_status), title="status", writes=False
+        )
         self.task_manager.read(
             InspectedStore.next_undo_redo, self._take_next_undo, group="next undo"
         )
@@ -315,10 +303,6 @@ class Inspector(Menus):
 
     def _note_generation(self, generation: int) -> None:
         self._generation = generation
-
-    def _take_earlier(self, index: FindingIndex) -> None:
-        self.findings.replace(index, Coverage(level="earlier"), clean=False)
-        self._looked()
 
     def _take_status(self, status: "Status") -> None:
         # Behind what a repair that has just ended found: that may not have been taken yet.

@@ -36,7 +36,6 @@ _LEVEL_WORDS: Final[Mapping[str, str]] = {
     "fast": "verified fast",
     "full": "verified in full",
     "deep": "verified deep",
-    "earlier": "found by an earlier verification",
 }
 _MOST_DETAIL: Final = 400
 _SAME: Final[tuple[str, Role]] = (" ", "text")
@@ -158,8 +157,6 @@ def looked_line(
 
 def not_checked_line(level: str, not_checked: Sequence[str]) -> Line:
     """What was not checked."""
-    if level == "earlier":
-        return line("not checked now: r verifies", "quiet")
     left = [*(LEFT_BY_STATS if level == "status" else ()), *not_checked]
     words = not_checked_words(left if level else left or ["anything"])
     return line(words or "everything was checked", "quiet")

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import Unshown
 from filestore.index._qdrant.place import Place, said
 from filestore.index.backend import (
     WITHOUT,

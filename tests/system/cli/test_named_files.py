@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.cli import COMMANDS, tui
+from filestore.cli import COMMANDS
 from filestore.cli._parser import command_parser
-from filestore.core.errors import FilestoreError
 from filestore.core.packages import missing_packages
 from filestore.exchange.forms import FORMS
 
@@ -39,7 +38,6 @@ READ: Final = {
     "serve stores": ("serve", "PLACE"),
     "show path": ("show", "PLACE"),
     "similar path": ("similar", "PLACE"),
-    "tui --findings": ("tui", "--findings", "PLACE"),
     "tui place": ("tui", "PLACE"),
 }
 """Arguments of what is read, to commands that name it; FORM and ORIGIN stand for each there is."""
@@ -149,8 +147,6 @@ def test_what_is_no_file_is_said_and_not_waited_for(stocked: Any, kind: str) -> 
                 assert place.name in done.stderr, (command, done)
             if argument in ("evaluate queries", "repair --apply"):
                 assert "is a " in done.stderr or kind == "folder", (command, done)
-    with pytest.raises(FilestoreError):
-        tui._findings(place.name)
 
 
 @pytest.mark.safety

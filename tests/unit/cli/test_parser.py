@@ -24,7 +24,6 @@ ONCE: Final = frozenset(
         "--questions",
         "--embedder",
         "--endpoint",
-        "--findings",
         "--format",
         "--from",
         "--group",
