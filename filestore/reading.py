@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
     from filestore.past.compare import Gate, StoreComparison
-    from filestore.past.events import Log, OnEntry
-    from filestore.past.log import Meant
+    from filestore.past.log import Log, LogEntry
     from filestore.past.store import PastStore
     from filestore.search.answer import Mode
     from filestore.search.compare_models import ModelComparison
@@ -151,23 +151,20 @@ class ReadableStore(OpenStore, Searchable):
 
     def log(
         self,
-        asked: StrPath,
+        query: str,
         *,
-        meant_as: "Meant" = "either",
         most: int = 50,
         k: int = 10,
         mode: "Mode" = "hybrid",
         embed: bool = False,
         on_progress: OnProgress = ignore,
-        on_entry: "OnEntry | None" = None,
+        on_entry: "Callable[[LogEntry], object] | None" = None,
     ) -> "Log":
-        """When a file, PATH:LINE, or the answer to a question changed; see `past.log.log`."""
+        """When the answer to a question changed; see `past.log.log`."""
         from filestore.past import log
-        from filestore.past.events import pass_over
 
-        options: Any = {"meant_as": meant_as, "most": most, "mode": mode, "embed": embed}
-        told: Any = {"on_progress": on_progress, "on_entry": on_entry or pass_over}
-        return log.log(self._parts, os.fsdecode(asked), count=k, **options, **told)
+        told: Any = {"on_progress": on_progress, "on_entry": on_entry}
+        return log.log(self._parts, query, most=most, count=k, mode=mode, embed=embed, **told)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""

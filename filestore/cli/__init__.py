@@ -38,7 +38,7 @@ COMMANDS: Final = {
     "links": "list the links of a file, and those to it",
     "open": "open a search hit in your editor, at its line",
     "evaluate": "measure search quality",
-    "log": "say when a file, or the answer to a question, changed",
+    "log": "say which commits changed the answer to a question",
     "compare": "say which answers changed between two commits",
     "embedder": "list models, or change the store's model",
     "backend": "show or choose where the vectors are searched",

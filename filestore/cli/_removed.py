@@ -6,10 +6,7 @@ from typing import Final
 from filestore.core.errors import UsageError
 
 REMOVED: Final = {
-    "embedder export": "sentence-transformers writes a folder for onnxruntime: "
-    'SentenceTransformer(MODEL, backend="onnx").save_pretrained(FOLDER), '
-    "or 'optimum-cli export onnx --model MODEL FOLDER'",
-    "tui --findings": "'filestore tui --page verify' verifies, and 'filestore verify' prints",
+    "log --path": "git log --follow -- FILE",
     "tui --serve": "'filestore serve' has a page for browsers, behind a token",
 }
 """A command, or a command and a word behind it: an option, its value, the name of an action."""

@@ -20,7 +20,7 @@ from filestore.search.answer import MODES
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison
-    from filestore.past.pairs import Matched
+    from filestore.past.pairs import ComparedAnswer
 
 EXAMPLE = "filestore compare main HEAD --queries questions.jsonl --max-loss 0.02"
 WORKFLOW: Final = os.path.join(os.path.dirname(__file__), "compare.yml")
@@ -142,11 +142,11 @@ def _query(each: "ComparedQuery", count: int) -> None:
         tail = f", nDCG@{count} {old.ndcg:.2f} → {new.ndcg:.2f}"
     query = _output.clipped(" ".join(each.question.query.split()), _output.WIDTH - 16 - len(tail))
     _output.line(f"{query}  overlap {each.overlap:.2f}{tail}", style="1")
-    for line in _answers([one.found for one in each.answers]):
+    for line in _answers(each.answers):
         _output.line(line)
 
 
-def _answers(answers: "Sequence[Matched]") -> Iterator[str]:
+def _answers(answers: "Sequence[ComparedAnswer]") -> Iterator[str]:
     for one in answers:
         name = shown_path(one.path)
         if one.was is not None:

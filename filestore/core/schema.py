@@ -182,13 +182,11 @@ SHAPES: Final[dict[str, str]] = {
     " committed=commit.committed:number|null files:number not_embedded:number scores:Scores|null",
     "ComparedQuery": "id=question.id:text line=question.line:number query=question.query:text"
     " overlap:number answers:[ComparedAnswer] old?=scores.0:Scores new?=scores.1:Scores",
-    "ComparedAnswer": "path=found.path:text was?=found.was:text old=found.old:number|null"
-    " new=found.new:number|null edited=found.edited:flag there=found.there:flag",
-    "Log": "asked:text about:text entries:[LogEntry] notes:[text]",
+    "ComparedAnswer": "path:text was?:text old:number|null new:number|null edited:flag there:flag",
+    "Log": "asked:text entries:[LogEntry] notes:[text]",
     "LogEntry": "commit=commit.commit:text|null committed=commit.committed:number|null"
-    " author=commit.author:text|null subject=commit.subject:text|null files?:[FileChange]"
+    " author=commit.author:text|null subject=commit.subject:text|null"
     " gained?:[AnswerChange] lost?:[AnswerChange] edited?:[AnswerChange] first?:text begins?:flag",
-    "FileChange": "path:text what:text was?:text",
     "AnswerChange": "path:text rank:number was?:text",
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",

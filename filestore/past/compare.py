@@ -17,7 +17,7 @@ from filestore.core.schema import JsonObject
 from filestore.git.revisions import Commit
 from filestore.past import relevance
 from filestore.past.moment import Moment, at_commit, pairs_of, today
-from filestore.past.pairs import Matched, Pairs, matched
+from filestore.past.pairs import ComparedAnswer, Pairs, matched
 from filestore.search.answer import Hit, Mode
 from filestore.search.goals import Goal
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
@@ -59,13 +59,8 @@ class Gate(Struct, frozen=True, kw_only=True):
             )
 
 
-class ComparedAnswer(JsonObject, Struct, frozen=True, kw_only=True):
-    """One answer to a question, at two times."""
-
-    found: Matched
-
-
-class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedQuery(JsonObject):
     """A question whose answers are not the same."""
 
     question: Question
@@ -114,12 +109,12 @@ class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True):
     @property
     def gained(self) -> int:
         """Answers that the earlier time does not give."""
-        return sum(one.found.old is None for each in self.changed for one in each.answers)
+        return sum(one.old is None for each in self.changed for one in each.answers)
 
     @property
     def lost(self) -> int:
         """Answers that the later time does not give."""
-        return sum(one.found.new is None for each in self.changed for one in each.answers)
+        return sum(one.new is None for each in self.changed for one in each.answers)
 
     @property
     def difference(self) -> float | None:
@@ -222,7 +217,7 @@ class _Asked:
             yield ComparedQuery(
                 question=question,
                 overlap=shared / most if most else 1.0,
-                answers=tuple(ComparedAnswer(found=one) for one in answers),
+                answers=tuple(answers),
                 scores=(old_scores, new_scores) if old_scores and new_scores else None,
             )
 
@@ -278,9 +273,8 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
 
 
 def _is_other(answer: ComparedAnswer) -> bool:
-    found = answer.found
     # Its name is no part of what it says.
-    return found.old != found.new or found.edited
+    return answer.old != answer.new or answer.edited
 
 
 def _failed(

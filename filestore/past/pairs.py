@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from filestore.core.paths import StorePath
+from filestore.core.schema import JsonObject
 
 
 class Pairs(Struct, frozen=True, kw_only=True):
@@ -61,7 +62,8 @@ def _with_same_text(
             yield path, by_text[second[path]].pop()
 
 
-class Matched(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedAnswer(JsonObject):
     """One answer to a question, at two times."""
 
     path: StorePath
@@ -76,6 +78,11 @@ class Matched(Struct, frozen=True, kw_only=True):
     there: bool
     """Whether both times have the file, even where only one gives it as an answer."""
 
+    @property
+    def rank(self) -> int | None:
+        """Its place at the later time, or else at the earlier one."""
+        return self.new or self.old
+
 
 def matched(
     old: Sequence[StorePath],
@@ -83,7 +90,7 @@ def matched(
     pairs: Pairs,
     first: Mapping[StorePath, bytes],
     second: Mapping[StorePath, bytes],
-) -> list[Matched]:
+) -> list[ComparedAnswer]:
     """The answers of two times laid beside each other, those of the later one first.
 
     Args:
@@ -98,7 +105,7 @@ def matched(
     for place, path in enumerate(new, start=1):
         before = pairs.old.get(path)
         found.append(
-            Matched(
+            ComparedAnswer(
                 path=path,
                 was=before if before != path else None,
                 old=places.pop(before, None) if before is not None else None,
@@ -110,7 +117,7 @@ def matched(
     for path, place in places.items():
         after = pairs.new.get(path)
         found.append(
-            Matched(
+            ComparedAnswer(
                 path=after or path,
                 was=path if after is not None and after != path else None,
                 old=place,

@@ -49,7 +49,7 @@ COMMANDS: Final = (
     ("verify", "--level", "full"),
     ("search", WORD),
     ("search", "--at", "HEAD", WORD),
-    ("log", "a.md"),
+    ("log", WORD),
     ("library",),
     ("inspector",),
     ("undo",),
@@ -119,7 +119,7 @@ class Home:
         self.run("sync")
         self.run("enrich", "--questions", "1")
         self.run("search", "--at", "HEAD", WORD)
-        self.run("log", "page.html" if self.layout == "in-place" else "a.md")
+        self.run("log", WORD)
 
     def run(self, *words: str) -> None:
         """Run a command that must succeed."""

@@ -562,11 +562,9 @@ def _with_a_history(some: Sequence[str], mixed: str) -> dict[str, list[Scene]]:
             ("compare", mixed, *asked),
         ],
         "log": [
-            ("log", "chunked/many.md"),
-            ("log", f"chunked/c{some[1]}.md", "--path"),
-            ("log", "words", "--query"),
-            ("log", mixed),
-            ("log", mixed, "--path"),
+            ("log", f"chunked/c{some[1]}.md"),
+            ("log", "words"),
+            ("log", mixed, "--query"),
             ("log", "words", "--json"),
         ],
     }

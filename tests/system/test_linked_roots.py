@@ -24,7 +24,7 @@ READING: Final = {
     "backend": ["backend"],
     "duplicates": ["duplicates"],
     "links": ["links", "{notes}/a.md"],
-    "log": ["log", "{notes}/a.md:3"],
+    "log": ["log", "walrus"],
     "ls": ["ls", "{notes}"],
     "open": ["open", "--print", "{notes}/sub/b.md:3"],
     "search": ["search", "walrus", "--source", "{notes}/a.md"],

@@ -27,7 +27,6 @@ READ: Final = {
     ("open", "HIT"): ["open", "--print", "{file}:2"],
     ("evaluate", "QUERIES"): ["evaluate", "{queries}"],
     ("compare", "FILE"): ["compare", "HEAD", "--queries", "{queries}"],
-    ("log", "PATH|QUERY"): ["log", "{chunk}"],
     ("export", "RESOURCE"): ["export", "jsonl", "{target}", "{resource}"],
     ("import", "SOURCE"): ["import", "jsonl", "{table}", "--plan"],
     ("enrich", "RESOURCE"): ["enrich", "{resource}", "--plan"],

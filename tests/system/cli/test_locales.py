@@ -34,7 +34,7 @@ WORDS: Final = {
     "similar": ["similar", _NAME],
     "links": ["links", _NAME],
     "open": ["open", "--print", _NAME],
-    "log": ["log", _NAME],
+    "log": ["log", "Walroß"],
     "evaluate": ["evaluate", "ü.jsonl"],
     "compare": ["compare", "HEAD"],
     "export": ["export", "jsonl", "tür.jsonl"],

@@ -149,7 +149,7 @@ def test_settings_of_a_commit_that_cannot_be_used(history: History) -> None:
         with pytest.raises(FilestoreError, match=broken[:12]) as caught:
             store.at(broken)
         assert caught.value.remedy == "ask an earlier or a later commit"
-        found = store.log("garden harbour", meant_as="query", embed=True)
+        found = store.log("garden harbour", embed=True)
         assert any(broken[:12] in note for note in found.notes)
         assert len(found.entries) > 1
 

@@ -38,7 +38,7 @@ COMMANDS_TRIED = {
     "about": [["about"]],
     "links": [["links", "{source}"]],
     "similar": [["similar", "{source}:1"]],
-    "log": [["log", "{source}"], ["log", "words"]],
+    "log": [["log", "words"]],
     "open": [["open", "{source}:1", "--print"], ["open", "{source}:1", "--chunk", "--print"]],
     "reconstruct": [["reconstruct", "stranger0"]],
     "duplicates": [["duplicates"]],
