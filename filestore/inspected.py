@@ -129,7 +129,7 @@ class InspectedStore(Store):
 
     @cached_property
     def explorer(self) -> "Explorer":
-        """Neighbours, a map, distributions: questions to the vectors; closed with the store."""
+        """Neighbours and a map: questions to the vectors; closed with the store."""
         from filestore.browse.vectors import Explorer
 
         return Explorer(self._parts)

@@ -16,8 +16,6 @@ from filestore.browse.file import Shown as Shown
 from filestore.browse.file import UnknownPathError as UnknownPathError
 from filestore.browse.file import VectorFacts as VectorFacts
 from filestore.browse.links import Links as Links
-from filestore.browse.projection import Histogram as Histogram
-from filestore.browse.summary_tree import Drawing as Drawing
 from filestore.browse.summary_tree import Family as Family
 from filestore.browse.summary_tree import Summaries as Summaries
 from filestore.browse.summary_tree import SummarisedResource as SummarisedResource

@@ -1,12 +1,9 @@
-"""Many numbers as something to look at: a plane through vectors, counts of values. Pure.
+"""A plane through vectors, to look at. Pure.
 
-One rule: the same numbers give the same picture, point for point and bar for bar.
+One rule: the same vectors give the same plane, point for point.
 """
 
-import math
 from array import array
-from bisect import bisect_right
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -15,10 +12,6 @@ if TYPE_CHECKING:
     from numpy import float32, float64
     from numpy.typing import NDArray
 
-_BINS: Final = 20
-_BULK: Final = 0.99
-"""The share of values that equal steps are laid out for; the last one takes what is far beyond."""
-_COSINE_STEP: Final = 0.05
 _COLUMNS: Final = 10
 """Directions that are followed for the sake of the first two, which then settle sooner."""
 _ROUNDS: Final = 30
@@ -37,20 +30,6 @@ class Plane(Struct, frozen=True, kw_only=True):
     """float32"""
     explained: tuple[float, float]
     """The shares, 0 to 1, of all variance that lie along x and along y."""
-
-
-class Histogram(Struct, frozen=True, kw_only=True):
-    """How many values lie between one edge and the next."""
-
-    edges: tuple[float, ...]
-    """Ascending, one more than there are counts. A value at an edge is counted above it, but at
-    the last edge below it."""
-    counts: tuple[int, ...]
-    total: int
-    """How many values there are, whether or not all were looked at."""
-    unit: str
-    sampled: int
-    """How many were looked at; 0 for all."""
 
 
 def principal_plane(vectors: "NDArray[float32]") -> Plane:
@@ -106,49 +85,3 @@ def _leading_axes(
 def _plane(points: "NDArray[float64]", explained: tuple[float, float]) -> Plane:
     xs, ys = array("f", points[:, 0].tolist()), array("f", points[:, 1].tolist())
     return Plane(xs=xs, ys=ys, explained=explained)
-
-
-def histogram(
-    values: Sequence[float], edges: Sequence[float], *, unit: str, total: int, sampled: int = 0
-) -> Histogram:
-    """Count values between edges.
-
-    Args:
-        values: None below the first edge or above the last.
-        edges: Ascending, at least two.
-        unit: Of the values, for a person.
-        total: See `Histogram`.
-        sampled: See `Histogram`.
-    """
-    counts = [0] * (len(edges) - 1)
-    for value in values:
-        counts[min(bisect_right(edges, value), len(counts)) - 1] += 1
-    return Histogram(
-        edges=tuple(edges), counts=tuple(counts), total=total, unit=unit, sampled=sampled
-    )
-
-
-def size_edges(values: Sequence[int]) -> tuple[float, ...]:
-    """Edges from 0 in equal round steps; the last step reaches to the largest value."""
-    if not values:
-        return 0.0, 1.0
-    ordered = sorted(values)
-    bulk, largest = ordered[int(_BULK * (len(ordered) - 1))], ordered[-1]
-    step = _round_step(max(bulk, 1) / (_BINS - 1))
-    edges = [float(step * number) for number in range(bulk // step + 2)]
-    return (*edges, float(largest)) if largest > edges[-1] else tuple(edges)
-
-
-def _round_step(least: float) -> int:
-    """The smallest of 1, 2, 5, 10, 20 and so on that is no smaller."""
-    power = int(10 ** max(0, math.floor(math.log10(max(least, 1)))))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
-
-
-def cosine_edges(values: Sequence[float]) -> tuple[float, ...]:
-    """Edges from 0, or below where a value is, to 1 in steps of 0.05."""
-    # Rounding of 32-bit floats takes a product of vectors of length 1 a little beyond 1.
-    steps = round(1 / _COSINE_STEP)
-    first = min(0, math.floor(min(values, default=0.0) * steps))
-    edges = [number / steps for number in range(first, steps + 1)]
-    return (*edges[:-1], max(1.0, *values)) if values else tuple(edges)

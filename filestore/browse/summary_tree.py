@@ -7,7 +7,6 @@ its way from the top free of circles, whatever the files claim.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Final
 
 from msgspec import Struct
 
@@ -19,11 +18,6 @@ from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import ChildState, SummaryTree, in_order
 from filestore.verify import stale_summaries
-
-MOST_DRAWN: Final = 2_000
-"""Summaries in one picture."""
-DEEPEST_DRAWN: Final = 24
-"""Levels whose branches are told apart in a picture; deeper ones stand below the last."""
 
 
 class TreeNode(Struct, frozen=True, kw_only=True):
@@ -58,31 +52,6 @@ class Family(Struct, frozen=True, kw_only=True):
     """The summaries that it is part of, nearest first."""
     children: tuple[TreeNode, ...]
     titles: Mapping[StorePath, str]
-
-
-class Branch(Struct, frozen=True, kw_only=True):
-    """One summary of a picture."""
-
-    node: TreeNode
-    title: str
-    rails: tuple[bool, ...]
-    """For each level above, the topmost first, whether more of it follows below; the last one is
-    the summary's own."""
-    texts: int
-    """Below it, in all."""
-    changed: int
-    """Of them, those that are not as they were read."""
-
-
-class Drawing(Struct, frozen=True, kw_only=True):
-    """The tree of one resource, from its roots down."""
-
-    resource: str
-    branches: tuple[Branch, ...]
-    summaries: int
-    stale: int
-    levels: tuple[int, ...]
-    """How many summaries each level has, from level 1 up."""
 
 
 class Summaries:
@@ -161,30 +130,6 @@ class Summaries:
                 known.names = paths, "\0".join(one.replace("\0", " ") for one in named)
             paths, joined = known.names
             return [known.node(paths[place]) for place in wanted.places(joined)] if paths else []
-
-    def drawing(self, resource: str, most: int = MOST_DRAWN) -> Drawing:
-        """A resource's tree as a picture, with no more than so many branches."""
-        with self._reading() as (catalog, known):
-            found = _walked(known, resource, most)
-            titles = _titles(self._tree, catalog, [one.node.path for one in found], words=False)
-            own = known.by_resource.get(resource, [])
-            levels = [known.tree.level(path) or 1 for path in own]
-            return Drawing(
-                resource=resource,
-                branches=tuple(
-                    Branch(
-                        node=one.node,
-                        title=titles.get(one.node.path, ""),
-                        rails=one.rails,
-                        texts=one.texts,
-                        changed=one.changed,
-                    )
-                    for one in found
-                ),
-                summaries=len(own),
-                stale=sum(path in known.reasons for path in own),
-                levels=tuple(levels.count(level) for level in range(1, max(levels, default=0) + 1)),
-            )
 
     def _chunk_path(self, path: str) -> ChunkPath:
         return self._tree.chunk_path(StorePath(path))
@@ -276,55 +221,12 @@ class _Known:
         return None
 
 
-class _Walked(Struct, kw_only=True):
-    """A branch while its texts are counted."""
-
-    node: TreeNode
-    rails: tuple[bool, ...]
-    texts: int = 0
-    changed: int = 0
-    above: "_Walked | None" = None
-
-
-def _walked(known: _Known, resource: str, most: int) -> list[_Walked]:
-    """The summaries of a resource from its roots down, each once, as many as wanted."""
-    found: list[_Walked] = []
-    seen: set[ChunkPath] = set()
-    left: list[tuple[ChunkPath, tuple[bool, ...], _Walked | None]] = []
-    roots = known.roots(resource)
-    left += [(path, (place > 0,), None) for place, path in enumerate(reversed(roots))]
-    while left:
-        path, rails, above = left.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        one = _Walked(node=known.node(path), rails=rails, above=above)
-        found.append(one)
-        below: list[ChunkPath] = []
-        for child, state in known.states(path).items():
-            if child not in known.resource_of:
-                one.texts += 1
-                one.changed += state != "fresh"
-            elif child not in seen:
-                below.append(child)
-        for place, child in enumerate(reversed(below)):
-            left.append((child, (*rails, place > 0)[:DEEPEST_DRAWN], one))
-    # Whoever stands below comes later.
-    for one in reversed(found):
-        if one.above is not None:
-            one.above.texts += one.texts
-            one.above.changed += one.changed
-    return found[:most]
-
-
-def _titles(
-    tree: Tree, catalog: Catalog, paths: Sequence[StorePath], *, words: bool = True
-) -> dict[StorePath, str]:
+def _titles(tree: Tree, catalog: Catalog, paths: Sequence[StorePath]) -> dict[StorePath, str]:
     """The innermost heading of summaries, the title or the first words of texts."""
     rows = catalog.files([tree.chunk_path(path) for path in paths])
     found = {path: _heading(row) for path, row in rows.items() if row.kind == "summary"}
     others = [row.id for path, row in rows.items() if not found.get(path)]
-    if words and others:
+    if others:
         pages = CatalogPages(catalog)
         openings, titles = pages.openings(others, OPENING_BYTES), pages.titles(others)
         for path, row in rows.items():

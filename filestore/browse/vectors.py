@@ -1,4 +1,4 @@
-"""Looking around among the vectors of a store: neighbours, a map, distributions.
+"""Looking around among the vectors of a store: neighbours, a map.
 
 Reads the catalog, the embeddings and, for a text as it is now, one file. One rule: whatever rests
 on stored vectors works without their model.
@@ -9,15 +9,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
-
-from filestore.browse.projection import (
-    Histogram,
-    cosine_edges,
-    histogram,
-    principal_plane,
-    size_edges,
-)
+from filestore.browse.projection import principal_plane
 from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
@@ -26,7 +18,6 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
-from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
 
@@ -39,12 +30,9 @@ if TYPE_CHECKING:
 
 MOST_POINTS: Final = 20_000
 """Of a map; more would be drawn over each other."""
-MOST_COMPARED: Final = 1_000
 _FEW_ASKED: Final = 64
 """With more vectors than this all are compared at once, not searched for one by one."""
 _ASKED_AT_ONCE: Final = 1024
-_COMPARED_WITH_ALL: Final = 250_000
-"""Up to so many vectors, comparing with every one is quicker than that many searches."""
 _DEEPEST: Final = 5_000
 """So many nearest texts are looked through for files; more only tie."""
 _SPARE: Final = 8
@@ -234,45 +222,6 @@ class Explorer:
                 generation=catalog.generation,
             )
 
-    def sizes(self, resource: str | None = None) -> Histogram:
-        """How large the chunk files are, by the stats that were recorded; opens none of them.
-
-        Args:
-            resource: Only of this one, by its name; None for all.
-
-        Raises:
-            CatalogMissingError: There is no catalog yet.
-        """
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            if resource is None:
-                found = _every_size(catalog, every=self._parts.places.is_in_place)
-            else:
-                found = _sizes_of(catalog, resource)
-            sizes = list(found)
-        return histogram(sizes, size_edges(sizes), unit="bytes", total=len(sizes))
-
-    def similarities(self, most: int = MOST_COMPARED) -> Histogram:
-        """How near to each body the nearest text is that no file with this body has itself.
-
-        Args:
-            most: A fixed choice of so many bodies is looked at where there are more.
-
-        Raises:
-            CatalogMissingError: There is no catalog yet.
-            FilestoreError: The embeddings cannot be read.
-        """
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            rows, vectors = self._sampled(catalog, most)
-            # Of files with one body in common only the first stands for it.
-            first = [place for place, row in enumerate(rows) if not _repeats(rows, place)]
-            ids = [rows[place][0] for place in first]
-            found = self._nearest_others(ids, vectors[first], catalog) if ids else []
-            total = catalog.indexed_count()
-        sampled = len(found) if len(rows) < total else 0
-        return histogram(found, cosine_edges(found), unit="cosine", total=total, sampled=sampled)
-
     def _embeddings(self) -> "EmbeddingCache":
         """The embeddings; where they cannot be read, what opening them says is raised."""
         from filestore.embed.cache import EmbeddingCache
@@ -422,47 +371,6 @@ class Explorer:
             vectors = vectors[found]
         return [(row[0], row[1], row[2], row[3]) for row in rows], vectors
 
-    def _nearest_others(
-        self, ids: Sequence[int], vectors: "NDArray[float32]", catalog: Catalog
-    ) -> list[float]:
-        """For each body the cosine of the nearest text of other files, where there is one."""
-        space = self._space(catalog)
-        assert space is not None
-        kin = [queries.vectors_beside(catalog, identifier) for identifier in ids]
-        if catalog.count("vectors") <= _COMPARED_WITH_ALL:
-            source = vector_file.StoredVectors(catalog, self._embeddings(), space)
-            return _nearest_of_all(source, vectors, kin)
-        index, found = self._index(catalog, space), []
-        for vector, own in zip(vectors, kin, strict=True):
-            hits = index.search(vector, len(own) + 1)
-            found += [score for identifier, score in hits if identifier not in own][:1]
-        return found
-
-
-def _nearest_of_all(
-    source: vector_file.StoredVectors, vectors: "NDArray[float32]", kin: Sequence[set[int]]
-) -> list[float]:
-    """The same from the embeddings themselves, block by block."""
-    import numpy
-
-    best = numpy.full(len(vectors), -numpy.inf, numpy.float32)
-    owners: dict[int, list[int]] = {}
-    for place, own in enumerate(kin):
-        for identifier in own:
-            owners.setdefault(identifier, []).append(place)
-    for ids, block in source.blocks():
-        scores = vectors @ block.T
-        for column, identifier in enumerate(ids.tolist()):
-            if identifier in owners:
-                scores[owners[identifier], column] = -numpy.inf
-        best = numpy.maximum(best, scores.max(axis=1))
-    found: list[float] = best[numpy.isfinite(best)].tolist()
-    return found
-
-
-def _repeats(rows: Sequence[tuple[int, bytes, bytes, str]], place: int) -> bool:
-    return place > 0 and rows[place][0] == rows[place - 1][0]
-
 
 def _best_files(
     catalog: Catalog, rankings: Sequence[Sequence[tuple[int, float]]], without: Set[ChunkPath]
@@ -512,33 +420,6 @@ def _titles(catalog: Catalog, paths: Sequence[ChunkPath]) -> tuple[str, ...]:
     rows = catalog.files(paths)
     headings = (rows[path].headings_and_pages()[0] if path in rows else () for path in paths)
     return tuple(one[-1] if one else "" for one in headings)
-
-
-def _every_size(catalog: Catalog, *, every: bool) -> Iterator[int]:
-    """The sizes of the chunk files, or of every file of a tree that holds documents."""
-    # One folder at a time: all of them at once are a burden where files are a million.
-    for names, stats in queries.all_folder_stats(catalog):
-        values = array("q", stats)
-        fields = STAT_BYTES // values.itemsize
-        for name, size, inode in zip(
-            names.split(b"\0"), values[::fields], values[3::fields], strict=True
-        ):
-            is_chunk = name.endswith(b".md") and not name.startswith(b".")
-            if inode and (is_chunk or every):
-                yield size
-
-
-def _sizes_of(catalog: Catalog, resource: str) -> Iterator[int]:
-    names: dict[bytes, set[str]] = {}
-    for path in queries.chunk_paths(catalog, resource):
-        folder, _, name = path.rpartition(b"/")
-        names.setdefault(folder, set()).add(decode_path(name))
-    for folder, wanted in names.items():
-        for packed, stats in queries.folder_stats(catalog, folder):
-            for place, held in enumerate(unpack_names(packed)):
-                entry = stats[place * STAT_BYTES : (place + 1) * STAT_BYTES]
-                if held in wanted and (values := unpack_stat(entry))[3]:
-                    yield values[0]
 
 
 def _looked_at(parts: Parts, path: ChunkPath) -> Observation | str:

@@ -5,7 +5,7 @@ catalog's tables stands in this package.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
@@ -39,10 +39,6 @@ _BODIES: Final = (
     " JOIN vectors ON vectors.id = parts.vector JOIN files ON files.id = parts.file"
     " WHERE (part = 0 OR ? AND kind = 'document') AND embedded <> 0 AND state = ''"
     " ORDER BY parts.vector, files.path LIMIT ?"
-)
-_KIN: Final = (
-    "SELECT DISTINCT other.vector FROM parts AS own JOIN parts AS other USING (file)"
-    " WHERE own.vector = ?"
 )
 SALVAGED: Final = {
     "generated": "SELECT origin, body FROM generated ORDER BY origin {order}",
@@ -131,17 +127,6 @@ def source_stats_of(catalog: Catalog, sources: Sequence[str]) -> dict[str, tuple
 def folder_stats(catalog: Catalog, folder: bytes) -> list[tuple[bytes, bytes]]:
     """The packed names and stats of one folder of the stat cache."""
     return catalog.rows("SELECT names, stats FROM folders WHERE path = ?", (folder,))
-
-
-def all_folder_stats(catalog: Catalog) -> Iterable[tuple[bytes, bytes]]:
-    """The packed names and stats of every folder, one at a time."""
-    return catalog.connection.execute("SELECT names, stats FROM folders")
-
-
-def chunk_paths(catalog: Catalog, resource: str) -> list[bytes]:
-    """The paths of a resource's files, its record left out."""
-    statement = "SELECT path FROM files WHERE resource = ? AND state <> 'record'"
-    return [path for (path,) in catalog.rows(statement, (resource,))]
 
 
 def generated_count(catalog: Catalog, resource: str) -> int:
@@ -257,11 +242,6 @@ def renamed_to(catalog: Catalog, old: bytes) -> bytes | None:
         "SELECT new FROM renamed JOIN files ON files.path = renamed.new WHERE old = ?", (old,)
     )
     return found[0][0] if found else None
-
-
-def vectors_beside(catalog: Catalog, identifier: int) -> set[int]:
-    """The vector ids of all texts of the files that have this one."""
-    return {one for (one,) in catalog.rows(_KIN, (identifier,))}
 
 
 def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[str, str], str]:

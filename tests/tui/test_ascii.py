@@ -85,7 +85,7 @@ async def press(session, where, *keys):
     ],
 )
 def test_nothing_but_ascii_is_shown(case, size):
-    """With ``--ascii`` pages, pictures, panels, questions and messages are all in ASCII."""
+    """With ``--ascii`` pages, map, panels, questions and messages are all in ASCII."""
     path = str(case.chunks()[1].relative_to(case.root))
 
     async def act(session):

@@ -489,8 +489,8 @@ def test_a_narrow_screen_has_one_side_at_a_time(root):
     browse(root, act, size=(60, 20))
 
 
-def test_pictures_follow_each_other(root):
-    """The map marks what is under the cursor and leads to what is pointed at; others follow."""
+def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
+    """Cursor, marked rows and a whole resource are marked; arrows go on, enter opens, m closes."""
     path = chunk(root, "keeps its vectors")
 
     async def act(page, pilot):
@@ -498,30 +498,41 @@ def test_pictures_follow_each_other(root):
         await shows(pilot, "keeps its vectors")
         await press(pilot, "m")
         total = sum(row.chunks for row in page.view.outline.resources)
-        await shows(pilot, f"all {total} texts", "@", "a guide.md")
-        pictures = page.view.detail.pictures
-        target = chunk(root, "Milk and bread")
-        cell = pictures._plotted.cells[pictures._points[target]]
-        pictures.plot.focus()
-        pictures.plot.point_at(cell % pictures._plotted.width, cell // pictures._plotted.width)
-        await shows(pilot, "list.txt/chunk1.md  list.txt")
+        await shows(pilot, f"all {total} texts", "@", "a guide.md", "[Map]")
+        drawn = page.view.detail.map
+        assert signs(drawn) == 1
+        page.view.outline.rows.focus()
+        await press(pilot, "space", "j", "space")
+        await until(pilot, lambda: signs(drawn) == 3)
+        await press(pilot, "escape", "h")
+        guide = {
+            cell
+            for cell, name in zip(drawn._plotted.cells, drawn._found.resources, strict=True)
+            if name == "guide.md"
+        }
+        await until(pilot, lambda: signs(drawn) == len(guide))
+        drawn.plot.focus()
+        places = set()
+        for key in (*["up", "left"] * 9, *["down", "right"] * 9):
+            await press(pilot, key)
+            places.add(drawn.plot.point)
+            x, y = drawn.plot.point
+            assert y * drawn._plotted.width + x in drawn._plotted.members
+        assert len(places) > 2
+        target = drawn._found.paths[drawn._inside(*drawn.plot.point)[0]]
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == target)
+        found(page, Finding(code="modified", path=path))
+        await shows(pilot, "X")
         await press(pilot, "m")
-        await shows(pilot, "sizes of chunk files", "bytes")
-        await press(pilot, "m")
-        await shows(pilot, "cosine of each text to its nearest other", "0.95 – 1.00")
-        await press(pilot, "m")
-        await shows(pilot, "no drift is known")
-        found(page, Finding(code="modified", path=target))
-        await shows(pilot, "1 error in 1 chunk")
-        await press(pilot, "m")
-        await shows(pilot, "tree of summaries: list.txt has none")
-        await press(pilot, "m")
-        page.view.open_path(path)
-        await shows(pilot, "map of the vectors", "X", "@")
+        await shows(pilot, "[Text]")
 
     browse(root, act)
+
+
+def signs(drawn):
+    """How many cells of the map are marked."""
+    return sum(part.text.count("@") for one in drawn.plot._lines for part in one)
 
 
 def found(page, *findings):

@@ -236,8 +236,7 @@ SINKS: Final[dict[str, Way]] = {
     "wide characters": _at_path("chunked/wide.md", "t", "o", "f"),
     "a file that cannot be parsed": _at_path("chunked/bad1.md", "t", "f"),
     "neighbours": _at_path("chunked/twin1.md", "b", until="twin2.md"),
-    "legend of the map": _keys("1", "m", until="under the cursor"),
-    "other pictures": _keys("m", "m", "m", "m"),
+    "legend of the map": _keys("1", "m", until=" selected "),
     "filter of the tree": _typed("1", "/"),
     "hits": _search,
     "query": _typed("1", "s"),
@@ -337,10 +336,9 @@ CHOICES: Final[dict[str, Any]] = {
     "level": ["status", "fast", "full", "deep"],
     "severity": ["E", "W", "I"],
     "severities": ["", "E", "W", "I"],
-    "section": ["text", "raw", "facts", "neighbours", "picture"],
+    "section": ["text", "raw", "facts", "neighbours", "map"],
     "page": ["browse", "verify", "repair"],
     "role": ["text", "title"],
-    "histogram_title.kind": ["sizes", "similarities"],
     "neighbours_title.state": ["", "none", "asking"],
     "task_lines.state": ["running", "failed", "done"],
     "task_lines.started": ["10:00:00"],
@@ -349,7 +347,7 @@ CHOICES: Final[dict[str, Any]] = {
     "key_words.title": ["palette"],
 }
 """What the program says itself, by the names of parameters and fields."""
-DRAWN: Final = frozenset({"map_lines", "histogram_lines"})
+DRAWN: Final = frozenset({"map_lines"})
 """Made of numbers that fit each other, and of no words of a file."""
 PLURAL: Final = (Sequence, Iterable, Collection)
 

@@ -75,7 +75,7 @@ def test_repair_at_every_size(folder):
 
 
 def test_what_is_known_of_a_chunk(folder):
-    """Facts, the raw file, neighbours, the three pictures; on a narrow screen, the text alone."""
+    """Facts, the raw file, neighbours, the map; on a narrow screen, the text alone."""
 
     async def act(onlooker):
         await onlooker.press(*"jjlj", words="Fifteen words")
@@ -84,8 +84,6 @@ def test_what_is_known_of_a_chunk(folder):
             ("o", "raw", "origin:"),
             ("b", "neighbours", "cosine"),
             ("m", "map", "drifted  ● field-guide"),
-            ("m", "sizes", "bytes"),
-            ("m", "similarities", "0.95"),
         ):
             await onlooker.press(key, words=words)
             onlooker.check(name)

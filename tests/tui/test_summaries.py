@@ -141,21 +141,6 @@ def test_the_filter_finds_summaries(folder):
     look(folder, act)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-def test_the_picture_of_the_tree(folder, size):
-    """The fifth picture draws the tree of the resource under the cursor, and follows it."""
-    change(folder)
-
-    async def act(onlooker):
-        await onlooker.press("m", "m", "m", "m", "m", words="tree of summaries: checklist.txt")
-        await onlooker.read("██")
-        assert "! stale" in seen(onlooker.app)
-        await onlooker.press("escape", "j", "j", "f", "m")
-        await onlooker.read("tree of summaries: glossary.md")
-
-    look(folder, act, size=size)
-
-
 def test_a_store_without_summaries_says_how_they_are_made(folder):
     """In place of an empty tree stands the key that makes one."""
     for path in (folder / "example_index" / "chunked").rglob("summary*.md"):

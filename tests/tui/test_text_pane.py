@@ -306,6 +306,11 @@ def grid(width, height):
     return [line(f"{row}" * width) for row in range(height)]
 
 
+def beside(at, right, down):
+    """The next cell in a direction."""
+    return at[0] + right, at[1] + down
+
+
 def test_picture_fills_its_size_and_is_drawn_again_for_another():
     """A picture is asked for at the size there is, when that changes, and when it is told to."""
     asked = []
@@ -323,11 +328,12 @@ def test_picture_fills_its_size_and_is_drawn_again_for_another():
         await pilot.pause()
         assert asked == [(WIDTH, HEIGHT), (30, 5), (30, 5)]
 
-    showing(act, lambda: Plot(draw, id="shown"))
+    showing(act, lambda: Plot(draw, beside, id="shown"))
 
 
 def test_cells_of_a_picture_are_pointed_at_and_chosen():
-    """Arrows, letters and clicks point at a cell and tell it; enter and a double click choose."""
+    """Arrows and letters go on as the picture says, a click to a cell; enter and a double click
+    choose."""
 
     async def act(app, plot, pilot):
         await pilot.press("right", "l", "down", "j", "k", "h", "left", "left", "enter")
@@ -340,7 +346,7 @@ def test_cells_of_a_picture_are_pointed_at_and_chosen():
         await pilot.pause()
         assert plot.point == (4, 1)
 
-    showing(act, lambda: Plot(grid, id="shown"))
+    showing(act, lambda: Plot(grid, beside, id="shown"))
 
 
 def shapes(palette):

@@ -242,20 +242,16 @@ def test_missing_store_is_told_and_found_once_it_is_there(tmp_path: Path, templa
 
 
 def test_questions_are_answered(stage: Stage) -> None:
-    """Search, neighbours and pictures come back as values of the store."""
+    """Search, neighbours and map come back as values of the store."""
     stage.ask("search", query="bread", mode="hybrid", k=3, source=())
     stage.ask("neighbours", path="chunked/bread.md", count=2, now=False)
     stage.ask("vector_map", most=100)
-    stage.ask("sizes", resource=None)
-    stage.ask("similarities", most=10)
-    stage.until_told(5)
+    stage.until_told(3)
     assert stage.errors == []
-    answer, neighbours, vector_map, sizes, similarities = stage.told
+    answer, neighbours, vector_map = stage.told
     assert answer.hits[0].path == "chunked/bread.md"
     assert "chunked/bread.md" not in {one.path for one in neighbours}
     assert vector_map.total == 3
-    assert sizes.total == 3
-    assert len(similarities.edges) == len(similarities.counts) + 1
 
 
 def test_newest_question_of_a_group_wins(stage: Stage) -> None:
@@ -269,10 +265,10 @@ def test_newest_question_of_a_group_wins(stage: Stage) -> None:
 
 def test_questions_are_tasks_that_keep_nothing_else_from_being_done(stage: Stage) -> None:
     """A question stands among the tasks while it is asked; a short one leaves no trace there."""
-    job = Job(name="similarities", arguments={"most": 10})
-    task = stage.task_manager.ask(job, stage.handlers(), group="", title="similarities")
+    job = Job(name="vector_map", arguments={"most": 10})
+    task = stage.task_manager.ask(job, stage.handlers(), group="", title="map")
     assert stage.task_manager.tasks == [task]
-    assert (task.title, task.is_question, task.writes) == ("similarities", True, False)
+    assert (task.title, task.is_question, task.writes) == ("map", True, False)
     assert (stage.task_manager.busy, stage.task_manager.stoppable) == (None, task)
     work = stage.work("status")
     assert (stage.task_manager.busy, stage.task_manager.stoppable) == (work, work)

@@ -194,10 +194,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("summaries", "S", "summaries",
         "browse the tree of summaries in place of the files, and back",
         of.about, footer=42),
-    _browse("picture", "m", "map",
-        "go through the pictures: map of the vectors, sizes, similarity, drift, the tree of "
-        "summaries",
-        "a picture is for the screen; 'ls --json' and 'status --json' have the numbers", footer=35),
+    _browse("map", "m", "map",
+        "show the map of the vectors, coloured by folder, and back; arrows go to the next text in "
+        "their direction, enter opens it",
+        "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
         "make questions and summaries of the resource under the cursor; asks first, with the price",
         of.enrich, refusal=of.no_enrich, footer=38, writes=True, asks=True),

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import CHUNKS, CatalogNewerError, StorePath, Tree, safe_text, shown_path
-from tui.formatting.findings import SEVERITY, place_of
+from tui.formatting.findings import SEVERITY, drift_bar, place_of
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
-from tui.formatting.pictures import drift_bar
 from tui.formatting.summaries import question_lines, relations
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("facts", "f", "Facts"),
     ("neighbours", "b", "Neighbours"),
     ("family", "c", "Tree"),
-    ("picture", "m", "Picture"),
+    ("map", "m", "Map"),
 )
 """Name, key and title of each view of a chunk."""
 MODES: Final = ("hybrid", "vector", "keyword")
@@ -244,15 +243,14 @@ def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = Fals
 # One chunk file
 
 
-def section_labels(section: str, *, picture: str = "") -> dict[str, Line]:
+def section_labels(section: str) -> dict[str, Line]:
     """The views of a chunk, the current one in brackets."""
     found: dict[str, Line] = {}
     for name, key, title in SECTIONS:
-        shown = f"{title}: {picture}" if name == "picture" and picture else title
         if name == section:
-            found[name] = (span(f"[{shown}]", "title"),)
+            found[name] = (span(f"[{title}]", "title"),)
         else:
-            found[name] = (Span(f"{key} ", "key"), span(shown, "quiet"))
+            found[name] = (Span(f"{key} ", "key"), span(title, "quiet"))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Lines for summaries: rows of their tree, what one was made from, a picture of it. Pure.
+"""Lines for summaries: rows of their tree, what one was made from. Pure.
 
 One rule: what is out of date says so with a sign and a word, never by colour alone.
 """
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
 from tui.formatting.findings import SEVERITY, place_of
-from tui.formatting.lines import Line, Role, Span, count, cut, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, count, cut, line, span
 
 if TYPE_CHECKING:
     from filestore.browse import (
         About,
-        Drawing,
         Family,
         StorePath,
         SummarisedResource,
@@ -31,7 +30,6 @@ _STATES: Final[Mapping[str, tuple[str, Role]]] = {
     "gone": ("x gone", "error"),
 }
 """A sign, a word and a role for a child; a fresh one needs none."""
-_BAR: Final = 12
 _DEEPEST: Final = 12
 """Levels that are drawn with an indent of their own."""
 _TITLE_WIDTH: Final = 16
@@ -220,76 +218,3 @@ def _named(node: "TreeNode", family: "Family") -> Line:
 def _more(all_of_them: Sequence[object]) -> list[Line]:
     hidden = len(all_of_them) - MOST_LISTED
     return [line(f"  … {hidden:,} more", "quiet")] if hidden > 0 else []
-
-
-# The picture
-
-
-def drawing_title(drawing: "Drawing") -> list[Line]:
-    """Above the picture of a tree: whose it is, how high, how much of it is out of date."""
-    name = shown_path(drawing.resource) or "(no resource)"
-    if not drawing.summaries:
-        return [line(f"tree of summaries: {name} has none", "title")]
-    levels = len(drawing.levels)
-    first: Line = (
-        span(f"tree of summaries: {name}", "title"),
-        Span(f"  {_summaries(drawing.summaries)}, {count(levels, 'level')}", "quiet"),
-        *((Span(f"  {SEVERITY['W'][0]} {drawing.stale:,} stale", "warning"),)
-          if drawing.stale else ()),
-    )  # fmt: skip
-    sizes = " ".join(f"{number:,}" for number in drawing.levels)
-    return [first, line(f"summaries by level, from the texts up: {sizes}", "quiet")]
-
-
-def drawing_lines(drawing: "Drawing", *, width: int, ascii_only: bool = False) -> list[Line]:
-    """A tree from its roots down, a summary a line: its branch, how many texts, its title.
-
-    Args:
-        drawing: The tree.
-        width: Of the screen.
-        ascii_only: Whether the screen shows no more than ASCII.
-    """
-    largest = max((branch.texts for branch in drawing.branches), default=1)
-    titles: list[str] = []
-    lines: list[Line] = []
-    bar = _BAR if width >= 60 else _BAR // 2
-    for branch in drawing.branches:
-        depth = len(branch.rails)
-        del titles[depth - 1 :]
-        above = titles[-1] if titles else ""
-        titles.append(branch.title)
-        lead = _lead(branch.rails, ascii_only=ascii_only)
-        size = _bar(branch.texts, branch.changed, largest, bar, ascii_only=ascii_only)
-        number = Span(f" {branch.texts:>{len(f'{largest:,}')},}  ", "quiet")
-        fixed = bar + len(number.text) + len(lead)
-        state = state_spans(branch.node)
-        room = max(_TITLE_WIDTH, width - fixed - sum(len(one.text) for one in state))
-        named = short_title(one_line(branch.title), above) or shown_path(branch.node.path)
-        role: Role = "warning" if branch.node.why else "text"
-        lines.append((*size, number, Span(lead, "quiet"), *state, span(cut(named, room), role)))
-    hidden = drawing.summaries - len(drawing.branches)
-    if hidden > 0:
-        lines.append(line(f"… and {_summaries(hidden)} more", "quiet"))
-    return lines
-
-
-def _lead(rails: Sequence[bool], *, ascii_only: bool) -> str:
-    """The branches that lead to a line."""
-    shown = rails[1:][-_DEEPEST:]
-    if not shown:
-        return ""
-    through, last = ("|  ", "`- ") if ascii_only else ("│  ", "└─ ")
-    more = "|- " if ascii_only else "├─ "
-    lead = "".join(through if one else "   " for one in shown[:-1])
-    return lead + (more if shown[-1] else last)
-
-
-def _bar(texts: int, changed: int, largest: int, width: int, *, ascii_only: bool) -> list[Span]:
-    """How many texts are below, and of these how many are not as they were read."""
-    length = max(1, round(width * texts / max(largest, 1))) if texts else 0
-    worn = min(length, max(1, round(length * changed / texts))) if changed else 0
-    full, open_, none = ("#", "~", " ") if ascii_only else ("█", "░", " ")
-    found = [Span(full * (length - worn))] if length > worn else []
-    if worn:
-        found.append(Span(open_ * worn, "warning"))
-    return [*found, Span(none * (width - length))]

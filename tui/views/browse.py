@@ -21,8 +21,8 @@ from tui.formatting.chunks import KINDS, SECTIONS, longest_word, nothing_lines
 from tui.formatting.lines import Line, count
 from tui.views.browse_detail import Detail, Target
 from tui.views.browse_enrich import Enriching
+from tui.views.browse_map import MapPane
 from tui.views.browse_marks import MarkedFiles
-from tui.views.browse_pictures import PicturePane
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
@@ -210,11 +210,9 @@ class BrowseView(View):
     def _pointed_in_tree(self) -> None:
         # The tree is also renewed while the search hides it.
         if not self._is_searching and not self._is_on_summaries:
-            self.detail.pictures.resources = self.outline.resources
             if self._going_to:
                 return
             target = self.outline.target
-            self.detail.pictures.draw_tree_of(self.outline.resource)
             # A file that only the detail shows stays there until the cursor moves.
             if target != self._followed:
                 self._followed = target
@@ -225,7 +223,6 @@ class BrowseView(View):
     @on(BrowseSummaries.Pointed)
     def _pointed_in_summaries(self) -> None:
         if self._is_on_summaries and not self._is_searching:
-            self.detail.pictures.draw_tree_of(self.summaries.resource)
             self.detail.follow(self.summaries.target)
             self.host.context_changed()
 
@@ -271,8 +268,8 @@ class BrowseView(View):
         self._show_side(is_reading=not self._is_on_the_left)
 
     @on(Detail.Jumped)
-    @on(PicturePane.Pointed)
-    def _jumped(self, event: Detail.Jumped | PicturePane.Pointed) -> None:
+    @on(MapPane.Pointed)
+    def _jumped(self, event: Detail.Jumped | MapPane.Pointed) -> None:
         if self._is_on_summaries and not self._is_searching:
             self.detail.show(Target(path=event.path))
             self.summaries.open_path(event.path)
@@ -349,6 +346,7 @@ class BrowseView(View):
         self.add_class("-searching")
         self._tree.display = False
         self.search.begin(KINDS[0] if self._is_on_summaries else "")
+        self._mark_on_map()
 
     def search_for(self, query: str) -> None:
         """Search the whole store for what was typed elsewhere."""
@@ -369,6 +367,7 @@ class BrowseView(View):
         self.search.leave()
         self._tree.display = True
         self.detail.find = ""
+        self._mark_on_map()
         return True
 
     def do_back(self) -> None:
@@ -420,19 +419,21 @@ class BrowseView(View):
     @on(VirtualRows.Marked)
     def _marks_changed(self) -> None:
         self.host.context_changed()
+        self._mark_on_map()
 
     def do_neighbours(self) -> None:
         """Show the nearest texts, and let the keys go there."""
         self.detail.choose("neighbours")
         self._reading()
 
-    def do_picture(self) -> None:
-        """Show the map of the store; again, the next picture."""
-        if self.detail.section == "picture":
-            self.detail.pictures.next()
-            self.detail.draw_sections()
-        else:
-            self._look_at("picture")
+    def do_map(self) -> None:
+        """Show the map of the vectors; again, the text."""
+        self._look_at("text" if self.detail.section == "map" else "map")
+        self._mark_on_map()
+
+    def _mark_on_map(self) -> None:
+        if self.detail.section == "map":
+            self._marked.read(self.listed.marks, self.detail.map.mark)
 
     def do_enrich(self) -> None:
         """Make questions and summaries of the resource under the cursor, once it is confirmed."""

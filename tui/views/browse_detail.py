@@ -29,7 +29,7 @@ from tui.formatting.lines import Line, cut
 from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
 from tui.views.browse_family import FamilyPane
-from tui.views.browse_pictures import PicturePane
+from tui.views.browse_map import MapPane
 from tui.views.context import ViewContext
 from tui.widgets.bar import Bar, Item
 from tui.widgets.caption import Caption
@@ -86,15 +86,15 @@ class Detail(Vertical):
     DEFAULT_CSS: ClassVar[str] = """
     Detail { width: 3fr; height: 1fr; }
     Detail #browse-sections { background: $panel; }
-    Detail #browse-reader, Detail #browse-picture, Detail #browse-beside,
+    Detail #browse-reader, Detail #browse-map, Detail #browse-beside,
     Detail #browse-family { display: none; }
     Detail #browse-reader { width: 3fr; border-left: blank; padding-right: 1; }
     Detail #browse-reader:focus { border-left: heavy $primary; }
     .-ascii Detail #browse-reader:focus { border-left: ascii $primary; }
-    Detail #browse-picture, Detail #browse-family { width: 3fr; padding: 0 1; }
+    Detail #browse-map, Detail #browse-family { width: 3fr; padding: 0 1; }
     Detail #browse-beside { width: 1fr; }
     Detail.-text #browse-reader, Detail.-raw #browse-reader, Detail.-facts #browse-reader,
-    Detail.-picture #browse-picture, Detail.-family #browse-family,
+    Detail.-map #browse-map, Detail.-family #browse-family,
     Detail.-neighbours #browse-beside { display: block; }
     .-wide Detail #browse-beside { display: block; width: 2fr; border-left: solid $panel; }
     .-ascii .-wide Detail #browse-beside { border-left: ascii $panel; }
@@ -143,7 +143,7 @@ class Detail(Vertical):
         self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
         """Shows text, raw file and facts."""
-        self.pictures = PicturePane(host)
+        self.map = MapPane(host)
         self.family = FamilyPane(host)
         self.neighbours = VirtualRows(id="browse-neighbours", marking=False)
         self._head = Caption(id="browse-head")
@@ -158,7 +158,7 @@ class Detail(Vertical):
         yield self._sections
         with Horizontal():
             yield self.reader
-            yield self.pictures
+            yield self.map
             yield self.family
             with Vertical(id="browse-beside"):
                 yield self._neighbours_title
@@ -171,13 +171,13 @@ class Detail(Vertical):
     @property
     def parts(self) -> Sequence[Widget]:
         """The visible parts that take keys, from left to right."""
-        everything = (self.reader, *self.pictures.parts, self.family.rows, self.neighbours)
+        everything = (self.reader, self.map.plot, self.family.rows, self.neighbours)
         return [part for part in everything if part.is_on_screen and part.size.area]
 
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
         parts = {
-            "picture": self.pictures.part,
+            "map": self.map.plot,
             "family": self.family.rows,
             "neighbours": self.neighbours,
         }
@@ -264,8 +264,8 @@ class Detail(Vertical):
         self.section = section
         self.add_class(f"-{section}")
         self.draw_sections()
-        if section == "picture":
-            self.pictures.show()
+        if section == "map":
+            self.map.show()
         if section == "family":
             self.family.show()
         if section == "neighbours":
@@ -280,8 +280,7 @@ class Detail(Vertical):
 
     def draw_sections(self) -> None:
         """Draw the names of the sections, the current one in brackets."""
-        picture = self.pictures.kind if self.section == "picture" else ""
-        found = texts.section_labels(self.section, picture=picture)
+        found = texts.section_labels(self.section)
         # A section has the name of its action.
         items = [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
         self._sections.show(items)
@@ -295,7 +294,7 @@ class Detail(Vertical):
         if target is None:
             self._clear()
             self._draw_nothing()
-            self.pictures.narrow_to(None)
+            self.map.select()
         elif target.resource is not None:
             name = target.resource
             self._host.task_manager.read(
@@ -341,9 +340,7 @@ class Detail(Vertical):
         self._clear()
         self._about_resource = about
         self._draw_resource()
-        self.pictures.point_at("")
-        is_folder = not self._host.findings.tree.folder
-        self.pictures.narrow_to(None if is_folder else about.resource)
+        self.map.select(resource=about.resource)
 
     def _draw_resource(self) -> None:
         about = self._about_resource
@@ -381,9 +378,8 @@ class Detail(Vertical):
                 lambda strips: self._take_markdown(strips, number),
                 group="markdown",
             )
-        self.pictures.point_at(about.path)
+        self.map.select(about.path)
         self.family.point_at(about.path, is_seen=self.section == "family")
-        self.pictures.narrow_to(None)
         if self.section == "neighbours":
             self._ask_neighbours()
         elif self.screen.has_class("-wide"):
@@ -452,7 +448,7 @@ class Detail(Vertical):
             self.read()
         else:
             self._draw_resource()
-        self.pictures.findings_changed()
+        self.map.findings_changed()
 
     def store_changed(self) -> None:
         """Read everything again."""
@@ -467,7 +463,7 @@ class Detail(Vertical):
             self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
             self.read()
-        self.pictures.store_changed()
+        self.map.store_changed()
 
     @on(Resize)
     def _resized(self, event: Resize) -> None:

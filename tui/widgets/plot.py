@@ -1,4 +1,4 @@
-"""A picture made of lines for the size it has, with a cursor that points at its cells."""
+"""A picture made of lines for the size it has, with a cursor that goes from point to point."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,19 @@ _POINTED: Final = Style(reverse=True, bold=True)
 
 Draw = Callable[[int, int], Sequence[Line]]
 """Gives a picture of a width and a height in cells."""
+Step = Callable[[tuple[int, int], int, int], tuple[int, int]]
+"""Gives the next point from a column and row, so far to the right and down."""
 
 
 class Plot(Drawn, can_focus=True, inherit_bindings=False):
-    """A picture; arrows and clicks point at a cell of it, enter and a double click choose it."""
+    """A picture; arrows go to its points, a click to any cell; enter and a double click choose."""
 
     DEFAULT_CSS: ClassVar[str] = "Plot { overflow: hidden; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "move(0, -1)", "point further up"),
-        ("down,j", "move(0, 1)", "point further down"),
-        ("left,h", "move(-1, 0)", "point further left"),
-        ("right,l", "move(1, 0)", "point further right"),
+        ("up,k", "move(0, -1)", "the next point above"),
+        ("down,j", "move(0, 1)", "the next point below"),
+        ("left,h", "move(-1, 0)", "the next point to the left"),
+        ("right,l", "move(1, 0)", "the next point to the right"),
         ("enter", "choose", "choose what is pointed at"),
     ]
 
@@ -48,9 +50,10 @@ class Plot(Drawn, can_focus=True, inherit_bindings=False):
         x: int
         y: int
 
-    def __init__(self, draw: Draw, *, id: str | None = None) -> None:
+    def __init__(self, draw: Draw, step: Step, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._draw = draw
+        self._step = step
         self._lines: Sequence[Line] = ()
         self._lines_size: Size | None = None
         self.point = (0, 0)
@@ -95,8 +98,8 @@ class Plot(Drawn, can_focus=True, inherit_bindings=False):
         return drawn
 
     def action_move(self, right: int, down: int) -> None:
-        """Point at a cell beside the one that is."""
-        self.point_at(self.point[0] + right, self.point[1] + down)
+        """Go to the next point in a direction."""
+        self.point_at(*self._step(self.point, right, down))
 
     def action_choose(self) -> None:
         """Choose what is pointed at."""

@@ -53,8 +53,6 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
     "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
-    "sizes": lambda store, _, **given: store.explorer.sizes(**given),
-    "similarities": lambda store, _, **given: store.explorer.similarities(**given),
     "plan_enrich": _enriching(InspectedStore.plan_enrich),
     "status": lambda store, _: store.status(),
     "verify": lambda store, reporter, **given: store.verify(
@@ -73,7 +71,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
 - ``search(query, k, mode, source, syntax, kind)``: `Answer`
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
-- ``vector_map(most)``: `VectorMap`; ``sizes(resource)``, ``similarities(most)``: `Histogram`
+- ``vector_map(most)``: `VectorMap`
 - ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress

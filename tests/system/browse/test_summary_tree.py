@@ -81,8 +81,6 @@ def test_what_changed_marks_what_is_above_it(garden: Any) -> None:
         assert family.above[0].why
         (resource,) = store.summaries.resources()
         assert resource.stale == 2
-        picture = store.summaries.drawing("garden")
-        assert [(one.texts, one.changed) for one in picture.branches] == [(3, 2), (2, 2)]
 
 
 def test_a_text_that_no_summary_was_made_from(garden: Any) -> None:
@@ -111,19 +109,16 @@ def test_circles_and_lies(garden: Any) -> None:
         assert names(tree.children(f"{CHUNKED}/summary5.md")) == ["summary5"]
         (gone,) = tree.children(f"{CHUNKED}/summary6.md")
         assert (gone.state, gone.is_summary, gone.children) == ("gone", False, 0)
-        assert len(tree.drawing("garden").branches) == 6
         assert tree.way_to(f"{CHUNKED}/summary4.md") == (
             "garden",
             (f"{CHUNKED}/summary3.md", f"{CHUNKED}/summary4.md"),
         )
-        assert len(tree.drawing("garden", most=2).branches) == 2
 
 
 def test_no_summaries_at_all(workspace: Any) -> None:
-    """Nothing is listed, found or drawn."""
+    """Nothing is listed, or found."""
     workspace.write("file_index/chunked/garden/chunk1.md", "Beans climb.\n")
     workspace.sync()
     with opened(workspace) as store:
         assert store.summaries.resources() == []
         assert store.summaries.matching(Wanted.parse("x")) == []
-        assert store.summaries.drawing("garden").branches == ()

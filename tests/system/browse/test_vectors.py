@@ -205,7 +205,7 @@ def test_a_link_is_not_followed(
 def test_without_the_model_stored_vectors_answer(
     notes: Any, opened: Callable[[], InspectedStore]
 ) -> None:
-    """Neighbours, map and distributions need no model; a new text does, and says what to do."""
+    """Neighbours and map need no model; a new text does, and says what to do."""
     before = opened().explorer
     expected = before.neighbours("chunked/bees/one.md", 5)
     points = before.vector_map()
@@ -216,7 +216,6 @@ def test_without_the_model_stored_vectors_answer(
     assert explorer.neighbours("chunked/bees/one.md", 5) == expected
     assert explorer.neighbours("chunked/bees/one.md", 5, now=True) == expected
     assert explorer.vector_map() == points
-    assert sum(explorer.similarities().counts) == 12
     with pytest.raises(FilestoreError) as caught:
         explorer.neighbours("chunked/new.md", now=True)
     assert "not-here" in caught.value.message + caught.value.remedy
@@ -231,11 +230,11 @@ def test_another_model_than_the_vectors_is_not_asked(
         opened().explorer.neighbours("chunked/bees/one.md", now=True)
 
 
-@pytest.mark.parametrize("ask", ["neighbours", "vector_map", "similarities"])
+@pytest.mark.parametrize("ask", ["neighbours", "vector_map"])
 def test_without_embeddings_it_says_what_to_do(
     notes: Any, opened: Callable[[], InspectedStore], ask: str
 ) -> None:
-    """Embeddings that are gone or damaged are named with the remedy; sizes need none."""
+    """Embeddings that are gone or damaged are named with the remedy."""
     words = ("chunked/bees/one.md",) if ask == "neighbours" else ()
     path = notes.sidecar / "embeddings.sqlite"
     for damage, error in ((b"x" * 9_000, EmbeddingsDamaged), (None, EmbeddingsMissing)):
@@ -247,30 +246,25 @@ def test_without_embeddings_it_says_what_to_do(
         with pytest.raises(error) as caught:
             getattr(explorer, ask)(*words)
         assert "filestore sync" in caught.value.remedy
-        assert explorer.sizes().total == 12
 
 
 def test_without_a_catalog_it_says_what_to_do(
     workspace: Any, opened: Callable[[], InspectedStore]
 ) -> None:
-    """Every question names the command that makes the catalog."""
+    """A question names the command that makes the catalog."""
     shutil.rmtree(workspace.sidecar)
-    explorer = opened().explorer
-    for ask in (explorer.vector_map, explorer.sizes, explorer.similarities):
-        with pytest.raises(CatalogMissingError) as caught:
-            ask()
-        assert "filestore sync" in caught.value.remedy
+    with pytest.raises(CatalogMissingError) as caught:
+        opened().explorer.vector_map()
+    assert "filestore sync" in caught.value.remedy
 
 
-def test_an_empty_store_has_empty_pictures(
+def test_an_empty_store_has_an_empty_map(
     workspace: Any, opened: Callable[[], InspectedStore]
 ) -> None:
     """Nothing to draw is drawn as nothing; nobody's neighbours are an error that says why."""
     explorer = opened().explorer
     points = explorer.vector_map()
     assert (points.paths, points.resources, len(points.xs), points.total) == ((), (), 0, 0)
-    assert sum(explorer.sizes().counts) == 0
-    assert sum(explorer.similarities().counts) == 0
     with pytest.raises(NoVectorError, match="nothing of this store is embedded"):
         explorer.neighbours("chunked/a.md")
 
@@ -307,66 +301,3 @@ def test_the_choice_for_a_map_is_fixed(notes: Any, opened: Callable[[], Inspecte
     notes.sync()
     later = opened().explorer.vector_map(5)
     assert len(set(later.paths) & set(few.paths)) >= 4
-
-
-def test_sizes_are_those_of_the_files(notes: Any, opened: Callable[[], InspectedStore]) -> None:
-    """Every chunk file is in the bar of its size; records and litter are in none."""
-    (notes.chunked / "bees/meta.txt").write_text("x" * 5_000)
-    notes.write("manual.md", "# One\n\nWords.\n")
-    notes("add", "manual.md")
-    for resource in (None, "bees"):
-        found = opened().explorer.sizes(resource)
-        found_files = (notes.chunked / (resource or "")).rglob("*.md")
-        sizes = [path.stat().st_size for path in found_files if path.is_file()]
-        assert found.total == len(sizes) == sum(found.counts)
-        for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False):
-            is_last = high == found.edges[-1]
-            expected = sum(low <= size < high or (is_last and size == high) for size in sizes)
-            assert count == expected
-    assert opened().explorer.sizes("no such resource").total == 0
-
-
-def test_similarity_is_to_the_nearest_other_text(
-    notes: Any, opened: Callable[[], InspectedStore]
-) -> None:
-    """Copies and own questions do not count; every body has its bar as a comparison of all says."""
-    shutil.copy(notes.chunked / "bees/one.md", notes.chunked / "copy.md")
-    question = "Tides rise twice a day, and fall as often."
-    write(
-        notes,
-        "tide.md",
-        "Tides rise twice a day, and fall as often!\n",
-        f'questions: ["{question}"]',
-    )
-    notes.sync()
-    store = opened()
-    found = store.explorer.similarities()
-    paths = sorted(
-        f"chunked/{path.relative_to(notes.chunked)}" for path in notes.chunked.rglob("*.md")
-    )
-    bodies = [path for path in paths if path != "chunked/copy.md"]
-    expected = [
-        max(cosine(store, one, other) for other in bodies if other != one)
-        for one in bodies
-        if one != "chunked/tide.md"
-    ]
-    assert sum(found.counts) == len(bodies)
-    assert found.counts[-1] == sum(value >= 0.95 for value in expected)
-    for low, count in zip(found.edges, found.counts, strict=False):
-        near = sum(low - 1e-6 <= value < low + 0.05 + 1e-6 for value in expected)
-        assert near <= count + 1
-    assert found.unit == "cosine"
-    assert (found.total, found.sampled) == (14, 0)
-    few = store.explorer.similarities(4)
-    assert few.sampled == sum(few.counts) == 4
-
-
-def test_searching_and_comparing_find_the_same(
-    notes: Any, opened: Callable[[], InspectedStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Similarities of a store too large to be compared whole are those of its index."""
-    from filestore.browse import vectors as exploring
-
-    compared = opened().explorer.similarities()
-    monkeypatch.setattr(exploring, "_COMPARED_WITH_ALL", 0)
-    assert opened().explorer.similarities() == compared

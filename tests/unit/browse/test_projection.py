@@ -1,14 +1,11 @@
-"""Vectors as points, values as bars: right, the same each time, and never without an answer."""
+"""Vectors as points: right, the same each time, and never without an answer."""
 
 from array import array
-from itertools import pairwise
 
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from filestore.browse.projection import cosine_edges, histogram, principal_plane, size_edges
+from filestore.browse.projection import principal_plane
 
 
 def cloud(
@@ -63,44 +60,3 @@ def test_without_spread_all_points_are_one(count: int) -> None:
     plane = principal_plane(numpy.full((count, 7), 0.5, numpy.float32))
     assert plane.xs == plane.ys == array("f", [0.0] * count)
     assert plane.explained == (0.0, 0.0)
-
-
-@given(st.lists(st.integers(0, 20_000_000), max_size=60))
-def test_every_size_is_counted_once(sizes: list[int]) -> None:
-    """Sizes lie between the edges, each in one bar; steps are equal, but for the last."""
-    edges = size_edges(sizes)
-    found = histogram(sizes, edges, unit="bytes", total=len(sizes))
-    assert sum(found.counts) == len(sizes)
-    assert len(found.edges) == len(found.counts) + 1 <= 24
-    assert list(edges) == sorted(set(edges))
-    steps = {after - before for before, after in pairwise(edges[:-1])}
-    assert len(steps) <= 1
-    for size in sizes:
-        assert edges[0] <= size <= edges[-1]
-
-
-def test_one_giant_does_not_flatten_the_others() -> None:
-    """Steps are laid out for nearly all values; what is far beyond has the last bar."""
-    sizes = [*range(900, 1_100)] * 10 + [16_000_000]
-    found = histogram(sizes, size_edges(sizes), unit="bytes", total=len(sizes))
-    assert found.edges[-1] == 16_000_000
-    assert found.counts[-1] == 1
-    assert sum(count > 0 for count in found.counts) >= 3
-
-
-@given(st.lists(st.floats(-1, 1.000001), max_size=60))
-def test_every_cosine_is_counted_once(cosines: list[float]) -> None:
-    """Cosines lie between the edges, also where rounding takes one a little beyond 1."""
-    edges = cosine_edges(cosines)
-    found = histogram(cosines, edges, unit="cosine", total=len(cosines))
-    assert sum(found.counts) == len(cosines)
-    assert edges[0] <= min(cosines, default=0.0)
-    assert edges[-1] >= max(cosines, default=1.0)
-    assert {0.0, 0.5, 0.95} < set(edges)
-
-
-def test_bars_hold_what_lies_between_their_edges() -> None:
-    """A value at an edge is counted above it, but at the last edge below it."""
-    found = histogram([0, 1, 1, 2.5, 3], [0, 1, 2, 3], unit="", total=9, sampled=5)
-    assert found.counts == (1, 2, 2)
-    assert (found.total, found.sampled) == (9, 5)

@@ -461,7 +461,7 @@ def test_the_chosen_section_is_told_by_brackets():
     assert "[Facts]" in said
     assert "o Raw" in said
     assert "[Raw]" not in said
-    assert "[Picture: map]" in plain([chunks.section_labels("picture", picture="map")["picture"]])
+    assert "[Map]" in plain([chunks.section_labels("map")["map"]])
 
 
 def test_the_number_line_names_the_filter():

@@ -1,12 +1,12 @@
-"""Pictures made of characters: a map of points, histograms, bars. Pure.
+"""The map of the vectors, made of characters. Pure.
 
-A cell of the map holds two by four dots of braille and takes the colour of the group with most
-points in it. One rule: without colour, or with ASCII alone, a letter takes its place.
+A cell holds two by four dots of braille and takes the colour of the group with most points in it.
+One rule: without colour, or with ASCII alone, a letter takes its place.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, takewhile
 from typing import Final
 
 from msgspec import Struct
@@ -20,18 +20,10 @@ HUES: Final[tuple[Role, ...]] = (
 )  # fmt: skip
 OTHERS: Final = len(HUES)
 """The group of everything that has no hue of its own."""
-MOST_BINS: Final = 40
-TITLES: Final = {
-    "map": "map of the vectors",
-    "sizes": "sizes of chunk files",
-    "similarities": "cosine of each text to its nearest other",
-    "tree": "tree of summaries",
-}
 _LETTERS: Final = "abcdefgh."
 _BRAILLE: Final = 0x2800
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of a dot by its row and column in the cell (Unicode, chapter 21.1)."""
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _NAME_WIDTH: Final = 28
 
 
@@ -59,6 +51,14 @@ class Grouped(Struct, frozen=True, kw_only=True):
     """Name and points of each group that has a hue."""
     others: tuple[int, int]
     """How many names and points have none."""
+
+
+def folders(documents: Sequence[str]) -> list[str]:
+    """The folder that each document lies in, no deeper than where they begin to differ."""
+    above = [document.split("/")[:-1] for document in documents]
+    levels = zip(*above, strict=False)
+    shared = len(list(takewhile(lambda names: len(set(names)) == 1, levels)))
+    return ["".join(f"{name}/" for name in names[: shared + 1]) for names in above]
 
 
 def grouped(names: Sequence[str]) -> Grouped:
@@ -115,28 +115,48 @@ def _most(groups: Sequence[int], points: Sequence[int]) -> int:
     return min(counted, key=lambda group: (-counted[group], group))
 
 
+def next_cell(picture: Plotted, x: int, y: int, *, right: int, down: int) -> tuple[int, int]:
+    """Column and row of the nearest cell with points in a direction; where none is, the same."""
+    cells = [(cell % picture.width, cell // picture.width) for cell in picture.members]
+    if (x, y) not in cells:
+        return min(cells, key=lambda to: abs(to[0] - x) + 2 * abs(to[1] - y), default=(x, y))
+    costs = {}
+    for to in cells:
+        # A cell is twice as high as wide.
+        aside, below = to[0] - x, 2 * (to[1] - y)
+        along, across = aside * right + below * down, abs(aside * down) + abs(below * right)
+        if along > 0:
+            # What lies more to the side has a key of its own, unless nothing else is there.
+            costs[to] = across > along, along**2 + across**2
+    return min(costs, key=lambda to: (costs[to], to), default=(x, y))
+
+
 def map_lines(
-    picture: Plotted, *, drifted: Collection[int] = (), at: int | None = None, letters: bool = False
+    picture: Plotted,
+    *,
+    drifted: Collection[int] = (),
+    selected: Collection[int] = (),
+    letters: bool = False,
 ) -> list[Line]:
     """The map, as many lines as it is high.
 
     Args:
         picture: The points in their cells.
         drifted: Cells with a point whose file is not as it was indexed.
-        at: The cell of the point under the cursor.
+        selected: Cells with a point of what is under the cursor of the list, or marked there.
         letters: Whether letters distinguish groups, for screens without colour or braille.
     """
     lines: list[Line] = []
     for row in range(picture.height):
         cells = range(row * picture.width, (row + 1) * picture.width)
-        spans = [_cell(picture, cell, cell in drifted, cell == at, letters) for cell in cells]
+        spans = [_cell(picture, cell, cell in drifted, cell in selected, letters) for cell in cells]
         runs = groupby(spans, key=lambda one: one.role)
         lines.append(tuple(Span("".join(one.text for one in run), role) for role, run in runs))
     return lines
 
 
-def _cell(picture: Plotted, cell: int, drifted: bool, is_at: bool, letters: bool) -> Span:
-    if is_at:
+def _cell(picture: Plotted, cell: int, drifted: bool, selected: bool, letters: bool) -> Span:
+    if selected:
         return Span("@" if letters else "◉", "mark")
     bits = picture.dots.get(cell)
     if bits is None:
@@ -153,24 +173,24 @@ def map_title(*, shown: int, total: int, explained: tuple[float, float]) -> Line
     texts = count(total, "text")
     what = f"a sample of {shown:,} of {texts}" if shown < total else f"all {texts}"
     return (
-        span(f"{TITLES['map']}  ", "title"),
+        span("map of the vectors  ", "title"),
         span(f"{what} · the two axes explain {sum(explained):.0%} of the variance", "quiet"),
     )
 
 
 def legend_lines(known: Grouped, *, width: int, letters: bool = False) -> list[Line]:
-    """Which colour, or letter, is which resource; and what the marks mean."""
+    """Which colour, or letter, is which folder; and what the marks mean."""
     entries: list[Line] = [
-        (Span("@" if letters else "◉", "mark"), Span(" under the cursor  ", "quiet")),
+        (Span("@" if letters else "◉", "mark"), Span(" selected  ", "quiet")),
         (Span("X" if letters else "×", "error"), Span(" drifted  ", "quiet")),
     ]
     entries += [
-        _entry(_LETTERS[rank] if letters else "●", HUES[rank], name or "(no resource)", points)
+        _entry(_LETTERS[rank] if letters else "●", HUES[rank], name or "(no folder)", points)
         for rank, (name, points) in enumerate(known.named)
     ]
     names, points = known.others
     if names:
-        other = count(names, "other resource")
+        other = count(names, "other folder")
         entries.append(_entry("." if letters else "●", "quiet", other, points))
     lines: list[Line] = []
     used = width + 1
@@ -192,121 +212,9 @@ def _entry(symbol: str, role: Role, name: str, points: int) -> Line:
 def cell_line(paths: Sequence[str], resource: str) -> Line:
     """What stands in the pointed cell of the map: the first of its files, how many more."""
     if not paths:
-        return line("no text here: arrows move, enter shows the file", "quiet")
+        return line("no text here: arrows go to the next one, enter shows its file", "quiet")
     more = f"  and {len(paths) - 1:,} more here" if len(paths) > 1 else ""
     return (
         span(place_of(paths[0]), "title"),
         span(f"  {resource}{more}", "quiet"),
     )
-
-
-def histogram_title(kind: str, *, total: int, sampled: int, resource: str | None = None) -> Line:
-    """What a histogram counts.
-
-    Args:
-        kind: "sizes" or "similarities".
-        total: How many there are.
-        sampled: The size of the sample; 0 for all.
-        resource: Whose alone they are; None for all of the store.
-    """
-    noun = "file" if kind == "sizes" else "text"
-    of = "" if resource is None else f" of {shown_path(resource) or '(no resource)'}"
-    what = f"a sample of {sampled:,} of {total:,} {noun}s" if sampled else count(total, noun)
-    return span(f"{TITLES[kind]}{of}  ", "title"), span(what, "quiet")
-
-
-def histogram_lines(
-    edges: Sequence[float],
-    counts: Sequence[int],
-    *,
-    unit: str,
-    width: int,
-    height: int,
-    ascii_only: bool = False,
-) -> list[Line]:
-    """A histogram, a line for each bin: from, to, a bar, how many; the unit below."""
-    if not any(counts):
-        return [line("nothing to count", "quiet")]
-    # Neighbouring bins are merged where there is no room for all.
-    step = -(-len(counts) // max(1, min(height - 1, MOST_BINS)))
-    starts = range(0, len(counts), step)
-    counts = [sum(counts[start : start + step]) for start in starts]
-    edges = [*(edges[start] for start in starts), edges[-1]]
-    whole = all(float(edge).is_integer() for edge in edges) and edges[-1] > 1
-    ends = [f"{edge:,.0f}" if whole else f"{edge:.2f}" for edge in edges]
-    labels = [f"{low} {'-' if ascii_only else '–'} {high}" for low, high in pairwise(ends)]
-    label_width = max(map(len, labels))
-    number_width = max(len(f"{number:,}") for number in counts)
-    room = max(1, width - label_width - number_width - 3)
-    most = max(counts)
-    lines = [
-        (
-            Span(f"{label:>{label_width}} ", "quiet"),
-            Span(bar(number / most, room, ascii_only=ascii_only), "hue0"),
-            Span(f" {number:,}"),
-        )
-        for label, number in zip(labels, counts, strict=True)
-    ]
-    return [*lines, line(f"{'':>{label_width}} {unit}", "quiet")]
-
-
-def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
-    """A bar as long as the share of a width; what is more than nothing is never invisible."""
-    share = min(max(share, 0.0), 1.0)
-    if ascii_only:
-        return "#" * max(round(share * width), 1 if share else 0)
-    eighths = max(round(share * width * 8), 1 if share else 0)
-    full, rest = divmod(eighths, 8)
-    return "█" * full + (_EIGHTHS[rest] if rest else "")
-
-
-def drift_bar(
-    found: Mapping[str, int], total: int, *, width: int = 5, ascii_only: bool = False
-) -> Line:
-    """How much of something drifted, as wide as is asked; nothing where nothing did."""
-    drifted = sum(found.get(severity, 0) for severity in "EW")
-    if not drifted:
-        return ()
-    role: Role = "error" if found.get("E") else "warning"
-    share = drifted / max(total, drifted)
-    drawn = bar(share, width, ascii_only=ascii_only)
-    frame = ("[", "]") if ascii_only else ("▕", "▏")
-    return Span(frame[0], "quiet"), Span(f"{drawn:<{width}}", role), Span(frame[1], "quiet")
-
-
-def drift_lines(
-    resources: Sequence[tuple[str, int, Mapping[str, int]]],
-    *,
-    width: int,
-    height: int,
-    ascii_only: bool = False,
-) -> list[Line]:
-    """The resources that drifted, the worst first: a bar, how much, of how many.
-
-    Args:
-        resources: Name, chunks, and findings by severity.
-        width: Of the screen.
-        height: Of the screen; what has no room is counted.
-        ascii_only: Whether the screen shows no more than ASCII.
-    """
-    drifted = [item for item in resources if any(item[2].get(severity) for severity in "EW")]
-    if not drifted:
-        return [line("no drift is known in any resource", "good")]
-    drifted.sort(key=lambda item: (-item[2].get("E", 0), -item[2].get("W", 0), item[0]))
-    shown = drifted[: max(1, height - 1)]
-    name_width = max(8, min(_NAME_WIDTH, width - 40))
-    lines: list[Line] = []
-    for name, chunks, found in shown:
-        label = cut(shown_path(name) or "(no resource)", name_width)
-        parts = [
-            count(found[severity], noun)
-            for severity, noun in (("E", "error"), ("W", "warning"))
-            if found.get(severity)
-        ]
-        drawn = drift_bar(found, chunks, width=12, ascii_only=ascii_only)
-        counts = Span(f" {', '.join(parts)} in {count(chunks, 'chunk')}")
-        lines.append((Span(f"{label:<{name_width}} "), *drawn, counts))
-    if len(drifted) > len(shown):
-        more = count(len(drifted) - len(shown), "more resource")
-        lines.append(line(f"and {more} with drift", "quiet"))
-    return lines

@@ -1,0 +1,220 @@
+"""The map of the vectors: a point a text, coloured by folder.
+
+Asked for when it is first shown, and again after the store changed. One rule: a sample says so.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.events import Resize
+from textual.message import Message
+
+from filestore import FilestoreError
+from tui.formatting import vector_map as texts
+from tui.formatting.chunks import error_lines
+from tui.formatting.lines import Line, line
+from tui.state.folders import is_folder
+from tui.views.context import ViewContext
+from tui.widgets.caption import Caption
+from tui.widgets.plot import Plot
+from tui.workers import Handlers, Job
+
+if TYPE_CHECKING:
+    from filestore.browse import VectorMap
+
+LEGEND_LINES: Final = 4
+
+
+class MapPane(Vertical):
+    """The map, with a title above and a legend below."""
+
+    DEFAULT_CSS: ClassVar[str] = "MapPane Plot { height: 1fr; }"
+
+    @dataclass
+    class Pointed(Message):
+        """A person chose a point: this file."""
+
+        path: str
+
+    def __init__(self, host: ViewContext) -> None:
+        super().__init__(id="browse-map")
+        self._host = host
+        self._found: VectorMap | None = None
+        self._error: FilestoreError | None = None
+        self._grouped = texts.grouped(())
+        self._points: dict[str, int] = {}
+        """Path to the number of its point."""
+        self._plotted: texts.Plotted | None = None
+        self._path = ""
+        self._resource: str | None = None
+        self._marked: Collection[str] = ()
+        self._drifted: tuple[int, frozenset[int]] = (-1, frozenset())
+        """The version of the findings, and the points that had drifted then."""
+
+        self.plot = Plot(self._draw, self._step, id="browse-plot")
+        self._title_caption = Caption(id="browse-map-title")
+        self._legend_caption = Caption(id="browse-legend", most=LEGEND_LINES)
+        self._pointed_caption = Caption(id="browse-pointed")
+
+    def compose(self) -> ComposeResult:
+        """What it shows, the map, what the colours mean, what is pointed at."""
+        yield self._title_caption
+        yield self.plot
+        yield self._legend_caption
+        yield self._pointed_caption
+
+    def show(self) -> None:
+        """Show the map, once its data are there."""
+        if self._found is None:
+            self._error = None
+            self._host.task_manager.ask(
+                Job(name="vector_map"),
+                Handlers(
+                    then=self._take,
+                    failed=self._failed,
+                    stopped=lambda: self._failed(
+                        FilestoreError("cancelled", remedy="press m twice to ask again")
+                    ),
+                ),
+                group="map",
+                title="map of the vectors",
+            )
+        self.call_after_refresh(self._redraw)  # until then it has no size
+
+    def _take(self, found: "VectorMap") -> None:
+        self._found = found
+        in_place = not self._host.findings.tree.folder
+        self._grouped = texts.grouped(texts.folders(found.paths) if in_place else found.resources)
+        self._points = {path: number for number, path in enumerate(found.paths)}
+        self._plotted = None
+        self._drifted = (-1, frozenset())
+        self._redraw()
+
+    def _failed(self, error: FilestoreError) -> None:
+        self._error = error
+        self._redraw()
+
+    def select(self, path: str = "", resource: str | None = None) -> None:
+        """Mark the point of a file, or those of a resource or folder."""
+        if (path, resource) != (self._path, self._resource):
+            self._path, self._resource = path, resource
+            self._redraw()
+
+    def mark(self, paths: Collection[str]) -> None:
+        """Mark the points of these files, too."""
+        self._marked = paths
+        self._redraw()
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the map is on the screen."""
+        return self.display and bool(self.size)
+
+    def findings_changed(self) -> None:
+        """Draw what drifted again."""
+        self._redraw()
+
+    def store_changed(self) -> None:
+        """Drop the data; a map on the screen asks again."""
+        self._found = self._plotted = self._error = None
+        if self.is_seen:
+            self.show()
+
+    # Drawing
+
+    def _redraw(self) -> None:
+        if self.is_seen:
+            self._title_caption.show(self._title())
+            self._show_legend()
+            self.plot.draw_again()
+
+    def _title(self) -> list[Line]:
+        if self._error is not None:
+            return error_lines(self._error)
+        found = self._found
+        if found is None:
+            return [line("map of the vectors: working …", "quiet")]
+        shown = len(found.paths)
+        title = texts.map_title(shown=shown, total=found.total, explained=found.explained)
+        if not self._path or self._path in self._points:
+            return [title]
+        return [title, line("the file under the cursor is not on it", "quiet")]
+
+    @on(Resize)
+    def _resized(self) -> None:
+        # What stands around the map is wrapped to the width, which is not known before.
+        self.call_after_refresh(self._redraw)
+
+    def _show_legend(self) -> None:
+        width, letters = max(self.size.width - 2, 20), self._letters
+        known = texts.legend_lines(self._grouped, width=width, letters=letters)
+        self._legend_caption.show(known if self._found is not None else [])
+
+    @property
+    def _letters(self) -> bool:
+        return bool(getattr(self.app, "ascii", False)) or self.app.no_color
+
+    def _draw(self, width: int, height: int) -> Sequence[Line]:
+        found = self._found
+        if found is None or width < 1 or height < 1:
+            return ()
+        picture = self._plotted
+        if picture is None or (picture.width, picture.height) != (width, height):
+            groups = self._grouped.groups
+            picture = texts.plotted(found.xs, found.ys, groups, width=width, height=height)
+            self._plotted = picture
+        findings = self._host.findings
+        if self._drifted[0] != findings.version:
+            drifted = frozenset(
+                number
+                for number, path in enumerate(found.paths)
+                if any(finding.severity != "I" for finding in findings.of_path(path))
+            )
+            self._drifted = (findings.version, drifted)
+        return texts.map_lines(
+            picture,
+            drifted={picture.cells[number] for number in self._drifted[1]},
+            selected={picture.cells[number] for number in self._selected(found)},
+            letters=self._letters,
+        )
+
+    def _selected(self, found: "VectorMap") -> set[int]:
+        """The points of what is under the cursor of the list, and of what is marked there."""
+        paths, name = [self._path, *self._marked], self._resource
+        selected = {self._points[path] for path in paths if path in self._points}
+        if name is not None:
+            below = name if is_folder(name) else "\0"
+            of = enumerate(found.resources)
+            selected |= {number for number, one in of if one == name or one.startswith(below)}
+        return selected
+
+    # Pointing
+
+    def _step(self, at: tuple[int, int], right: int, down: int) -> tuple[int, int]:
+        if self._plotted is None:
+            return at
+        return texts.next_cell(self._plotted, *at, right=right, down=down)
+
+    def _inside(self, x: int, y: int) -> Sequence[int]:
+        picture = self._plotted
+        return () if picture is None else picture.members.get(y * picture.width + x, ())
+
+    @on(Plot.Pointed)
+    def _pointed(self, event: Plot.Pointed) -> None:
+        event.stop()
+        inside, found = self._inside(event.x, event.y), self._found
+        if found is not None:
+            paths = [found.paths[number] for number in inside]
+            resource = found.resources[inside[0]] if inside else ""
+            self._pointed_caption.show([texts.cell_line(paths, resource)])
+
+    @on(Plot.Chosen)
+    def _chosen(self, event: Plot.Chosen) -> None:
+        event.stop()
+        inside = self._inside(event.x, event.y)
+        if inside and self._found is not None:
+            self.post_message(self.Pointed(self._found.paths[inside[0]]))
