@@ -23,14 +23,15 @@ def run(options: "Options") -> int:
     """
     import gc
     import os
+    import sys
 
+    from filestore.browse import safe_text
     from tui.app.inspector import Inspector
-    from tui.workers.crash_reports import when_uncaught
+    from tui.workers.faults import InspectorFailedError, when_uncaught
     from tui.workers.hangup import when_ended
 
     inspector = Inspector(options)
-    reports = inspector.reports
-    when_uncaught(in_thread=inspector.thread_failed, in_destructor=reports.keep_error)
+    when_uncaught(in_thread=inspector.thread_failed, in_destructor=inspector.keep_fault)
 
     def force(number: int, is_gone: bool) -> None:
         """End at once; the child processes end with their line. An editor is waited for."""
@@ -45,8 +46,9 @@ def run(options: "Options") -> int:
     try:
         inspector.run(mouse=options.mouse)
     except Exception as error:  # the top of a front end: whatever it is, it is kept
-        reports.keep_error(error)
+        inspector.keep_fault(error)
         inspector.close_screen()
-    if reports.failure is not None:
-        raise reports.failure
+    if inspector.fault:
+        sys.stderr.writelines(f"{safe_text(line)}\n" for line in inspector.fault.splitlines())
+        raise InspectorFailedError(inspector.fault)
     return inspector.return_code or 0

@@ -1,7 +1,7 @@
 """Open the inspector: browse, search, see every drift with its evidence, repair, undo.
 
 Nothing is written but what you confirm on its page Repair, and what you edit. A fault of the
-inspector itself ends with exit code 3 and names a report, which holds nothing of the store.
+inspector itself ends with exit code 3 and a traceback that shows nothing of the store.
 """
 
 import argparse

@@ -53,7 +53,7 @@ def inspect(case, page, act):
             await session.until(lambda: app.is_seen and app.findings.coverage.level)
             await session.idle()
             await act(session)
-        assert app.reports.failure is None
+        assert not app.fault
 
     asyncio.run(run())
 

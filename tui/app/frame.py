@@ -46,7 +46,7 @@ from tui.widgets.bar import Bar, Item
 from tui.widgets.steady import MainScreen, drawable
 from tui.widgets.themes import THEMES, first_theme
 from tui.workers import TaskManager
-from tui.workers.crash_reports import CrashReports, UnexpectedError, trace_of
+from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.terminal_input import TerminalDriver
 
 FOOTER_KEYS: Final = 7
@@ -93,7 +93,8 @@ class Frame(KeysInOrder):
 
     def __init__(self, options: Options) -> None:
         super().__init__(driver_class=TerminalDriver)
-        self.reports = CrashReports(options.environment)
+        self.fault = ""
+        """The trace of the first fault of this program; "" for none."""
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
         self.options = options
@@ -225,12 +226,7 @@ class Frame(KeysInOrder):
     def fail(self, error: FilestoreError) -> None:
         """Show an error, and keep it for `E`."""
         if isinstance(error, UnexpectedError):
-            path = self.reports.keep(error.trace)
-            error = FilestoreError(
-                error.message,
-                remedy=f"{error.remedy}; the report is {path}" if path else error.remedy,
-                detail=error.detail,
-            )
+            self.fault = self.fault or error.trace
         self.errors.append((time.time(), error))
         del self.errors[:-MOST_LOGGED]
         message, now = texts.short_error(error), time.monotonic()
@@ -368,13 +364,17 @@ class Frame(KeysInOrder):
 
     # Unexpected errors
 
+    def keep_fault(self, error: BaseException) -> None:
+        """Keep an unexpected error, to be told at the end; from any thread."""
+        self.fault = self.fault or trace_of(error)
+
     def thread_failed(self, error: BaseException) -> None:
-        """Report the error that ended a thread, and exit: something may wait for the thread."""
-        self.reports.keep_error(error)
+        """Keep the error that ended a thread, and exit: something may wait for the thread."""
+        self.keep_fault(error)
         self.post(self._end_failed)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Report an uncaught error, and exit; Textual would print the values of variables."""
+        """Keep an uncaught error, and exit; Textual would print the values of variables."""
         if self._exit and isinstance(error, NoMatches | MountError):
             # A page that is removed while it is being mounted has no parts, or nothing around it.
             return
@@ -382,12 +382,12 @@ class Frame(KeysInOrder):
             self._exception = error
             self._exception_event.set()
         cause = error.error if isinstance(error, WorkerFailed) else error
-        self.reports.keep_error(cause)
+        self.keep_fault(cause)
         self._end_failed()
 
     def panic(self, *renderables: object) -> None:
         """Exit without what Textual would print: it may quote a file."""
-        self.reports.keep("  error: panic")
+        self.fault = self.fault or "  error: panic"
         self._end_failed()
 
     def _end_failed(self) -> None:
@@ -395,10 +395,10 @@ class Frame(KeysInOrder):
         self._close_messages_no_wait()
 
     def _keep_lost(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Report the error of a task that nothing awaits."""
+        """Keep the error of a task that nothing awaits."""
         error = context.get("exception")
         if isinstance(error, Exception):
-            self.reports.keep_error(error)
+            self.keep_fault(error)
 
     def leave(self, code: int) -> None:
         """End with an exit code; from any thread, also before there is a screen."""

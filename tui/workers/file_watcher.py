@@ -17,7 +17,7 @@ from filestore import FilestoreError
 from filestore.browse import CHUNKS, Tree
 from filestore.fs.subprocess_worker import Child, parent_line
 from filestore.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
-from tui.workers.crash_reports import UnexpectedError, died, report_uncaught
+from tui.workers.faults import UnexpectedError, died, report_uncaught
 from tui.workers.messages import as_error, pack, unpack
 
 __all__ = ["CatalogChanged", "Changed", "FileWatcher", "Notice", "Ready", "Unavailable"]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore import FilestoreError, Finding, Progress
-from tui.workers.crash_reports import UnexpectedError, trace_of
+from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.tasks import Job
 
 _PROTOCOL: Final = 5

@@ -21,7 +21,7 @@ from typing import Any, Final
 from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
 from filestore.fs.subprocess_worker import Line, parent_line
-from tui.workers.crash_reports import report_uncaught
+from tui.workers.faults import report_uncaught
 from tui.workers.jobs import JOBS
 from tui.workers.messages import (
     Begin,

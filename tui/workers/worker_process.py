@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from filestore import FilestoreError
 from filestore.fs.subprocess_worker import Child
-from tui.workers.crash_reports import died
+from tui.workers.faults import died
 from tui.workers.messages import (
     Begin,
     Done,

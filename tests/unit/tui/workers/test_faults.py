@@ -1,8 +1,8 @@
-"""What a crash report holds, as text; where it is written: see `tests/tui/test_crashes.py`."""
+"""What is told of a fault, as text; where it is told: see `tests/tui/test_faults.py`."""
 
 import pytest
 
-from tui.workers.crash_reports import trace_in, trace_of
+from tui.workers.faults import trace_in, trace_of
 
 SECRET = "words of a chunk"
 

@@ -1,0 +1,140 @@
+"""Faults of the inspector itself: where in the code they happened, and of what kind they are.
+
+One rule: a trace shows no value of a variable and no message of an error, which may quote a file.
+"""
+
+import errno
+import faulthandler
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from filestore import FilestoreError
+
+_MOST_FRAMES: Final = 60
+_MOST_ERRORS: Final = 20
+"""Of those that led to one another."""
+_TRACE_LINE: Final = re.compile(
+    r'  File "|  error: |while that was handled:|Fatal Python error: |Current thread|Thread 0x'
+)
+
+
+class UnexpectedError(FilestoreError):
+    """A fault of the inspector itself, as an error like others.
+
+    Args:
+        message: For a person; may quote a file.
+        trace: Where it happened; see `trace_of`.
+        remedy: The next thing to do.
+        detail: The whole of it, for the person alone; may quote a file.
+    """
+
+    def __init__(self, message: str, *, trace: str, remedy: str = "", detail: str = "") -> None:
+        super().__init__(message, remedy=remedy, detail=detail)
+        self.trace = trace
+
+
+class InspectorFailedError(FilestoreError):
+    """A session in which something unexpected happened.
+
+    Args:
+        trace: Of the first of it: what follows may have come of that.
+    """
+
+    def __init__(self, trace: str) -> None:
+        kind = trace.rpartition("  error: ")[2].strip().partition("\n")[0]
+        super().__init__(
+            f"the inspector failed: {kind}",
+            remedy="open it again; the store is not harmed. To report this, send the lines above: "
+            "they quote nothing of the store",
+        )
+
+
+def trace_of(error: BaseException) -> str:
+    """Where an error and those that led to it happened, and of what kinds they are."""
+    found = [
+        "".join(traceback.format_tb(one.__traceback__, -_MOST_FRAMES)) + f"  error: {_kind(one)}\n"
+        for one in _errors(error)
+    ]
+    return "\nwhile that was handled:\n".join(reversed(found[:_MOST_ERRORS]))
+
+
+def _errors(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it came of, each once, the last one first."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        before = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        inner = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        waiting += [*([before] if before is not None else []), *inner]
+
+
+def _kind(error: BaseException) -> str:
+    kind = type(error)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"{name} {errno.errorcode.get(error.errno, error.errno)}"
+    return name
+
+
+def trace_in(output: str) -> str:
+    """The traceback in the last output of a process; "" for none."""
+    lines = output.splitlines()
+    return "\n".join(line for line in lines if _TRACE_LINE.match(line)).strip("\n")
+
+
+def died(status: int, output: str) -> FilestoreError:
+    """The unexpected end of a child process, as an error.
+
+    Args:
+        status: Its exit status, negative for a signal it died of.
+        output: The end of what it wrote.
+    """
+    why = f"with status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
+    message = f"the worker process ended, {why}"
+    remedy = "what was done until then stays, and the store is intact; try again"
+    trace = trace_in(output)
+    if trace:
+        return UnexpectedError(message, trace=trace, remedy=remedy, detail=output)
+    if status == -signal.SIGKILL:
+        remedy = f"check whether memory ran out; {remedy}"
+    return FilestoreError(message, remedy=remedy, detail=output)
+
+
+def when_uncaught(
+    *,
+    in_thread: Callable[[BaseException], None],
+    in_destructor: Callable[[BaseException], None],
+) -> None:
+    """Have this process hand over what ends a thread, and what is lost in a destructor.
+
+    Python would print it as it is, with what it quotes, in the midst of the screen.
+    """
+    threading.excepthook = lambda lost: in_thread(lost.exc_value) if lost.exc_value else None
+    sys.unraisablehook = lambda lost: in_destructor(lost.exc_value) if lost.exc_value else None
+
+
+def report_uncaught() -> None:
+    """In a child process: print uncaught errors as `trace_in` reads them, then exit."""
+    # Python's fault handler reports crashes of native libraries.
+    faulthandler.enable()
+    when_uncaught(in_thread=_print_and_exit, in_destructor=_print)
+    sys.excepthook = lambda _kind, error, _trace: _print(error)
+
+
+def _print(error: BaseException) -> None:
+    print(trace_of(error), end="", file=sys.stderr, flush=True)
+
+
+def _print_and_exit(error: BaseException) -> None:
+    _print(error)
+    os._exit(1)
