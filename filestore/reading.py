@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 

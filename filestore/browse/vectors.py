@@ -9,6 +9,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from filestore.browse.projection import principal_plane
 from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks import kept

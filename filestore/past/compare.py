@@ -59,8 +59,7 @@ class Gate(Struct, frozen=True, kw_only=True):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedQuery(JsonObject):
+class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
     """A question whose answers are not the same."""
 
     question: Question

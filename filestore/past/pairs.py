@@ -62,8 +62,7 @@ def _with_same_text(
             yield path, by_text[second[path]].pop()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedAnswer(JsonObject):
+class ComparedAnswer(JsonObject, Struct, frozen=True, kw_only=True):
     """One answer to a question, at two times."""
 
     path: StorePath
