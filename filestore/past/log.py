@@ -8,8 +8,9 @@ it was is never looked at.
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import UsageError
@@ -31,8 +32,7 @@ _SHALLOW: Final = "this clone has only the newest commits: git fetch --unshallow
 _SHOWN_NOTES: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEntry(JsonObject):
+class LogEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """One commit, or the store as it is indexed today, and which answers it changed."""
 
     commit: Commit | None
@@ -47,8 +47,7 @@ class LogEntry(JsonObject):
     """Whether the store begins there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log(JsonObject):
+class Log(JsonObject, Struct, frozen=True, kw_only=True):
     """When the answer to a question changed, and by which commit."""
 
     asked: str

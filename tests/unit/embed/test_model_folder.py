@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import orjson
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def test_a_record_is_read_as_it_was_written(
         pooling=tuple(pooling),
         precision=precision,
     )
-    assert parse_record(orjson.loads(orjson.dumps(record))) == record
+    assert parse_record(msgspec.json.decode(msgspec.json.encode(record))) == record
 
 
 @pytest.mark.parametrize(
