@@ -177,7 +177,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     level: int | None
     children: tuple[Child, ...]
     made_by: str | None = None
-    """The generator of a summary, such as ``extractive/1``."""
+    """The generator of a summary, such as ``extractive/2``."""
     questions_origin: QuestionsOrigin | None = None
     user: Mapping[str, Value]
     """Every key that is not ours."""

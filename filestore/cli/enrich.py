@@ -1,4 +1,8 @@
-"""Make questions and summaries, and keep them as files that can be read, corrected and merged."""
+"""Make questions and summaries, and keep them as files that can be read, corrected and merged.
+
+Offline there are keys in place of questions, a heading path and rare terms, and a summary is the
+first sentences of its texts; questions take a chat service.
+"""
 
 import argparse
 import sys
@@ -26,7 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--questions",
         type=int,
         metavar="N",
-        help="make at most N questions for each text; alone: no summaries (default: 3)",
+        help="make at most N questions for each text, offline keys; alone: no summaries"
+        " (default: 3)",
     )
     parser.add_argument(
         "--summaries",
@@ -99,7 +104,7 @@ def _print_plan(plan: "EnrichPlan", *, as_json: bool) -> int:
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
     line(f"generator {safe_text(plan.generator, keep_newlines=False)}")
-    line(f"questions for {_output.count(plan.questions, 'text')}")
+    line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
     line(_output.count(plan.summaries, "summary", "summaries"))
     if plan.removed:
         line(f"{_output.count(plan.removed, 'summary', 'summaries')} to be removed")
@@ -143,7 +148,7 @@ def _words(report: "EnrichReport") -> None:
     if report.threshold is not None:
         _output.wrapped("", [str(report.threshold)])
     _output.line(
-        f"questions in {_output.count(report.questions, 'file')},"
+        f"{report.lines} in {_output.count(report.questions, 'file')},"
         f" {_output.count(report.summaries, 'summary', 'summaries')} written"
         + (f", {report.removed:,} removed" if report.removed else "")
     )

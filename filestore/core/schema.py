@@ -34,11 +34,12 @@ SHAPES: Final[dict[str, str]] = {
     " ignored?:number other?:number skipped?:[Passed]",
     "EnrichPlan": "planned:number questions:number summaries:number removed:number tokens:number"
     " tokens_in:number tokens_out:number from_cache:number cost:number|null seconds:number|null"
-    " failed:[text] kept:[KeptFile] generator:text threshold?=threshold.value:number notes:[text]",
+    " failed:[text] kept:[KeptFile] generator:text lines:text threshold?=threshold.value:number"
+    " notes:[text]",
     "EnrichReport": "planned:number questions:number summaries:number removed:number tokens:number"
     " tokens_in=bill.tokens_in:number tokens_out=bill.tokens_out:number made=bill.made:number"
     " from_cache=bill.from_cache:number left=bill.left:number failed:[FailedTask] kept:[KeptFile]"
-    " generator:text threshold?=threshold.value:number notes:[text] undo:text"
+    " generator:text lines:text threshold?=threshold.value:number notes:[text] undo:text"
     + _EMBEDDED
     + " problem?:Problem not_embedded?:Problem",
     "KeptFile": "path:text reason:text",

@@ -148,9 +148,3 @@ class Workshop:
         self.bill.failed += [
             Failure(path=job.path, kind=job.task.kind, error=problem) for job in jobs
         ]
-
-
-def estimated(generator: Generator, tasks: Sequence[Task]) -> tuple[int, int]:
-    """Tokens in and out of tasks, at most."""
-    each = [generator.estimate(task) for task in tasks]
-    return sum(one for one, _ in each), sum(other for _, other in each)

@@ -55,10 +55,12 @@ class EnrichPlan(JsonObject, Struct, kw_only=True):
     """What enriching would take; nothing was made for it."""
 
     generator: str = ""
+    lines: str = "questions"
+    """What `questions` counts: questions, or the keys of the offline generator."""
     is_free: bool = True
     threshold: Threshold | None = None
     questions: int = 0
-    """Texts that questions are to be made for."""
+    """Texts that questions, or keys, are to be made for."""
     summaries: int = 0
     removed: int = 0
     from_cache: int = 0
@@ -100,9 +102,11 @@ class EnrichReport(JsonObject, Struct, kw_only=True):
     """What enriching did."""
 
     generator: str = ""
+    lines: str = "questions"
+    """As in `EnrichPlan`."""
     threshold: Threshold | None = None
     questions: int = 0
-    """Files that have new questions."""
+    """Files that have new questions, or keys."""
     summaries: int = 0
     """Summaries that were written."""
     removed: int = 0

@@ -98,13 +98,14 @@ def enrich(
 
 
 def _opened(parts: Parts, name: str | None) -> Generator:
-    """The generator, once it is known that it can work at all.
+    """The generator.
 
     Raises:
-        ModelMissing: It stands on an embedder that is not here.
+        ModelMissing: What it makes could not be embedded, and making it costs nothing later either.
     """
     opened = parts.model.generator(name)
-    _ = opened.fingerprint
+    if opened.is_free and parts.model.embedder is None:
+        raise parts.model.why_not
     return opened
 
 

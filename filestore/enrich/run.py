@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -21,7 +21,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.enrich import documents, grouping, moves, writing
-from filestore.enrich.jobs import Job, Workshop, estimated
+from filestore.enrich.jobs import Job, Workshop
 from filestore.enrich.material import (
     STORE_TREE,
     ChunkFile,
@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 WAVE: Final = 5_000
 """Resources are taken together until they have so many chunks."""
+_KEYS: Final = (
+    "the generator {} writes keys, a heading path and rare terms, in place of questions:"
+    " name a chat service for questions, --generator openai:MODEL"
+)
 
 
 class _Resource(Struct, eq=False):
@@ -88,6 +92,8 @@ class Enriching:
         self._removed: set[ChunkPath] = set()
         self.kept: dict[ChunkPath, Kept] = {}
         self.notes: list[str] = []
+        if wish.questions is not None and generator.lines == "keys":
+            self.notes.append(_KEYS.format(generator.name))
 
     # The plan
 
@@ -95,6 +101,7 @@ class Enriching:
         """What it would take; changes nothing, and asks nobody."""
         found = EnrichPlan(
             generator=self._generator.name,
+            lines=self._generator.lines,
             is_free=self._generator.is_free,
             price=self._generator.price,
         )
@@ -112,9 +119,9 @@ class Enriching:
     def _estimate(self, found: EnrichPlan, workshop: Workshop, tasks: Sequence[Task]) -> None:
         fresh = [task for task in tasks if workshop.known(task) is None]
         found.from_cache += len(tasks) - len(fresh)
-        tokens_in, tokens_out = estimated(self._generator, fresh)
-        found.tokens_in += tokens_in
-        found.tokens_out += tokens_out
+        for tokens_in, tokens_out in map(self._generator.estimate, fresh):
+            found.tokens_in += tokens_in
+            found.tokens_out += tokens_out
 
     def _estimate_summaries(
         self, found: EnrichPlan, workshop: Workshop, resource: _Resource
@@ -146,7 +153,7 @@ class Enriching:
 
     def run(self, cache: GeneratedCache) -> EnrichReport:
         """Make what is wanted, and write it."""
-        report = EnrichReport(generator=self._generator.name)
+        report = EnrichReport(generator=self._generator.name, lines=self._generator.lines)
         workshop = self._workshop(cache)
         writer = Writer(self._parts, on_progress=self._on_progress)
         report.bill = workshop.bill
@@ -207,15 +214,16 @@ class Enriching:
     ) -> None:
         asked = [(one, *pair) for one in wave for pair in self._question_jobs(one)]
         jobs = [job for _, _, job in asked]
-        with _kept_on_error(workshop, jobs, "asking questions") as results:
+        with _kept_on_error(workshop, jobs, f"making {self._generator.lines}") as results:
             answered: dict[int, dict[bytes, Sequence[str]]] = {}
             for place, made in results.items():
-                resource, file, _ = asked[place]
+                resource, file, job = asked[place]
+                lines = self._lines(file, made)[: job.task.count]
                 if isinstance(file, SectionText):
-                    answered.setdefault(id(resource), {})[file.key] = made.lines
+                    answered.setdefault(id(resource), {})[file.key] = lines
                     continue
                 try:
-                    data = writing.with_questions(file, made.lines)
+                    data = writing.with_questions(file, lines)
                 except (FilestoreError, ValueError) as error:
                     writer.leave(file.path, str(error))
                     continue
@@ -225,6 +233,16 @@ class Enriching:
                     self._asked.add(file.path)
             for one in wave:
                 self._of_document(one, answered.get(id(one), {}), writer)
+
+    def _lines(self, file: ChunkFile, made: Made) -> Sequence[str]:
+        """What was made; keys come behind what was made of the same text by another generator."""
+        if self._generator.lines == "questions" or self._wish.replace:
+            return made.lines
+        if are_stale(file.chunk, file.text):
+            return made.lines
+        own = chunk_file.own_questions(file.chunk)
+        there = [line for line in file.chunk.questions if line not in own]
+        return list(dict.fromkeys([*there, *made.lines]))
 
     def _of_document(
         self, resource: _Resource, answered: Mapping[bytes, Sequence[str]], writer: Writer
@@ -539,11 +557,6 @@ def _kept_on_error(
     yield results
     if ended is not None:
         raise ended
-
-
-def _all_files(material: Material) -> Iterable[ChunkFile]:
-    yield from material.chunks.values()
-    yield from material.summaries.values()
 
 
 def _question_task(file: ChunkFile, title: str, count: int) -> Task:

@@ -1,26 +1,21 @@
-"""The generator that runs here: it takes out of texts what is there, and makes nothing up.
+"""The generator that runs here: lead sentences, headings and rare terms of texts, nothing made up.
 
-Summaries are sentences of the texts, questions fill patterns with words of theirs, new queries
-join words of a query with phrases of the texts near it. It is honest about what it is: nothing is
-put into other words. It needs no model but the store's embedder, for summaries and queries;
-questions need none. What stands in a text as an instruction is a sentence like any other.
-
-Of texts without a sentence a summary has a line of each, and where none has a letter the head of
-the first; only of texts with nothing in them is there no text. Questions and queries may be none.
+A summary is how its texts begin. What stands for questions are keys: the heading path of a text,
+and the terms that are rare outside it. A new query is the one that was asked with a rare term of
+the texts near it. Pure: the same task gives the same everywhere, and no language is guessed.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
-
-from filestore.embed import ModelMissing
-from filestore.generate import _questions, _rewrites, _summaries
 from filestore.generate._checked import well_formed
-from filestore.generate._plain import one_line, prose_of
+from filestore.generate._languages import STOP_WORDS
 from filestore.generate.base import (
+    MOST_QUESTIONS,
     GenerationFailed,
     Generator,
     GeneratorChoice,
@@ -33,27 +28,47 @@ from filestore.generate.base import (
 if TYPE_CHECKING:
     import threading
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from filestore.embed import Embedder
-
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised whenever the same task gives something else."""
 WINDOW_TOKENS: Final = 16_384
 """It has no window of its own: a group stays small enough for a person to look through."""
-_BATCH_TEXTS: Final = 2_000
-"""So many sentences, or tasks without one, are embedded together, which is what makes it fast."""
-_SUMMARY_TOKENS: Final = 160
+_LOOKED_AT: Final = 20_000
+"""Characters of one text; a longer one is known by its head."""
+_LEADS: Final = 8
+_LONGEST: Final = 300
+_LONGEST_HEADING: Final = 90
+_TERMS_A_KEY: Final = 6
+"""A key of one term is near to whatever is short."""
+_TERMS_IN_TITLE: Final = 3
+_MOST_TERMS: Final = MOST_QUESTIONS * _TERMS_A_KEY
+_MOST_OF_ONE: Final = 3
+"""A term that one text repeats is no subject of all."""
+_MARK: Final = re.compile(r"\s*(?:(?:#{1,6}|[-*+|]|\d{1,4}[.)])\s+|>\s?)*")
+_FURNITURE: Final = re.compile(r"\s*(?:([`~=<>|+-])\1\1|\[[^\]]+\]:)|[\W\d_]*$")
+"""Fences, rules, marks of a merge, where a link leads: no words of the text."""
+_LINK: Final = re.compile(
+    r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]\n]+)\]\]|!?\[([^\[\]\n]*)\]\([^()\n]*\)"
+)
+_SENTENCE: Final = re.compile(
+    r".{40,300}?[.!?…][\"'”’»)\]*_]*(?=\s+[^\sa-z]|\s*$)|.{8,300}?[。！？][”’」』）]*"
+)
+"""So long that no abbreviation ends it."""
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_RUN: Final = re.compile(rf"{_UNSPACED.pattern}|(?:(?!{_UNSPACED.pattern})[\w.+#-])+")
+_WEAK: Final = frozenset().union(*STOP_WORDS.values())
+_WEAK_SIGNS: Final = frozenset(
+    "的了是在和与及或被把对从向于以为由而也都就又还这那其之所有个中上下不一"
+)
+_SHORTEST: Final = 4
+"""Of a term that is not in capitals."""
+_LONGEST_TERM: Final = 50
 
 
 class ExtractiveGenerator(Generator):
-    """Works offline, over an embedder; safe between threads where the embedder is."""
+    """Works offline; safe between threads."""
 
     def __init__(self, choice: GeneratorChoice) -> None:
         self._name = choice.name
-        self._embedder = choice.embedder
-        self._opened: Embedder | None = None
 
     @property
     def name(self) -> str:
@@ -62,12 +77,8 @@ class ExtractiveGenerator(Generator):
 
     @property
     def fingerprint(self) -> str:
-        """``extractive/<version>`` and the fingerprint of the embedder that chooses sentences.
-
-        Raises:
-            ModelMissing: There is no embedder, or the store's is not here.
-        """
-        return f"{self.label};{self._model().fingerprint}"
+        """``extractive/<version>``."""
+        return self.label
 
     @property
     def label(self) -> str:
@@ -75,122 +86,121 @@ class ExtractiveGenerator(Generator):
         return f"extractive/{VERSION}"
 
     @property
+    def lines(self) -> Literal["questions", "keys"]:
+        """Keys: the heading path of a text, and its rare terms."""
+        return "keys"
+
+    @property
     def window_tokens(self) -> int:
         """Always 16,384."""
         return WINDOW_TOKENS
-
-    def count_tokens(self, text: str) -> int:
-        """As the embedder counts."""
-        return self._model().count_tokens(text)
 
     def estimate(self, task: Task) -> tuple[int, int]:
         """Nothing: it is free."""
         return 0, 0
 
     def make(self, tasks: Sequence[Task], *, stop: threading.Event) -> Iterator[Result]:
-        """Work on tasks in order, the embeddings of many at once."""
-        waiting: list[tuple[int, _Prepared]] = []
-        texts = 0
+        """Work on tasks in order."""
         for place, task in enumerate(tasks):
             if stop.is_set():
                 return
-            prepared = _prepared(task)
-            waiting.append((place, prepared))
-            texts += max(1, len(prepared.texts))
-            if texts >= _BATCH_TEXTS:
-                yield from self._finished(waiting)
-                waiting, texts = [], 0
-        if not stop.is_set():
-            yield from self._finished(waiting)
-
-    def _finished(self, waiting: Sequence[tuple[int, _Prepared]]) -> Iterator[Result]:
-        distinct = dict.fromkeys(text for _, prepared in waiting for text in prepared.texts)
-        rows = {text: row for row, text in enumerate(distinct)}
-        vectors = self._model().embed_documents(list(distinct)) if distinct else None
-        for place, prepared in waiting:
-            chosen = [rows[text] for text in prepared.texts]
-            own = vectors[chosen] if vectors is not None and chosen else None
-            yield self._result(place, prepared, own)
-
-    def _result(
-        self, place: int, prepared: _Prepared, vectors: NDArray[np.float32] | None
-    ) -> Result:
-        """What was made, where it can be written: texts may hold marks of a merge, or a fence."""
-        made = self._made(prepared, vectors)
-        try:
-            made = well_formed(made, prepared.task) if made.text or made.lines else made
-        except GenerationFailed as error:
-            remedy = "take such lines out of the texts"
-            return Result(place=place, problem=GenerationFailed(error.message, remedy=remedy))
-        return Result(place=place, made=made)
-
-    def _made(self, prepared: _Prepared, vectors: NDArray[np.float32] | None) -> Made:
-        task = prepared.task
-        if task.kind == "questions" or vectors is None:
-            return Made(lines=prepared.lines, title=prepared.title, text=prepared.text)
-        if task.kind == "rewrite":
-            nearness = vectors[1:] @ vectors[0]
-            query, *phrases = prepared.texts
-            return Made(lines=_rewrites.queries_of(query, phrases, nearness, task.count))
-        chosen = _summaries.choose(
-            prepared.candidates,
-            vectors,
-            most_tokens=_SUMMARY_TOKENS,
-            count_tokens=self._model().count_tokens,
-        )
-        text = _summaries.join(chosen)
-        own = _questions.questions_of(
-            prose_of(text), headings=task.headings, title=task.title, count=task.count
-        )
-        lines = _questions.distinct(filter(None, (*prepared.lines, *own)), task.count)
-        return Made(lines=lines, title=prepared.title, text=text)
-
-    def _model(self) -> Embedder:
-        if self._opened is None:
-            if self._embedder is None:
-                raise ModelMissing(
-                    "the generator extractive needs the embedder of a store, and there is none",
-                    remedy="name a store, or another generator",
-                )
-            self._opened = self._embedder()
-        return self._opened
+            made = _made(task)
+            try:
+                # Texts may hold marks of a merge, or a fence.
+                made = well_formed(made, task) if made.text or made.lines else made
+            except GenerationFailed as error:
+                remedy = "take such lines out of the texts"
+                yield Result(place=place, problem=GenerationFailed(error.message, remedy=remedy))
+            else:
+                yield Result(place=place, made=made)
 
 
-class _Prepared(Struct, frozen=True, kw_only=True):
-    """A task, and all that can be said before anything is embedded."""
-
-    task: Task
-    texts: tuple[str, ...] = ()
-    """To be embedded."""
-    candidates: tuple[_summaries.Candidate, ...] = ()
-    lines: tuple[str, ...] = ()
-    title: str = ""
-    text: str = ""
-
-
-def _prepared(task: Task) -> _Prepared:
+def _made(task: Task) -> Made:
     if task.kind == "rewrite":
-        query = one_line(task.texts[0]) if task.texts else ""
-        phrases = _rewrites.phrases_near(query, task.texts[1:])
-        return _Prepared(task=task, texts=(query, *phrases) if query else ())
-    children = [prose_of(text) for text in task.texts]
+        query, *near = (" ".join(text.split()) for text in task.texts or ("",))
+        terms = _terms(near, query)[: task.count]
+        query = query[: _LONGEST - _LONGEST_TERM]
+        return Made(lines=tuple(f"{query} {term}" for term in terms))
+    path = " > ".join(dict.fromkeys(filter(None, (task.title, *task.headings))))
+    terms = _terms(task.texts, path)
+    starts = range(0, len(terms), _TERMS_A_KEY)
+    keys = [", ".join(terms[start : start + _TERMS_A_KEY]) for start in starts]
     if task.kind == "questions":
-        lines = _questions.questions_of(
-            children[0], headings=task.headings, title=task.title, count=task.count
-        )
-        return _Prepared(task=task, lines=lines)
-    candidates = tuple(_summaries.candidates_of(children))
-    language, subjects = _summaries.subjects_of(children)
-    title = _summaries.title_of(children, subjects, headings=task.headings, title=task.title)
-    if not candidates:
-        return _Prepared(task=task, title=title, text=_summaries.head_of(task.texts))
-    return _Prepared(
-        task=task,
-        texts=tuple(candidate.text for candidate in candidates),
-        candidates=candidates,
-        lines=(_questions.question_of_all(subjects, language),),
-        title=title,
-    )
+        return Made(lines=tuple(filter(None, (path[:_LONGEST], *keys)))[: task.count])
+    step = max(1, -(-len(task.texts) // _LEADS))
+    leads = dict.fromkeys(filter(None, (_lead(text, path) for text in task.texts[::step])))
+    text = " ".join(leads) or _head(task.texts)
+    about = terms[:_TERMS_IN_TITLE]
+    title = ": ".join(filter(None, (path.rpartition(" > ")[2], ", ".join(about))))
+    return Made(title=title, text=text, lines=tuple(keys[: task.count]))
+
+
+def _lead(text: str, path: str) -> str:
+    """The first sentence, behind the heading above it where that is not in the path.
+
+    Of a text without a sentence its first lines, of one without words nothing.
+    """
+    first = heading = ""
+    for block in re.split(r"\n\s*\n", _without_links(text)):
+        lines = [line for line in block.splitlines() if not _FURNITURE.match(line)]
+        prose = " ".join(" ".join(_MARK.sub("", line, count=1) for line in lines).split())
+        if found := _SENTENCE.match(prose):
+            return f"{heading}: {found[0]}" if heading and heading not in path else found[0]
+        first = first or prose[:_LONGEST].strip(" |")
+        if len(lines) == 1 and len(prose) <= _LONGEST_HEADING:
+            heading = prose.rpartition(" > ")[2]
+    return first
+
+
+def _head(texts: Sequence[str]) -> str:
+    """How texts without words begin, as Markdown reads it: no heading, rule or frontmatter."""
+    head = next(filter(None, (" ".join(text[:_LONGEST].split()) for text in texts)), "")
+    return f"\\{head}" if head.startswith(tuple("#>|=~`<-+*_")) else head
+
+
+def _without_links(text: str) -> str:
+    """The head of a text with the words of its links: where one leads is told from its own file."""
+    return _LINK.sub(r"\1\2", _LINK.sub(r"\1\2", text[:_LOOKED_AT]))
+
+
+def _terms(texts: Sequence[str], known: str) -> list[str]:
+    """The words of texts that say most of what they are about, but for those that are known.
+
+    Those that recur come first, then those that stand earlier; of words that begin alike one stays.
+    """
+    counts: Counter[str] = Counter()
+    spelled: dict[str, str] = {}
+    for text in texts:
+        words = [word for run in _RUN.findall(_without_links(text)) for word in _words(run)]
+        spelled = {word.casefold(): word for word in reversed(words)} | spelled
+        own = Counter(map(str.casefold, words))
+        counts.update({key: min(own[key], _MOST_OF_ONE) for key in own})
+    known = known.casefold()
+    kept: list[str] = []
+    for key, count in counts.most_common():
+        if key in known or any(key.startswith(one) or one.startswith(key) for one in kept):
+            continue
+        if _tells(spelled[key], count):
+            kept.append(key)
+            if len(kept) == _MOST_TERMS:
+                break
+    return [spelled[key] for key in kept]
+
+
+def _words(run: str) -> list[str]:
+    """A word; of a run of a script without spaces the pairs of its signs."""
+    if _UNSPACED.match(run):
+        return [run[at : at + 2] for at in range(len(run) - 1)]
+    return [run.strip("._-")]
+
+
+def _tells(word: str, count: int) -> bool:
+    if _UNSPACED.match(word):
+        # A pair that stands once may be cut out of two words.
+        return count > 1 and not _WEAK_SIGNS.intersection(word)
+    if word.casefold() in _WEAK or not any(map(str.isalpha, word)):
+        return False
+    return _SHORTEST <= len(word) <= _LONGEST_TERM or (1 < len(word) < _SHORTEST and word.isupper())
 
 
 def open_choice(choice: GeneratorChoice) -> Generator:

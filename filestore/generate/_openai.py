@@ -49,7 +49,6 @@ from filestore.remote.address import (
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, start_of
 from filestore.remote.service import Answer, Deadline, Limits, Pace, Service
 from filestore.remote.threads import as_ended
-from filestore.remote.tokens import estimated_tokens
 
 VERSION: Final = 1
 """Raised whenever the same service would make other results through us."""
@@ -145,10 +144,6 @@ class OpenAIGenerator(Generator):
     def window_tokens(self) -> int:
         """As set, else 2,300."""
         return self._choice.options.window_tokens or DEFAULT_WINDOW_TOKENS
-
-    def count_tokens(self, text: str) -> int:
-        """An estimate on the high side, since the model's own tokenizer is not here."""
-        return estimated_tokens(text)
 
     def estimate(self, task: Task) -> tuple[int, int]:
         """Tokens of instructions and texts, and what the answer is limited to; for one request."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
@@ -19,11 +19,10 @@ from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
 from filestore.remote.address import Use
+from filestore.remote.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     import threading
-
-    from filestore.embed import Embedder
 
 Kind = Literal["questions", "summary", "rewrite"]
 GENERATION: Final = Use(
@@ -100,7 +99,7 @@ class Made(Struct, frozen=True, kw_only=True):
     """What came out of one task."""
 
     lines: tuple[str, ...] = ()
-    """Questions or queries: each one line, different from each other, none empty, at most
+    """Questions, keys or queries: each one line, different from each other, none empty, at most
     `Task.count`."""
     title: str = ""
     """Of a summary: one line, or ""."""
@@ -139,8 +138,6 @@ class GeneratorChoice(Struct, frozen=True, kw_only=True):
     machine: Machine = field(default_factory=Machine)
     root: str = ""
     """The store's, absolute: its own prompts lie in it, and trust is given by root."""
-    embedder: Callable[[], Embedder] | None = None
-    """The store's; raises what says why there is none. None where there is no store."""
 
     @property
     def kind(self) -> str:
@@ -164,7 +161,7 @@ class Generator(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """What its results hang on beside the task: kind, version, model, prompts, embedder.
+        """What its results hang on beside the task: kind, version, model, prompts.
 
         Under one fingerprint and one task key a result is made once and kept for good.
         """
@@ -172,7 +169,12 @@ class Generator(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """The fingerprint in a few characters without spaces, for a file: ``extractive/1``."""
+        """The fingerprint in a few characters without spaces, for a file: ``extractive/2``."""
+
+    @property
+    def lines(self) -> Literal["questions", "keys"]:
+        """What it gives where questions are asked for: keys where it cannot put one."""
+        return "questions"
 
     @property
     def is_free(self) -> bool:
@@ -189,9 +191,9 @@ class Generator(ABC):
     def window_tokens(self) -> int:
         """The most tokens, by `count_tokens`, that all texts of a task may have together."""
 
-    @abstractmethod
     def count_tokens(self, text: str) -> int:
-        """How many tokens a text has: the same answer everywhere, cheap, 0 for an empty text."""
+        """How many tokens a text has, on the high side: the model's own tokenizer is not here."""
+        return estimated_tokens(text)
 
     @abstractmethod
     def estimate(self, task: Task) -> tuple[int, int]:
@@ -207,5 +209,4 @@ class Generator(ABC):
 
         Raises:
             EndpointError: The service answers nobody, or too many tasks in a row.
-            ModelMissing: The embedder behind it is not here.
         """

@@ -160,19 +160,8 @@ class StoreModel:
             options=self._settings.generator,
             machine=self._machine(),
             root=self._root,
-            embedder=self._required,
         )
         return open_generator(choice)
-
-    def _required(self) -> Embedder:
-        """The embedder.
-
-        Raises:
-            FilestoreError: What says why there is none.
-        """
-        if self.embedder is None:
-            raise self.why_not
-        return self.embedder
 
     @property
     def generator_reaches(self) -> str | None:

@@ -5,7 +5,7 @@ the first line of a module for the docstrings of what is in it, the name line of
 the page, the title of an article for its paragraphs, title and first paragraph of a file for the
 rest of it. That line asks for the document, and every sentence that has most of its words is taken
 out of the document, so that no single place answers. The same store is asked three times: with its
-chunks alone, with questions in the chunk files, and with summaries as well, as ``filestore enrich``
+chunks alone, with keys in the chunk files, and with summaries as well, as ``filestore enrich``
 makes them offline. The score is how often the document is among the first five.
 """
 
@@ -38,7 +38,7 @@ FEWEST: Final = 5
 SHORTEST: Final = 1_500
 """Characters: a shorter document is one chunk."""
 LONGEST: Final = 60_000
-QUESTIONS: Final = 3
+KEYS: Final = 3
 FIRST: Final = 5
 DEEP: Final = 60
 MOST_SHARED: Final = 0.5
@@ -63,8 +63,8 @@ class Variant:
 
 PLAIN: Final = Variant(name="chunks alone")
 VARIANTS: Final = (
-    Variant(name="with questions"),
-    Variant(name="with questions and summaries", summaries=True),
+    Variant(name="with keys"),
+    Variant(name="with keys and summaries", summaries=True),
 )
 
 
@@ -234,7 +234,7 @@ def _measured(pairs: Sequence[Pair], embedder: str) -> dict[str, list[float]]:
             root = os.path.join(folder, variant.name)
             shutil.copytree(plain, root)
             with contextlib.closing(Store(root)) as store:
-                store.enrich(questions=QUESTIONS, summaries=variant.summaries)
+                store.enrich(questions=KEYS, summaries=variant.summaries)
                 found[variant.name] = _asked(store, pairs)
         return found
 

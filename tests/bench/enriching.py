@@ -1,4 +1,4 @@
-"""Questions and summaries offline, beside the first index of the same chunks.
+"""Keys and summaries offline, beside the first index of the same chunks.
 
 Each resource has sentences about a few subjects of its own, so that texts group. ``--embedder E``
 names another embedder than the builtin one, such as ``onnx:FOLDER``. Then one chunk is edited and

@@ -1,7 +1,7 @@
-"""Whether questions in chunk files cost search anything: ``python tests/bench/questions.py``.
+"""Whether keys in chunk files cost search anything: ``python tests/bench/questions.py``.
 
 The sets of ``fusion_sets``, asked of the documents alone, and of the same documents with the
-questions that the offline generator makes: behind the text in the full-text index, and as vectors
+keys that the offline generator makes: behind the text in the full-text index, and as vectors
 of their own that count as a store counts them. The score is nDCG@10 of hybrid search; what counts
 is the difference for each question, with the interval of a paired bootstrap.
 """
@@ -28,7 +28,7 @@ from filestore.search.ranking import LEXICAL_FLOOR, Retrieved, fuse_rankings, wi
 PLACES: Final = 10
 LOSS: Final = 0.003
 Made = Sequence[Sequence[str]]
-"""For each document its questions."""
+"""For each document its keys."""
 
 
 def main() -> int:
@@ -40,14 +40,14 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", metavar="SET", help="names as in the table")
     given = parser.parse_args()
     embedder = open_embedder(Choice(name=given.embedder))
-    generator = open_generator(GeneratorChoice(name="extractive", embedder=lambda: embedder))
+    generator = open_generator(GeneratorChoice(name="extractive"))
     sets = build(given.xquad, embedder.count_tokens)
     chosen = (one for one in sets if not given.only or one.name in given.only)
     rows = [_row(one, _made(one, generator, given.count), embedder) for one in chosen]
     if not rows:
         print("no set of questions could be built", file=sys.stderr)
         return 1
-    print(measure.table(f"Questions in chunk files, nDCG@{PLACES}, {embedder.name}", rows))
+    print(measure.table(f"Keys in chunk files, nDCG@{PLACES}, {embedder.name}", rows))
     return 0
 
 
@@ -63,7 +63,7 @@ def _row(asked: QuestionSet, made: Made, embedder: Embedder) -> measure.Row:
     found = paired_difference(ours, plain)
     each = sum(map(len, made)) / len(made)
     return measure.Row(
-        figure=f"{asked.name}, {each:.1f} questions a text",
+        figure=f"{asked.name}, {each:.1f} keys a text",
         ours=f"{sum(ours) / len(ours):.3f}",
         yardstick=f"texts alone {sum(plain) / len(plain):.3f}",
         compared=f"{found.mean:+.4f} (95 %: {found.low:+.4f} to {found.high:+.4f})",

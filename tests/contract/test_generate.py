@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from filestore.config.settings import GeneratorOptions
 from filestore.config.user_config import Machine
-from filestore.embed import Choice, open_embedder
 from filestore.generate import (
     GenerationFailed,
     Generator,
@@ -77,7 +76,6 @@ def _extractive(_: ExitStack) -> Opener:
         choice = GeneratorChoice(
             name="extractive",
             options=GeneratorOptions(**options),  # type: ignore[arg-type]
-            embedder=lambda: open_embedder(Choice(name="builtin")),
         )
         return open_generator(choice)
 
@@ -127,7 +125,7 @@ def test_an_unknown_one_is_said() -> None:
 
 
 def test_each_task_gets_what_it_asks_for(opened: Opener) -> None:
-    """Questions, summaries and queries, in the promised form, one result a task."""
+    """Questions or keys, summaries and queries, in the promised form, one result a task."""
     for task, result in zip(TASKS, results(opened(), TASKS), strict=True):
         assert result.problem is None
         assert result.made is not None

@@ -346,7 +346,7 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
     document = about.record.get("document") or {}
     parts = (
         ("Document" if about.kind == "document" else "Provenance", _provenance(about)),
-        ("Questions it answers", question_lines(about)),
+        ("Questions and keys", question_lines(about)),
         ("Frontmatter", [_entry(key, value) for key, value in own.items()]),
         ("Document metadata", [_entry(key, value) for key, value in document.items()]),
         *relations(about, family),

@@ -29,7 +29,7 @@ def nothing_to_do(plan: "EnrichPlan", *, refresh: bool) -> str:
 
 def scope(plan: "EnrichPlan") -> str:
     """How much would be made."""
-    return f"questions for {count(plan.questions, 'text')}, {_summaries(plan.summaries)}"
+    return f"{plan.lines} for {count(plan.questions, 'text')}, {_summaries(plan.summaries)}"
 
 
 def plan_lines(plan: "EnrichPlan") -> list[Line]:
@@ -66,7 +66,8 @@ def summary(report: "EnrichReport") -> str:
     kept = f", {len(report.kept):,} kept as edited by hand" if report.kept else ""
     undo = f"; u undoes {report.undo}" if report.undo else ""
     tokens = f"; {report.tokens:,} tokens" if report.tokens else ""
-    made = f"questions in {count(report.questions, 'file')}, {_summaries(report.summaries)} written"
+    lines = f"{report.lines} in {count(report.questions, 'file')}"
+    made = f"{lines}, {_summaries(report.summaries)} written"
     return f"{made}{removed}{kept}{tokens}{undo}"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.chunk_file import Chunk
@@ -111,6 +112,55 @@ def test_a_plan_changes_nothing_and_says_what_it_takes(workspace: Any) -> None:
     words = workspace("enrich", "--plan").stdout
     assert "costs nothing" in words
     assert re.search(r"threshold 0\.\d\d: halfway between", words)
+
+
+def test_offline_lines_are_keys_and_called_so(either: Any) -> None:
+    """In the plan, the report and the files: a heading path, rare terms, and what gives questions."""
+    added(either)
+    plan = either.json("enrich", "--plan")
+    words = either("enrich", "--plan").stdout
+    report = either.json("enrich", "--questions", "2")
+    assert plan["lines"] == report["lines"] == "keys"
+    assert plan["notes"] == report["notes"]
+    assert "--generator openai:MODEL" in plan["notes"][0]
+    assert f"keys for {len(chunks(either))} texts" in words
+    for chunk in chunks(either).values():
+        path, terms = chunk.questions
+        assert path == " > ".join(chunk.headings)
+        assert {"district", "described"} <= set(terms.split(", "))
+    assert either.json("enrich", "--summaries")["notes"] == []
+    words = either("enrich", "--questions", "3")
+    assert "keys in " in words.stdout
+    assert "questions" in words.stderr
+
+
+def test_what_earlier_versions_made_stays_until_a_generator_is_named(workspace: Any) -> None:
+    """Their questions are searched and take keys behind them; their summaries are not stale."""
+    added(workspace)
+    workspace("enrich", "--questions", "1")
+    workspace("enrich", "--summaries")
+    path = workspace.chunked / workspace.chunks("town")[0]
+    chunk = chunk_file.parse(path.read_bytes())
+    asked = ["What is a quay?", "Who pays for moorings?"]
+    assert chunk.questions_origin is not None
+    origin = replace(chunk.questions_origin, made=tuple(map(chunk_file.text_mark, asked)))
+    data = chunk_file.update(path.read_bytes(), questions=asked, questions_origin=origin)
+    path.write_bytes(data)
+    for name in summaries(workspace):
+        file = workspace.chunked / name
+        file.write_bytes(chunk_file.update(file.read_bytes(), made_by="extractive/1"))
+    workspace.sync()
+    before = {name: (one.body, one.made_by) for name, one in summaries(workspace).items()}
+    assert workspace.drift() == {}
+    assert workspace.json("search", "moorings")["hits"][0]["question"] == asked[1]
+    workspace("enrich")
+    assert {name: (one.body, one.made_by) for name, one in summaries(workspace).items()} == before
+    after = chunk_file.parse(path.read_bytes()).questions
+    assert after == (*asked, " > ".join(chunk.headings))
+    workspace("enrich", "--generator", "extractive", "--questions", "4", "--summaries")
+    assert not set(asked) & set(chunk_file.parse(path.read_bytes()).questions)
+    assert {one.made_by for one in summaries(workspace).values()} == {"extractive/2"}
+    workspace.assert_settled()
 
 
 def test_only_what_is_asked_for(workspace: Any) -> None:
@@ -435,7 +485,7 @@ def test_a_file_that_is_edited_meanwhile_is_left(workspace: Any) -> None:
     edited = path.read_bytes() + b"\nA late remark.\n"
 
     def write_late(progress: Any) -> None:
-        if progress.stage == "asking questions" and path.read_bytes() != edited:
+        if progress.stage == "making keys" and path.read_bytes() != edited:
             path.write_bytes(edited)
 
     with Store.open(workspace.store) as store:
@@ -547,7 +597,7 @@ def test_an_interrupted_run_keeps_what_it_made(workspace: Any) -> None:
     asked = threading.Event()
 
     def interrupt(progress: Any) -> None:
-        if progress.stage == "asking questions" and progress.done == 5 and not asked.is_set():
+        if progress.stage == "making keys" and progress.done == 5 and not asked.is_set():
             asked.set()
             signal.raise_signal(signal.SIGINT)
 

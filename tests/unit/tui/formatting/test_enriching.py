@@ -1,6 +1,7 @@
 """What enriching would take and what it did, in words."""
 
 import pytest
+from msgspec.structs import replace
 
 from filestore.browse import EnrichPlan, EnrichReport
 from filestore.enrich.plan import Kept
@@ -47,4 +48,5 @@ def test_the_outcome_in_a_few_words():
     assert enriching.summary(report) == (
         "questions in 1 file, 2 summaries written; u undoes 000007"
     )
+    assert "keys in 1 file" in enriching.summary(replace(report, lines="keys"))
     assert "chunked/a/chunk1.md (questions): refused" in enriching.failure(report).message
