@@ -5,8 +5,6 @@ where the answers got worse than that: a check for changes of knowledge, as test
 """
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from filestore.past.pairs import ComparedAnswer
 
 EXAMPLE = "filestore compare main HEAD --queries questions.jsonl --max-loss 0.02"
-WORKFLOW: Final = os.path.join(os.path.dirname(__file__), "compare.yml")
-"""The example that users of GitHub copy."""
 _SHOWN: Final = 20
 """So many queries are listed; the rest is counted."""
 
@@ -47,9 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
     parser.add_argument(
-        "--min-ndcg", type=float, metavar="X", help="1 if the mean nDCG at REV2 is less"
+        "--max-loss", type=float, metavar="D", help="1 if the mean nDCG at REV2 is less by more"
     )
-    parser.add_argument("--max-loss", type=float, metavar="D", help="1 if it fell by more")
     parser.add_argument(
         "--min-overlap",
         type=float,
@@ -59,30 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embed", action="store_true", help="embed the texts of both that never were"
     )
-    parser.add_argument(
-        "--workflow",
-        action=_Workflow,
-        nargs=0,
-        help="print a GitHub Action that does this, and end",
-    )
-
-
-class _Workflow(argparse.Action):
-    """Prints at once, as ``--help`` does: nothing else need be given."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print, and end."""
-        with open(WORKFLOW, encoding="utf-8") as file:
-            sys.stdout.write(file.read())
-        parser.exit()
 
 
 def run(options: Any) -> int:
     """Compare; 1 where the later time falls below a bound."""
     questions = read_questions(options.queries, known=False)
-    gate = Gate(
-        min_ndcg=options.min_ndcg, max_loss=options.max_loss, min_overlap=options.min_overlap
-    )
+    gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.compare(
             questions,

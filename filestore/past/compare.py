@@ -30,8 +30,6 @@ _TINY: Final = 1e-9
 class Gate(Struct, frozen=True, kw_only=True):
     """What a comparison must not fall below; None for what does not matter."""
 
-    min_ndcg: float | None = None
-    """Of the later time, on average."""
     max_loss: float | None = None
     """How far the mean nDCG may fall."""
     min_overlap: float | None = None
@@ -46,14 +44,12 @@ class Gate(Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: A bound is no share, or takes answers that nobody knows.
         """
-        of_answers = {"--min-ndcg": self.min_ndcg, "--max-loss": self.max_loss}
-        for name, bound in (of_answers | {"--min-overlap": self.min_overlap}).items():
+        for name, bound in {"--max-loss": self.max_loss, "--min-overlap": self.min_overlap}.items():
             if bound is not None and not 0 <= bound <= 1:
                 raise UsageError(f"{name} must be from 0 to 1, found {bound}")
-        wanted = [name for name, bound in of_answers.items() if bound is not None]
-        if wanted and not known:
+        if self.max_loss is not None and not known:
             raise UsageError(
-                f"{wanted[0]} takes questions of which it is known what answers them",
+                "--max-loss takes questions of which it is known what answers them",
                 remedy='write {"query": "…", "relevant": ["handbook/leave.md"]}, a line each;'
                 " or use --min-overlap",
             )
@@ -264,7 +260,7 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         overlap=overlap,
         against_old=difference,
         failed=(
-            *_failed(gate, times[1].scores, difference, overlap),
+            *_failed(gate, difference, overlap),
             *(_asked_unlike(asked) if gate != Gate() else ()),
         ),
         notes=tuple(_notes(asked)),
@@ -276,11 +272,7 @@ def _is_other(answer: ComparedAnswer) -> bool:
     return answer.old != answer.new or answer.edited
 
 
-def _failed(
-    gate: Gate, scores: Scores | None, difference: Difference | None, overlap: float
-) -> Iterator[str]:
-    if gate.min_ndcg is not None and scores and scores.ndcg < gate.min_ndcg - _TINY:
-        yield f"nDCG is {scores.ndcg:.4f}, less than {gate.min_ndcg:g}"
+def _failed(gate: Gate, difference: Difference | None, overlap: float) -> Iterator[str]:
     if gate.max_loss is not None and difference and -difference.mean > gate.max_loss + _TINY:
         yield f"nDCG fell by {-difference.mean:.4f}, more than {gate.max_loss:g}"
     if gate.min_overlap is not None and overlap < gate.min_overlap - _TINY:

@@ -34,7 +34,6 @@ ONCE: Final = frozenset(
         "--level",
         "--max",
         "--max-loss",
-        "--min-ndcg",
         "--min-overlap",
         "--mode",
         "--overlap",
