@@ -218,7 +218,6 @@ class ReadableStore(OpenStore, Searchable):
         self,
         path: StrPath,
         *,
-        models: Sequence[str] = (),
         everything: bool = False,
         on_progress: OnProgress = ignore,
     ) -> "ExportedEmbeddings":
@@ -226,14 +225,14 @@ class ReadableStore(OpenStore, Searchable):
 
         Args:
             path: Of the pack; an earlier one is replaced.
-            models: Fingerprints; none for the model of the store's vectors.
-            everything: Whatever is in the cache, of all models where none is named.
+            everything: Whatever is in the cache, of all models.
             on_progress: Called with the progress.
         """
         from filestore.sync import packs
 
-        options: Any = {"models": models, "everything": everything, "on_progress": on_progress}
-        return packs.export_pack(self._parts, os.fsdecode(path), **options)
+        return packs.export_pack(
+            self._parts, os.fsdecode(path), everything=everything, on_progress=on_progress
+        )
 
     def plan_prune(self) -> "Pruning":
         """What `prune_embeddings` would remove; see `prune.plan`, which says what is raised."""

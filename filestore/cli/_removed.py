@@ -13,6 +13,8 @@ REMOVED: Final = {
     "embedder export": "sentence-transformers writes a folder for onnxruntime: "
     'SentenceTransformer(MODEL, backend="onnx").save_pretrained(FOLDER), '
     "or 'optimum-cli export onnx --model MODEL FOLDER'",
+    "embeddings --model": "'filestore embeddings export --all PACK' writes those of every model",
+    "repair --truth": "it is called --write-files",
     "tui --findings": "'filestore tui --page verify' verifies, and 'filestore verify' prints",
     "tui --serve": "'filestore serve' has a page for browsers, behind a token",
 }

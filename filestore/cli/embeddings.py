@@ -27,15 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     export.add_argument("pack", metavar="PACK", help="the file; an earlier pack is replaced")
     export.add_argument(
-        "--model",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FINGERPRINT",
-        help="of these models (default: the one of the store's vectors; with --all: every one)",
-    )
-    export.add_argument(
-        "--all", action="store_true", help="all that was ever embedded, also texts that are gone"
+        "--all",
+        action="store_true",
+        help="all that was ever embedded, by any model, also texts that are gone",
     )
     take = actions.add_parser(
         "import", parents=[common], help="check a pack and take what is not here; then run 'sync'"
@@ -72,7 +66,7 @@ def run(options: Any) -> int:
 def _export(options: Any) -> int:
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.export_embeddings(
-            options.pack, models=options.model, everything=options.all, on_progress=on_progress
+            options.pack, everything=options.all, on_progress=on_progress
         )
     if options.json:
         _output.write_json(done.to_dict())

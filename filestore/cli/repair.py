@@ -45,10 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also apply steps that write, restore or remove files",
     )
-    # Its first name, for scripts.
-    parser.add_argument(
-        "--truth", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
         "--level",

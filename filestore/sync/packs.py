@@ -8,7 +8,7 @@ chance.
 import contextlib
 import os
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,6 @@ from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import did_you_mean
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.agreement import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
@@ -61,10 +60,6 @@ class PackUnchecked(RefusedError):
 
 class PackDiffers(RefusedError):
     """A pack has other vectors than the store's model gives."""
-
-
-class UnknownModelError(FilestoreError, ValueError):
-    """There are no embeddings of a model."""
 
 
 class NothingToExport(FilestoreError):
@@ -105,7 +100,6 @@ def export_pack(
     parts: Parts,
     path: str,
     *,
-    models: Sequence[str] = (),
     everything: bool = False,
     on_progress: OnProgress = ignore,
 ) -> ExportedEmbeddings:
@@ -114,31 +108,28 @@ def export_pack(
     Args:
         parts: The store's.
         path: Of the pack.
-        models: Fingerprints; none for that of the store's vectors, or with `everything` for all.
-        everything: All that is in the cache, not only what the store's texts need.
+        everything: All that is in the cache, of every model, not only what the store's texts need.
         on_progress: Called with the progress.
 
     Raises:
         TargetRefused: The path is no place for a pack.
         CatalogMissingError: Nothing is known of the store's texts.
         EmbeddingsMissing, NothingToExport: There is nothing to be packed.
-        UnknownModelError: There is nothing of a model.
         WriteFailedError: The disk refused; an earlier pack is untouched.
     """
     from filestore.embed.cache import EmbeddingCache
 
     _check_place(parts.places, path)
     with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
+        known = embeddings.fingerprints()
         if everything:
-            chosen = _chosen(embeddings, models)
-            return _Export(embeddings, None, on_progress).write(path, chosen)
+            return _Export(embeddings, None, on_progress).write(path, known)
         catalog = parts.catalog()
         with catalog.snapshot():
             own = catalog.meta("fingerprint")
-            if not models and own is None:
+            if own not in known:
                 raise NothingToExport
-            chosen = _chosen(embeddings, models or [own])
-            return _Export(embeddings, catalog, on_progress).write(path, chosen)
+            return _Export(embeddings, catalog, on_progress).write(path, {own: known[own]})
 
 
 def _check_place(places: Places, path: str) -> None:
@@ -151,21 +142,6 @@ def _check_place(places: Places, path: str) -> None:
     if not os.path.basename(path):
         raise TargetRefused(f"{path!r} names no file", remedy="name the file itself")
     check_target(path, is_pack, found="it is no pack")
-
-
-def _chosen(embeddings: "EmbeddingCache", models: Iterable[str]) -> dict[str, int]:
-    """Fingerprint to dimension of the models that were named; of all where none was."""
-    known = embeddings.fingerprints()
-    chosen = {}
-    for name in models or known:
-        if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise UnknownModelError(
-                f"no embeddings of {name!r} are here{did_you_mean(name, known)}",
-                remedy=f"name one of these: {there}" if known else "filestore sync",
-            )
-        chosen[name] = known[name]
-    return chosen
 
 
 class _Export:

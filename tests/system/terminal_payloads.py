@@ -465,7 +465,6 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         ],
         "embeddings": [
             ("embeddings", "export", "some.fspack"),
-            ("embeddings", "export", "some.fspack", "--model", mixed),
             ("embeddings", "export", mixed[:200]),
             ("embeddings", "import", "some.fspack"),
             ("embeddings", "import", mixed[:200]),

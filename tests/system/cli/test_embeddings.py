@@ -165,14 +165,6 @@ def test_what_the_files_need_or_everything(filled: Any) -> None:
     assert {one["fingerprint"]: one["vectors"] for one in everything["models"]} == {
         name: len(rows) for name, rows in every.items()
     }
-    one = filled.json("embeddings", "export", "one.fspack", "--all", "--model", "other/1:8")
-    assert [model["fingerprint"] for model in one["models"]] == ["other/1:8"]
-    refused = filled("embeddings", "export", "no.fspack", "--model", "builtin/1:38", code=3)
-    assert f"did you mean '{BUILTIN}'?" in refused.stderr
-    # None of the store's texts has a vector of that model.
-    refused = filled("embeddings", "export", "no.fspack", "--model", "other/1:8", code=3)
-    assert "no embeddings to export" in refused.stderr
-    assert not (filled.folder / "no.fspack").exists()
 
 
 def test_packs_are_joined(filled: Any, new_workspace: Callable[..., Any]) -> None:

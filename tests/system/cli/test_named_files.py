@@ -52,7 +52,7 @@ WRITTEN: Final = {
 NO_FILE: Final = {
     *("--above", "--at", "--budget", "--context", "--depth", "--embedder", "--endpoint"),
     *("--format", "--from", "--generator", "--host", "--in", "--into", "--kind"),
-    *("--layout", "--limit", "--max", "--max-loss", "--min-overlap", "--model"),
+    *("--layout", "--limit", "--max", "--max-loss", "--min-overlap"),
     *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--remove"),
     *("--rerank", "--rewrite", "--sample", "--select", "--source", "--store", "--theirs"),
     *("--token", "--where", "-k", "action", "arguments", "asked", "embedder", "first"),

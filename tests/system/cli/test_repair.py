@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from filestore.cli import _parser
-
 
 def fill(workspace: Any) -> list[Path]:
     """A store of three notes; the paths of their chunk files."""
@@ -235,17 +233,3 @@ def test_a_repeated_choice_adds_up(workspace: Any) -> None:
     assert {step["path"] for step in done["applied"]} == {first, second}
     left = {path for path in before if not path.startswith("c.md/chunk")}
     assert set(workspace.truth()) == left
-
-
-def test_the_first_name_of_write_files_still_works_and_is_not_shown(workspace):
-    """A script that says `--truth` does what `--write-files` does; help names the new one."""
-    workspace.write("notes.md", "# Notes\n\nWords.\n")
-    workspace("add", "notes.md")
-    (path,) = workspace.chunked.rglob("chunk1.md")
-    before = path.read_bytes()
-    path.unlink()
-    workspace("repair", "--truth", "--yes")
-    assert path.read_bytes() == before
-    shown = _parser.command_parser("repair", _parser.parse(["status"])).format_help()
-    assert "--write-files" in shown
-    assert "--truth" not in shown

@@ -122,7 +122,6 @@ def test_the_lists_are_known() -> None:
     """What takes a list is what the README says it does."""
     assert {f"{command} {name}" for command, name, _ in LISTED} == {
         "convert --limit",
-        "embeddings export --model",
         "embeddings import --limit",
         "git --in",
         "import --limit",
