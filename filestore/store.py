@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from filestore.ingest.remove import Removed, RemovedChunks
     from filestore.ingest.update import UpdatePlan, UpdateReport
     from filestore.ingest.update import Wanted as UpdateWanted
-    from filestore.repair.plan import Plan, Policy, Step
-    from filestore.repair.plan_json import Saved
+    from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
     from filestore.sidecar.commit import CommitReport
@@ -127,14 +126,6 @@ class Store(ReadableStore):
         )
         thorough = level or request.level_for(chosen.only)
         return request.plan(self._parts, chosen, level=thorough, on_progress=on_progress)
-
-    def confirm(
-        self, saved: "Saved", *, truth: bool = False, on_progress: OnProgress = ignore
-    ) -> "tuple[Plan, list[tuple[Step, str]]]":
-        """What of a plan that was kept still holds; see `request.confirm`."""
-        from filestore.repair import request
-
-        return request.confirm(self._parts, saved, truth=truth, on_progress=on_progress)
 
     def apply(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
         """Apply a plan as far as it still holds; see `apply.apply`."""

@@ -25,7 +25,6 @@ def run(options: "Options") -> int:
     import os
     import sys
 
-    from filestore.browse import safe_text
     from tui.app.inspector import Inspector
     from tui.workers.faults import InspectorFailedError, when_uncaught
     from tui.workers.hangup import when_ended
@@ -49,6 +48,7 @@ def run(options: "Options") -> int:
         inspector.keep_fault(error)
         inspector.close_screen()
     if inspector.fault:
-        sys.stderr.writelines(f"{safe_text(line)}\n" for line in inspector.fault.splitlines())
-        raise InspectorFailedError(inspector.fault)
+        failed = InspectorFailedError(inspector.fault)
+        sys.stderr.write(failed.trace)
+        raise failed
     return inspector.return_code or 0

@@ -4,15 +4,12 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from filestore.cli import _context, _diagnostics, _given, _output
-from filestore.core.errors import RefusedError, UsageError
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.errors import RefusedError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.repair.plan import KINDS, Plan, Step
-from filestore.repair.plan_json import Saved, parse
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -52,55 +49,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how thoroughly to verify first; only full finds damage (default: what --only needs,"
         " else fast)",
     )
-    parser.add_argument(
-        "--apply", metavar="FILE", help="apply what 'repair --plan --json' printed; - for stdin"
-    )
 
 
 def run(options: Any) -> int:
     """Plan, ask, apply; 1 where something is left, 4 where no answer was possible."""
-    data = _plan_bytes(options)
     with _context.open_store(options) as store:
-        saved = None if data is None else parse(data, store.places.tree)
-        plan, others = _planned(store, options, saved)
+        with _diagnostics.ProgressBar() as on_progress:
+            plan = store.plan(
+                truth=options.truth,
+                only=options.only,
+                paths=options.path,
+                ours=options.ours,
+                theirs=options.theirs,
+                remove=options.remove,
+                level=options.level,
+                on_progress=on_progress,
+            )
         if options.plan:
             return _print_plan(options, plan, store)
         if plan.doable and not options.yes:
             _ask(options, plan)
         elif not options.json:
             _show(plan, _output.line)
-        return _applied(store, options, plan, others)
-
-
-def _plan_bytes(options: Any) -> bytes | None:
-    """The plan that is to be applied; None where one is to be made."""
-    if options.apply is None:
-        return None
-    choices = ("plan", "only", "path", "level", "ours", "theirs", "remove")
-    if any(getattr(options, choice) for choice in choices):
-        raise UsageError(
-            "--apply takes its choices from the plan; only --write-files and --yes go with it",
-            remedy="filestore repair --apply FILE --yes",
-        )
-    return _given.read_given(options.apply, remedy="filestore repair --plan --json")
-
-
-def _planned(
-    store: Store, options: Any, saved: Saved | None
-) -> tuple[Plan, list[tuple[Step, str]]]:
-    with _diagnostics.ProgressBar() as on_progress:
-        if saved is not None:
-            return store.confirm(saved, truth=options.truth, on_progress=on_progress)
-        return store.plan(
-            truth=options.truth,
-            only=options.only,
-            paths=options.path,
-            ours=options.ours,
-            theirs=options.theirs,
-            remove=options.remove,
-            level=options.level,
-            on_progress=on_progress,
-        ), []
+        return _applied(store, options, plan)
 
 
 def _print_plan(options: Any, plan: Plan, store: Store) -> int:
@@ -210,10 +181,9 @@ def _ask(options: Any, plan: Plan) -> None:
     _diagnostics.go_on()
 
 
-def _applied(store: Store, options: Any, plan: Plan, others: list[tuple[Step, str]]) -> int:
+def _applied(store: Store, options: Any, plan: Plan) -> int:
     with _diagnostics.ProgressBar() as on_progress:
         report = store.apply(plan, on_progress=on_progress)
-    report = replace(report, skipped=(*others, *report.skipped))
     clean = is_clean(list(report.remaining), store.settings.accepted)
     problem = _diagnostics.left_without(report.problem)
     if options.json:

@@ -110,7 +110,7 @@ SHAPES: Final[dict[str, str]] = {
     + " pruned?:number uncounted?:number generation:number",
     "RepairReport": _PLANNED + _EMBEDDED,
     "repair --plan": _PLANNED,
-    "Plan": "format:number store=identity:text generation:number level:text"
+    "Plan": "store=identity:text generation:number level:text"
     " truth=policy.truth:flag only=policy.only:[text] paths=policy.paths:[text]"
     " ours=policy.ours:[text] theirs=policy.theirs:[text] remove=policy.remove:[text]"
     " steps=marked_steps:[PlannedStep] left:[Left] read_bytes:number write_bytes:number"

@@ -12,8 +12,6 @@ from filestore.core.paths import NO_PATH, StorePath, Tree, is_below
 from filestore.core.schema import JsonObject
 from filestore.git.attributes import NAME as ATTRIBUTES
 
-FORMAT: Final = 1
-"""Of a plan as JSON."""
 Stat = tuple[int, int, int, int, int]
 
 
@@ -32,8 +30,6 @@ class Kind(Struct, frozen=True):
     """The name of that part in the sidecar; "" for all of it."""
     place: StorePath = NO_PATH
     """The one file at the root that it is for."""
-    of_source: bool = False
-    """Whether its path is a source, which may lie beside the store."""
     resolves: bool = False
     """Whether it resolves an ingest conflict: then the source is re-ingested."""
     also: tuple[str, ...] = ()
@@ -56,10 +52,10 @@ KINDS: Final[dict[str, Kind]] = {
     "take-ours": Kind("take our side of git's conflict in", "tree", named=True),
     "take-theirs": Kind("take their side of git's conflict in", "tree", named=True),
     "relink": Kind("update links in", "tree"),
-    "remove": Kind("remove the chunks of", "tree", of_source=True),
+    "remove": Kind("remove the chunks of", "tree"),
     "rewrite-attributes": Kind("fix line-ending rules in", "tree", place=StorePath(ATTRIBUTES)),
     "remove-duplicate": Kind("remove the copy", "tree", named=True),
-    "reingest": Kind("re-ingest", "source", of_source=True),
+    "reingest": Kind("re-ingest", "source"),
     "salvage": Kind(
         "salvage embeddings of", is_part=True, part=EMBEDDINGS, also=("embed", "rebuild-index")
     ),
@@ -166,7 +162,7 @@ class Step(JsonObject, Struct, frozen=True, kw_only=True):
     had: frozenset[bytes] = frozenset()
     """Keys of those whose embedding is there."""
     repairs: tuple[Finding, ...] = ()
-    """The findings of a derived part; none of a plan that was saved."""
+    """The findings of a derived part."""
 
     @property
     def truth(self) -> bool:
@@ -213,11 +209,6 @@ class Plan(JsonObject, Struct, frozen=True, kw_only=True):
     """Everything that was found, also what is not to be repaired."""
     unsound: tuple[bytes, ...] = ()
     """Keys of texts whose vector is stored whole, and wrong."""
-
-    @property
-    def format(self) -> int:
-        """The version of its JSON."""
-        return FORMAT
 
     @property
     def read_bytes(self) -> int:

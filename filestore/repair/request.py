@@ -1,10 +1,10 @@
-"""What a person wants repaired, and the plan of it; a saved plan compared with the store of today.
+"""What a person wants repaired, and the plan of it.
 
 Changes nothing: `apply` does. `inspector` reads, `planner` decides.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -29,8 +29,7 @@ from filestore.fs.typed_names import typed_paths
 from filestore.git import repository
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
-from filestore.repair.plan import ABSENT, CHANGED, Plan, Policy, Step, moved_on, of_steps
-from filestore.repair.plan_json import OtherPlanError, PlanOutsideError, Saved
+from filestore.repair.plan import Plan, Policy, Step
 from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
@@ -169,38 +168,26 @@ def plan(
     """
     if policy.ours or policy.theirs or policy.remove:
         refuse_in_place(parts.places, "repair")
-    made = _plan(parts, policy, level, on_progress, check=_check_paths)
-    for one in made.left:
-        if one.finding.code == "duplicate":
-            raise NoCopyError(
-                f"{one.finding.path} is not removed: {one.reason}",
-                remedy="'filestore verify' lists which files have a text in common, as duplicate",
-            )
-    return made
-
-
-def _plan(
-    parts: Parts,
-    policy: Policy,
-    level: "Level",
-    on_progress: OnProgress,
-    *,
-    check: Callable[[Places, Catalog, Policy, Sequence[Finding]], None],
-) -> Plan:
     seen = SeenFiles()
     checked = run.verified(parts, level, None, on_progress, seen=seen)
     found = [one for one in checked.findings if not _is_accepted(one, parts.settings, policy)]
     unopened = codes_where(about="catalog", unopened=True)
     is_sound = not any(finding.code in unopened for finding in found)
     with parts.looking(sound=is_sound) as (snapshot, has_catalog):
-        check(parts.places, snapshot.catalog, policy, found)
+        _check_paths(parts.places, snapshot.catalog, policy, found)
         if policy.truth and policy.paths and not policy.only:
             policy = replace(policy, lost=_lost(snapshot, policy, found))
         snapshot = replace(snapshot, seen=seen)
         inspector = Inspector(snapshot, policy, has_catalog=has_catalog, on_progress=on_progress)
         inspected = inspector.inspect(found, checked.unsound)
         made = planner.make(found, inspected, policy, level=level)
-        return replace(made, findings=checked.findings, unsound=checked.unsound)
+    for one in made.left:
+        if one.finding.code == "duplicate":
+            raise NoCopyError(
+                f"{one.finding.path} is not removed: {one.reason}",
+                remedy="'filestore verify' lists which files have a text in common, as duplicate",
+            )
+    return replace(made, findings=checked.findings, unsound=checked.unsound)
 
 
 def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
@@ -269,74 +256,3 @@ def _lost(
         if places.tree.holds(chosen) and chosen.endswith((".md", ".json")):
             found[chosen] = None
     return tuple(path for path in found if not os.path.lexists(os.path.join(places.root, path)))
-
-
-def confirm(
-    parts: Parts, saved: Saved, *, truth: bool, on_progress: OnProgress = ignore
-) -> tuple[Plan, list[tuple[Step, str]]]:
-    """What of a saved plan is planned now, too.
-
-    Args:
-        parts: The store's.
-        saved: As it was read.
-        truth: Whether files of the tree may be written now.
-        on_progress: Called with the progress.
-
-    Returns:
-        The plan with these steps, and the others with the reason.
-
-    Raises:
-        OtherPlanError: It is another store's, or the catalog was made anew since.
-        PlanOutsideError: A path of it leads through a link.
-    """
-    for path in {name for step in saved.steps if not step.part for name in step.seen}:
-        _check_no_link(parts.places, path)
-    fresh = _plan(parts, saved.policy, saved.level, on_progress, check=lambda *_: None)
-    if fresh.identity != saved.identity:
-        raise OtherPlanError(
-            "the plan was made for another store, or for a catalog that was made anew since",
-            remedy="plan again: filestore repair --plan --json",
-        )
-    by_key = {tuple(map(_shown, step.key)): step for step in fresh.steps}
-    matched, others = [], []
-    for step in saved.steps:
-        now = by_key.get(step.key)
-        reason = _difference(step, now, is_same_generation=saved.generation == fresh.generation)
-        if now is None or reason:
-            others.append((step, reason))
-        else:
-            matched.append(now)
-    policy = replace(fresh.policy, truth=truth and fresh.policy.truth)
-    return replace(of_steps(fresh, matched), policy=policy), others
-
-
-def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> str:
-    """Why a saved step is not to be applied; "" where it is."""
-    if now is None:
-        return "nothing of this kind is to be done there any more"
-    if saved.part:
-        return "" if is_same_generation else "the store has a newer generation"
-    states = {_shown(path): state for path, state in now.seen.items()}
-    for path, state in saved.seen.items():
-        if not state.holds(states.get(path, ABSENT)):
-            return moved_on(path, state, states.get(path, ABSENT))
-    if states.keys() != saved.seen.keys():
-        return f"{saved.path}: {CHANGED}"
-    return "" if saved.hash == now.hash else "what it would hold then is another text now"
-
-
-def _check_no_link(places: Places, path: str) -> None:
-    """Refuse a path of which a folder is a link; whether the file itself is one is looked at."""
-    folder = os.path.dirname(path)
-    while folder and places.tree.holds(path):
-        if os.path.islink(os.path.join(places.root, folder)):
-            raise PlanOutsideError(
-                f"the plan names {path}, which leads through a link",
-                remedy="plan again: filestore repair --plan --json",
-            )
-        folder = os.path.dirname(folder)
-
-
-def _shown(path: str) -> str:
-    """A path as JSON holds it."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -403,7 +403,6 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("repair", "--path", mixed),
             ("repair", "--only", mixed),
             ("repair", "--ours", mixed),
-            ("repair", "--apply", mixed[:200]),
             ("repair", "--write-files", "--yes"),
         ],
         "undo": [("undo", "--list"), ("undo", mixed), ("undo",), ("undo", "--list", "--json")],

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from filestore import FilestoreError
+from filestore.browse import safe_text
 
 _MOST_FRAMES: Final = 60
 _MOST_ERRORS: Final = 20
@@ -53,6 +54,7 @@ class InspectorFailedError(FilestoreError):
             remedy="open it again; the store is not harmed. To report this, send the lines above: "
             "they quote nothing of the store",
         )
+        self.trace = safe_text(trace.strip("\n")) + "\n"
 
 
 def trace_of(error: BaseException) -> str:

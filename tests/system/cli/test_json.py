@@ -103,11 +103,13 @@ def test_drift_and_repair(filled, says):
     checked = says("Checked", "verify", "--level", "full", code=1)
     assert [one["path"] for one in checked["findings"] if "accepted" in one] == ["chunked/empty.md"]
     says("Checked", "verify", "--staged")
-    plan = says("repair --plan", "repair", "--write-files", "--plan", code=1)
-    (filled.folder / "plan.json").write_text(json.dumps(plan))
-    (filled.chunked / "notes.md" / "chunk1.md").write_text("Mine.\n")
-    late = says("RepairReport", "repair", "--apply", "plan.json", "--write-files", "--yes", code=1)
+    says("repair --plan", "repair", "--write-files", "--plan", code=1)
+    with filestore.open(filled.store) as store:
+        plan = store.plan(truth=True)
+        (filled.chunked / "notes.md" / "chunk1.md").write_text("Mine.\n")
+        late = json.loads(json.dumps(store.apply(plan).to_dict()))
     assert late["skipped"]
+    assert wrong("RepairReport", late, "late") == []
     says("SyncReport", "sync", code=1)
     (filled.chunked / "notes.md" / "chunk1.md").unlink()
     done = says("RepairReport", "repair", "--write-files", "--yes", code=1)

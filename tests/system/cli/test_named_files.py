@@ -32,7 +32,6 @@ READ: Final = {
     "mcp stores": (),  # opened as those of serve, once an agent asks
     "open hit": ("open", "PLACE"),
     "reconstruct names": ("reconstruct", "PLACE", "--from", "ORIGIN"),
-    "repair --apply": ("repair", "--yes", "--apply", "PLACE"),
     "serve --collections": ("serve", "--collections", "PLACE"),
     "serve --documents": (),  # where documents of requests may lie; not looked at
     "serve stores": ("serve", "PLACE"),
@@ -145,7 +144,7 @@ def test_what_is_no_file_is_said_and_not_waited_for(stocked: Any, kind: str) -> 
             assert done.code in (2, 3, 4, 5), (command, done)
             if not argument.startswith(("embedder", "tui")):  # those want a package, a terminal
                 assert place.name in done.stderr, (command, done)
-            if argument in ("evaluate queries", "repair --apply"):
+            if argument == "evaluate queries":
                 assert "is a " in done.stderr or kind == "folder", (command, done)
 
 

@@ -148,28 +148,14 @@ def test_what_was_done_in_words(workspace: Any) -> None:
     assert not lost.exists()
 
 
-def test_a_plan_from_standard_input(workspace: Any, run: Any) -> None:
-    """``--apply -`` takes a plan from a pipe, where nobody can be asked."""
-    path = fill(workspace)[0]
-    edit(path)
-    plan = workspace("repair", "--plan", "--json", code=1).stdout.encode()
-    done = run("repair", "--apply", "-", cwd=workspace.folder, input=plan)
-    assert done.code == 4
-    done = run("repair", "--apply", "-", "--yes", "--json", cwd=workspace.folder, input=plan)
-    assert done.code == 0
-    assert [step["kind"] for step in done.json["applied"]] == ["reindex"]
-
-
 def test_a_name_that_is_no_utf_8(workspace: Any) -> None:
-    r"""A file whose name is not UTF-8 is shown with ``\xNN``, and a kept plan finds it again."""
+    r"""A file whose name is not UTF-8 is shown with ``\xNN``, and repaired."""
     fill(workspace)
     path = os.path.join(os.fsencode(workspace.chunked), b"\xff.md")
     with open(path, "wb") as file:
         file.write(b"Words under a strange name.\n")
-    plan = workspace.folder / "plan.json"
-    plan.write_text(workspace("repair", "--plan", "--json", code=1).stdout)
     assert "chunked/\\xff.md" in workspace("repair", "--plan", code=1).stdout
-    done = workspace.json("repair", "--apply", plan, "--yes", code=None)
+    done = workspace.json("repair", "--yes", code=None)
     assert [(step["kind"], step["path"]) for step in done["applied"]] == [
         ("index", "chunked/\\xff.md")
     ]
@@ -183,9 +169,6 @@ def test_a_name_that_is_no_utf_8(workspace: Any) -> None:
         (["--path", "chunked/no/such.md"], 3, "no such file in the store, now or earlier"),
         (["--ours", "chunked/a.md", "--theirs", "chunked/a.md"], 2, "either --ours or --theirs"),
         (["--ours", "chunked/a.md"], 3, "no pending ingest conflict"),
-        (["--apply", "no-such-plan.json"], 3, "cannot read no-such-plan.json"),
-        (["--apply", "plan.json", "--only", "modified"], 2, "takes its choices from the plan"),
-        (["--apply", "plan.json", "--plan"], 2, "takes its choices from the plan"),
         (["--level", "deeper"], 2, "--level"),
     ],
 )

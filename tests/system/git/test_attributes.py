@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+import filestore
 from tests.system.conftest import files_below, git_free
 
 PNG: Final = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\r\nmore\r\n"
@@ -160,25 +161,13 @@ def test_it_is_mended_only_where_the_tree_may_be_written(workspace: Any) -> None
 def test_an_edit_after_the_plan_stops_it(workspace: Any) -> None:
     """A file that a person changed since the plan was shown is left as it is."""
     old_store(workspace)
-    plan = workspace.write(
-        "plan.json", workspace("repair", "--write-files", "--plan", "--json", code=1).stdout
-    )
-    workspace.write("file_index/.gitattributes", OLD + AUTHORED)
-    done = workspace.json("repair", "--apply", plan, "--write-files", "--yes", code=1)
-    assert done["applied"] == []
-    assert "changed since the plan was made" in done["skipped"][0]["reason"]
+    with filestore.open(workspace.store) as store:
+        plan = store.plan(truth=True)
+        workspace.write("file_index/.gitattributes", OLD + AUTHORED)
+        report = store.apply(plan)
+    assert report.applied == ()
+    assert "changed since the plan was made" in report.skipped[0][1]
     assert (workspace.store / ".gitattributes").read_bytes() == OLD + AUTHORED
-
-
-def test_a_saved_plan_is_applied(workspace: Any) -> None:
-    """A plan that was kept mends the line as it said."""
-    old_store(workspace)
-    plan = workspace.write(
-        "plan.json", workspace("repair", "--write-files", "--plan", "--json", code=1).stdout
-    )
-    done = workspace.json("repair", "--apply", plan, "--write-files", "--yes")
-    assert [step["kind"] for step in done["applied"]] == ["rewrite-attributes"]
-    assert finding(workspace) is None
 
 
 TELLING: Final = {

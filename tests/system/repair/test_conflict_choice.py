@@ -211,18 +211,6 @@ def test_a_copy_that_is_edited_is_none(workspace: Any, copies: list[Path]) -> No
     assert copies[1].exists()
 
 
-def test_a_kept_plan_removes_a_copy(workspace: Any, copies: list[Path]) -> None:
-    """A choice survives being written to a file, and holds where it still can."""
-    done = workspace("repair", "--plan", "--json", "--remove", "b.md", "c.md", code=1)
-    plan = workspace.write("plan.json", done.stdout)
-    copies[2].write_text(TEXT.format("It is edited."))
-    applied = workspace.json("repair", "--apply", plan, "--yes", code=None)
-    assert [step["path"] for step in applied["applied"]] == ["chunked/b.md"]
-    assert [step["path"] for step in applied["skipped"]] == ["chunked/c.md"]
-    assert not copies[1].exists()
-    assert copies[2].exists()
-
-
 # A part of a plan
 
 

@@ -1,13 +1,11 @@
 """Repair on a real disk: what is planned is what is done, and what moved on is left alone."""
 
 import contextlib
-import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -588,36 +586,29 @@ def test_a_choice_without_a_conflict_is_refused(workspace: Any) -> None:
     assert "no pending ingest conflict" in done.stderr
 
 
-# Plans that were kept
+# What moves on between plan and repair
 
 
-def kept_plan(workspace: Any, *words: object) -> Path:
-    """A plan in a file beside the store."""
-    done = workspace("repair", "--plan", "--json", *words, code=1)
-    path: Path = workspace.folder.parent / "plan.json"
-    path.write_text(done.stdout)
-    return path
-
-
-def test_a_kept_plan_is_applied_where_it_holds(workspace: Any) -> None:
-    """Of a plan that is applied later, what moved on meanwhile is skipped with a reason."""
+def test_a_plan_is_applied_where_it_holds(workspace: Any) -> None:
+    """What moved on since it was planned is skipped with a reason, the rest is done."""
     first, second, third, fourth, fifth, _ = fill(workspace)
     data = {path: path.read_bytes() for path in (first, second, third, fourth, fifth)}
     for path in (first, second):
         path.write_bytes(path.read_bytes() + b"More words.\n")
     for path in (third, fourth, fifth):
         path.unlink()
-    plan = kept_plan(workspace, "--write-files")
-    second.write_bytes(data[second] + b"Other words.\n")
-    fourth.write_bytes(data[fourth])
-    truth = workspace.truth()
-    done = workspace.json("repair", "--apply", plan, "--write-files", "--yes", code=1)
-    assert {(step["kind"], step["path"]) for step in done["applied"]} == {
+    with filestore.open(workspace.store) as store:
+        plan = store.plan(truth=True)
+        second.write_bytes(data[second] + b"Other words.\n")
+        fourth.write_bytes(data[fourth])
+        truth = workspace.truth()
+        report = store.apply(plan)
+    assert {(step.kind, step.path) for step in report.applied} == {
         ("reindex", shown(workspace, first)),
         ("restore", shown(workspace, third)),
         ("restore", shown(workspace, fifth)),
     }
-    skipped = {step["path"]: step["reason"] for step in done["skipped"]}
+    skipped = {step.path: reason for step, reason in report.skipped}
     assert skipped.keys() == {shown(workspace, second), shown(workspace, fourth)}
     assert all(skipped.values())
     written = {path: data[path] for path in (third, fifth)}
@@ -625,125 +616,21 @@ def test_a_kept_plan_is_applied_where_it_holds(workspace: Any) -> None:
         path.relative_to(workspace.chunked).as_posix(): held for path, held in written.items()
     }
     assert workspace.truth() == expected
-    assert codes(done["remaining"]) == ["modified"]
+    assert [one.code for one in report.remaining if one.severity != "I"] == ["modified"]
 
 
-def test_a_kept_plan_needs_truth_again(workspace: Any) -> None:
-    """A plan from a file writes files only if who applies it says ``--write-files``."""
+def test_a_folder_that_became_a_link_is_not_written_through(workspace: Any, tmp_path: Path) -> None:
+    """A file is not restored into a folder elsewhere that took the place of its own."""
     path = fill(workspace)[0]
     path.unlink()
-    plan = kept_plan(workspace, "--write-files")
-    done = workspace.json("repair", "--apply", plan, "--yes", code=1)
-    assert done["applied"] == []
-    assert not path.exists()
-    workspace.json("repair", "--apply", plan, "--write-files", "--yes")
-    assert path.exists()
-
-
-def test_a_kept_plan_finds_git_s_text_again(workspace: Any) -> None:
-    """What was to come back from git does so though a commit was made meanwhile, or is skipped."""
-    first, second, *_ = fill(workspace, commit=True)
-    data = first.read_bytes()
-    workspace.sidecar.joinpath("catalog.sqlite").unlink()
-    first.unlink()
-    second.unlink()
-    workspace.sync(code=None)
-    plan = kept_plan(workspace, "--write-files", "--path", first, second)
-    value = json.loads(plan.read_text())["plan"]
-    assert {step["from"] for step in value["steps"]} == {"git"}
-    assert all(len(step["blob"]) == 40 for step in value["steps"])
-    workspace.git("rm", "-q", "--cached", str(second))
-    workspace.git("commit", "-q", "-m", "Let one go")
-    done = workspace.json("repair", "--apply", plan, "--write-files", "--yes", code=None)
-    assert [step["path"] for step in done["applied"]] == [shown(workspace, first)]
-    assert [step["path"] for step in done["skipped"]] == [shown(workspace, second)]
-    assert first.read_bytes() == data
-    assert not second.exists()
-
-
-def test_a_plan_for_a_part_holds_for_one_generation(workspace: Any) -> None:
-    """A derived part is not mended by a plan that was made before the store went on."""
-    paths = fill(workspace)
-    (index,) = workspace.sidecar.glob("vectors-*.faiss")
-    index.unlink()
-    plan = kept_plan(workspace)
-    paths[0].write_bytes(paths[0].read_bytes() + b"More words.\n")
-    repair(workspace, "--only", "modified", code=None)
-    done = workspace.json("repair", "--apply", plan, "--yes", code=None)
-    assert done["applied"] == []
-    assert [step["kind"] for step in done["skipped"]] == ["rebuild-index"]
-
-
-Change = Callable[[dict[str, Any]], Any]
-FORGERIES: Final[list[tuple[Change, int]]] = [
-    (lambda plan: plan["steps"][0].update(path="chunked/../filestore.toml"), 4),
-    (lambda plan: plan["steps"][0].update(path="/etc/passwd"), 4),
-    (lambda plan: plan["steps"][0].update(path="filestore.toml"), 4),
-    (lambda plan: plan["steps"][0].update(other="../outside.md"), 4),
-    (lambda plan: plan["steps"][0].update(kind="salvage"), 4),
-    (lambda plan: plan.update(store="0" * 32), 4),
-    (lambda plan: plan["steps"][0].update(kind="delete everything"), 3),
-    (lambda plan: plan["steps"][0].pop("seen"), 3),
-    (lambda plan: plan["steps"][0].update(seen=7), 3),
-    (lambda plan: plan.update(format=2), 3),
-    (lambda plan: plan.update(format="1"), 3),
-    (lambda plan: plan.update(steps={}), 3),
-    (lambda plan: plan.update(only=["no-such-code"]), 3),
-    (lambda plan: plan.update(level="deepest"), 3),
-]
-
-
-def test_a_forged_plan_is_refused(workspace: Any) -> None:
-    """A plan that leads out of the store, is another store's or no plan at all does nothing."""
-    path = fill(workspace)[0]
-    path.write_bytes(path.read_bytes() + b"More words.\n")
-    plan = kept_plan(workspace)
-    genuine = plan.read_text()
-    committed = workspace.committed()
-    for change, code in FORGERIES:
-        value = json.loads(genuine)
-        change(value["plan"])
-        plan.write_text(json.dumps(value))
-        assert workspace("repair", "--apply", plan, "--write-files", "--yes", code=code).stderr
-    assert workspace.committed() == committed
-    assert workspace.drift() == {"modified": [shown(workspace, path)]}
-
-
-def test_garbage_is_no_plan(workspace: Any) -> None:
-    """Whatever is no plan is refused with the command that makes one."""
-    for data in (b"", b"[]", b"{", b"\xff\x00", b"7", b'{"plan": []}'):
-        plan = workspace.write("plan.json", data)
-        done = workspace("repair", "--apply", plan, "--yes", code=3)
-        assert "filestore repair --plan --json" in done.stderr
-
-
-def test_an_invented_step_is_not_done(workspace: Any) -> None:
-    """A step that nothing found asks for is skipped, even with the right hash of a file."""
-    first, second, *_ = fill(workspace)
-    first.unlink()
-    plan = kept_plan(workspace, "--write-files")
-    value = json.loads(plan.read_text())
-    (step,) = value["plan"]["steps"]
-    forged = step | {"path": shown(workspace, second), "kind": "forget"}
-    forged["seen"] = {shown(workspace, second): {"stat": None, "hash": ""}}
-    value["plan"]["steps"] = [forged]
-    plan.write_text(json.dumps(value))
-    done = workspace.json("repair", "--apply", plan, "--write-files", "--yes", code=1)
-    assert done["applied"] == []
-    assert second.exists()
-    assert workspace.found("basalt")
-
-
-def test_a_plan_through_a_link_is_refused(workspace: Any, tmp_path: Path) -> None:
-    """A folder that became a link to elsewhere is not written through."""
-    path = fill(workspace)[0]
-    path.unlink()
-    plan = kept_plan(workspace, "--write-files")
     outside = tmp_path / "outside"
-    shutil.move(path.parent, outside)
-    path.parent.symlink_to(outside)
-    before = sorted(outside.iterdir())
-    workspace("repair", "--apply", plan, "--write-files", "--yes", code=4)
+    with filestore.open(workspace.store) as store:
+        plan = store.plan(truth=True)
+        shutil.move(path.parent, outside)
+        path.parent.symlink_to(outside)
+        before = sorted(outside.iterdir())
+        report = store.apply(plan)
+    assert [step.path for step, _ in report.skipped] == [shown(workspace, path)]
     assert sorted(outside.iterdir()) == before
 
 

@@ -13,7 +13,6 @@ from filestore.core.errors import UsageError
 ONCE: Final = frozenset(
     [
         "--above",
-        "--apply",
         "--at",
         "--budget",
         "--depth",

@@ -1,28 +1,24 @@
-"""Findings into steps, and plans into data and back: pure values, no store."""
+"""Findings into steps: pure values, no store."""
 
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from filestore.core.codes import CODES, codes_where
 from filestore.core.findings import Finding
-from filestore.core.paths import CHUNKS, IN_PLACE, StorePath, is_below
+from filestore.core.paths import IN_PLACE, StorePath, is_below
 from filestore.repair.plan import (
     ABSENT,
     KINDS,
     Plan,
     Policy,
     State,
-    Step,
     moved_on,
     selected,
     without,
 )
-from filestore.repair.plan_json import PlanInvalidError, PlanOutsideError, parse
 from filestore.repair.planner import Inspection, Look, Prepared, Restorable, make
 
 PATH = "chunked/notes.md/chunk1.md"
@@ -441,80 +437,12 @@ STATE = st.builds(
     stat=st.none() | st.tuples(*[st.integers(0, 2**40)] * 5),
     hash=st.sampled_from(["", "aa", "bb"]),
 )
-TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
-STEP = st.builds(
-    Step,
-    kind=st.sampled_from(
-        sorted(kind for kind, meant in KINDS.items() if not meant.only_path(CHUNKS))
-    ),
-    path=PLACE.filter(lambda path: path.startswith("chunked/")),
-    other=st.just("") | st.just("chunked/was.md"),
-    codes=st.lists(CODE, max_size=2).map(tuple),
-    detail=TEXT,
-    seen=st.dictionaries(PLACE, STATE, max_size=2),
-    hash=st.sampled_from(["", "cc"]),
-)
-STEP |= STEP.map(
-    lambda step: replace(step, kind="rewrite-attributes", path=".gitattributes", other="")
-)
-
-
-@given(steps=st.lists(STEP, max_size=4), policy=POLICY, generation=st.integers(0, 2**60))
-def test_a_plan_survives_being_written(steps: list[Step], policy: Policy, generation: int) -> None:
-    """What a plan was made on, and what it does, is read back as it was written."""
-    plan = Plan(
-        identity="store",
-        generation=generation,
-        level="full",
-        policy=policy,
-        steps=tuple(steps),
-        left=(),
-        texts=1,
-        known=2,
-    )
-    data = orjson.dumps({"plan": plan.to_dict()})
-    for written in (data, orjson.dumps(plan.to_dict())):
-        saved = parse(written)
-        assert (saved.identity, saved.generation, saved.level) == ("store", generation, "full")
-        assert saved.policy == policy
-        for before, after in zip(steps, saved.steps, strict=True):
-            assert after.key == before.key
-            assert (after.codes, after.seen, after.hash) == (before.codes, before.seen, before.hash)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=8,
-)
-
-
-@given(key=st.sampled_from(sorted(planned().to_dict())), value=JSON, data=st.binary(max_size=30))
-def test_whatever_is_no_plan_is_refused(key: str, value: Any, data: bytes) -> None:
-    """A plan with any value in any place is read or refused with a sentence, never a crash."""
-    table = planned(Finding(code="modified", path=PATH)).to_dict()
-    for candidate in (orjson.dumps(table | {key: value}), data):
-        assert _refusal(candidate) != ""
-
-
-@pytest.mark.parametrize("path", ["", ".", "filestore.toml", ".filestore/lock", "../x", "/x"])
-def test_a_plan_of_an_in_place_store_stays_among_its_documents(path: str) -> None:
-    """A step about a document is read; one about what is not a document refuses the whole plan."""
-    table = planned(Finding(code="modified", path="notes/a.md"), tree=IN_PLACE).to_dict()
-    assert parse(orjson.dumps(table), IN_PLACE).steps[0].path == "notes/a.md"
-    table["steps"][0]["path"] = path
-    with pytest.raises(PlanOutsideError):
-        parse(orjson.dumps(table), IN_PLACE)
 
 
 def test_a_part_of_an_in_place_store_is_named_as_it_lies() -> None:
-    """The plan of a derived part leads to `.filestore/`, and is read back for such a store only."""
+    """The plan of a derived part leads to `.filestore/`."""
     plan = planned(Finding(code="fulltext-missing", path=".filestore/fulltext"), tree=IN_PLACE)
     assert [step.path for step in plan.steps] == [".filestore/fulltext"]
-    written = orjson.dumps(plan.to_dict())
-    assert parse(written, IN_PLACE).steps[0].path == ".filestore/fulltext"
-    with pytest.raises(PlanOutsideError):
-        parse(written)
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
@@ -536,28 +464,6 @@ def test_what_only_a_person_repairs_in_place_is_said_so(code: str) -> None:
     (left,) = planned(Finding(code=code, path="a.md"), policy=policy, tree=IN_PLACE).left
     assert "--write-files" not in left.reason
     assert "'filestore sync" in left.reason
-
-
-def _refusal(data: bytes) -> str | None:
-    """What is said of data that is no plan, in plain words; None of a plan."""
-    try:
-        parse(data)
-    except (PlanInvalidError, PlanOutsideError) as error:
-        is_plain = "Error" not in error.message
-        return error.remedy if is_plain else ""
-    return None
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["", "/etc/passwd", "chunked", "chunked/../x", "chunked//x", "chunked/./x", "x.md", "\0"],
-)
-def test_a_plan_stays_below_the_tree(path: str) -> None:
-    """A step about a file names one below `chunked/`, or the whole plan is refused."""
-    table = planned(Finding(code="modified", path=PATH)).to_dict()
-    table["steps"][0]["path"] = path
-    with pytest.raises(PlanOutsideError):
-        parse(orjson.dumps(table))
 
 
 @given(planned_on=STATE, now=STATE)
