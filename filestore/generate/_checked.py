@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from filestore.generate._languages import in_another_language
 from filestore.generate.base import GenerationFailed, Kind, Made, Task
 from filestore.remote.refusals import start_of

@@ -115,7 +115,7 @@ def test_a_plan_changes_nothing_and_says_what_it_takes(workspace: Any) -> None:
 
 
 def test_offline_lines_are_keys_and_called_so(either: Any) -> None:
-    """In the plan, the report and the files: a heading path, rare terms, and what gives questions."""
+    """In plan, report and files: a heading path, rare terms, and what gives questions."""
     added(either)
     plan = either.json("enrich", "--plan")
     words = either("enrich", "--plan").stdout
