@@ -29,6 +29,13 @@ class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
         return len(self.data)
 
 
+def without_overlap(before: str, body: str, overlap: object) -> str:
+    """A body without its first characters, if so many repeat the end of the chunk before."""
+    if type(overlap) is int and 0 < overlap <= len(before) and before.endswith(body[:overlap]):
+        return body[overlap:]
+    return body
+
+
 def reconstruct(chunks: Sequence[tuple[StorePath, chunk_file.Chunk]]) -> Reconstruction:
     """Join chunks into the text they were cut from.
 
@@ -40,15 +47,12 @@ def reconstruct(chunks: Sequence[tuple[StorePath, chunk_file.Chunk]]) -> Reconst
     warnings: list[str] = []
     before = ""
     for path, chunk in ordered:
-        body = chunk.body
-        if chunk.overlap:
-            if chunk.overlap <= len(before) and before.endswith(body[: chunk.overlap]):
-                body = body[chunk.overlap :]
-            else:
-                warnings.append(
-                    f"{path}: the first {chunk.overlap} characters do not repeat the end of the"
-                    " chunk before"
-                )
+        body = without_overlap(before, chunk.body, chunk.overlap)
+        if chunk.overlap and body == chunk.body:
+            warnings.append(
+                f"{path}: the first {chunk.overlap} characters do not repeat the end of the"
+                " chunk before"
+            )
         if chunk_file.hand_edited(chunk):
             warnings.append(f"{path}: edited by hand")
         texts.append(body)

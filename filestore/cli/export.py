@@ -1,4 +1,4 @@
-"""Write the store in a form of other programs; 'filestore import' takes it in again."""
+"""Write the store in a form of other programs; 'filestore import' takes all but Markdown back."""
 
 import argparse
 from typing import TYPE_CHECKING, Any

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
 from filestore.core.safe_text import safe_text
-from filestore.exchange.forms import FORMS
+from filestore.exchange.forms import READ
 
 if TYPE_CHECKING:
     from filestore.exchange.imported import Imported
@@ -23,7 +23,7 @@ _WORDS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("form", metavar="FORM", help=f"one of: {', '.join(FORMS)}")
+    parser.add_argument("form", metavar="FORM", help=f"one of: {', '.join(READ)}")
     parser.add_argument("source", metavar="SOURCE", help="the file or folder")
     parser.add_argument(
         "--replace",

@@ -159,6 +159,8 @@ class Form(ABC):
     """As it is typed."""
     takes_parts: ClassVar[bool] = False
     """Whether what is written may have a resource in several parts, one after the other."""
+    takes_vectors: ClassVar[bool] = True
+    """Whether what is written has the vectors of the texts."""
 
     @abstractmethod
     def write(self, target: str, collection: Collection) -> Written:

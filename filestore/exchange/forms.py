@@ -13,12 +13,13 @@ from filestore.exchange.base import Form
 FORMS: Final = {
     "faiss-json": "vector_files.faiss_json:FaissJson",
     "jsonl": "tables.jsonl:JsonLines",
-    "markdown": "pages.markdown:Markdown",
-    "obsidian": "pages.obsidian:Obsidian",
+    "markdown": "markdown:Markdown",
     "parquet": "tables.parquet:ParquetForm",
     "ragmd": "vector_files.ragmd:RagMd",
 }
 """Name to module and class."""
+READ: Final = tuple(name for name in FORMS if name != "markdown")
+"""Those that are read, too."""
 
 
 class UnknownFormError(UsageError):

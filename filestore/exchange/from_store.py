@@ -88,6 +88,7 @@ def export(
     """
     chosen = open_form(form)
     check_target(parts.places, target)
+    vectors = vectors and chosen.takes_vectors
     embeddings = parts.embeddings() if vectors else None
     collection = collection_of(parts, catalog, embeddings, resources, in_parts=chosen.takes_parts)
     if vectors and not collection.model and catalog.indexed_count():

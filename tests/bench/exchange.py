@@ -88,14 +88,14 @@ if with_sidecar == "1":
 
 def main() -> None:
     """Measure and print a table for each form."""
-    from filestore.exchange.forms import FORMS
+    from filestore.exchange.forms import READ
 
     named = []
-    while len(sys.argv) > 1 and sys.argv[1] in FORMS:
+    while len(sys.argv) > 1 and sys.argv[1] in READ:
         named.append(sys.argv.pop(1))
     with measure.options(__doc__ or "", files=100_000, folders=1_000, runs=3) as options:
         root = measure.indexed_store(options.work, options.files, options.folders)
-        for form in named or FORMS:
+        for form in named or READ:
             title = f"{form}: {options.files:,} chunks with vectors, median of {options.runs}"
             print(measure.table(title, _rows(options, root, form)), flush=True)
 

@@ -475,9 +475,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("export", "jsonl", "some.jsonl", resource),
             ("export", "jsonl", mixed[:200], mixed),
             ("export", mixed, "some.jsonl"),
-            ("export", "obsidian", "vault"),
             ("export", "markdown", "pages"),
-            ("export", "markdown", "vault"),
         ],
         "import": [
             ("import", "jsonl", "some.jsonl", "--plan"),
@@ -485,8 +483,6 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("import", "jsonl", "strange.jsonl"),
             ("import", "jsonl", mixed[:200]),
             ("import", mixed, "some.jsonl"),
-            ("import", "obsidian", "vault", "--plan"),
-            ("import", "markdown", "vault"),
         ],
         "convert": [
             ("convert", "strange.ragmd", "strange"),

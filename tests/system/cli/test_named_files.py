@@ -15,7 +15,7 @@ import pytest
 from filestore.cli import COMMANDS
 from filestore.cli._parser import command_parser
 from filestore.core.packages import missing_packages
-from filestore.exchange.forms import FORMS
+from filestore.exchange import forms
 
 READ: Final = {
     "add paths": ("add", "PLACE"),
@@ -59,7 +59,7 @@ NO_FILE: Final = {
     *("second",),
 }
 """What other arguments are called; those that name a file of the store are looked up in it."""
-WORDS: Final = {"FORM": list(FORMS), "ORIGIN": ["folder", "jsonl"]}
+WORDS: Final = {"FORM": list(forms.READ), "ORIGIN": ["folder", "jsonl"]}
 
 
 def arguments(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:

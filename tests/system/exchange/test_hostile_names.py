@@ -6,7 +6,7 @@ import pytest
 
 import filestore
 from filestore.exchange.base import Chunk, Collection, Resource
-from filestore.exchange.forms import FORMS, open_form
+from filestore.exchange.forms import READ, open_form
 from filestore.ingest.sources import check_name
 from filestore.verify.names import why_unportable
 
@@ -20,7 +20,7 @@ NAMES: Final = (
 CHUNKS: Final = ("chunk1.md", "a.md", "a.md/b.md", "meta.json/c.md", "../d.md", "sub/e.md", "x")
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=READ)
 def form(request: pytest.FixtureRequest) -> str:
     """Each form by its name; one whose package is missing is skipped."""
     name = str(request.param)

@@ -11,12 +11,12 @@ import pytest
 from filestore.cli import COMMANDS
 from filestore.cli._parser import command_parser
 from filestore.core.limits import OPTION, USUAL
-from filestore.exchange.forms import FORMS
+from filestore.exchange.forms import READ
 from tests.system.conftest import files_below
 
 PACKAGE: Final = {"parquet": "pyarrow"}
 DOORS: Final = {
-    **{form: ("import", form, f"all.{form}") for form in FORMS},
+    **{form: ("import", form, f"all.{form}") for form in READ},
     "convert": ("convert", "all.ragmd", "converted"),
     "embeddings": ("embeddings", "import", "all.pack", "--unchecked"),
     "folder": ("reconstruct", "chunks", "--from", "folder", "-o", "rebuilt"),
@@ -44,7 +44,7 @@ def offered(new_workspace: Any) -> Any:
         made.write(f"n{number}.md", f"# Note {number}\n\nWords of note {number}.\n")
         made.write(f"chunks/part-{number}-of-a.txt", f"words {number}")
     made("add", *(f"n{number}.md" for number in range(6)))
-    for form in FORMS:
+    for form in READ:
         made("export", form, f"all.{form}", code=None)
     made("embeddings", "export", "all.pack")
     rows = [{"text": f"words {number}", "document": f"d{number}"} for number in range(6)]

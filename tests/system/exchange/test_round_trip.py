@@ -13,7 +13,7 @@ import filestore
 from filestore.chunks.frontmatter import parse
 from filestore.embed.cache import EmbeddingCache
 from filestore.exchange.base import Collection
-from filestore.exchange.forms import FORMS
+from filestore.exchange.forms import READ
 from filestore.exchange.tables.jsonl import JsonLines
 from tests.contract.test_forms import collections
 from tests.system.conftest import files_below, prose
@@ -21,7 +21,7 @@ from tests.system.conftest import files_below, prose
 PACKAGE = {"parquet": "pyarrow"}
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=READ)
 def form(request):
     """Each form by its name; one whose package is missing is skipped."""
     if request.param in PACKAGE:

@@ -1,1 +1,0 @@
-"""Folders of Markdown pages, for people: an Obsidian vault, a static folder."""
