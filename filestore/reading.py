@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from filestore.browse.file import Shown
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
+    from filestore.browse.records import ChunkFile, Resource
     from filestore.browse.similar import Similar
     from filestore.browse.vectors import VectorMap
     from filestore.browse.whole import WholeDocument
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows
     from filestore.sync.beside import Dropping
-    from filestore.sync.change_backend import BackendChange
+    from filestore.sync.change_backend import BackendChange, ShownBackend
     from filestore.sync.packs import ExportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.verify.run import Status
@@ -95,7 +96,7 @@ class ReadableStore(OpenStore, Searchable):
             return trust.reaches(self._parts, it)
         return trust.reaches(self._parts, None)
 
-    def backend(self) -> dict[str, Any]:
+    def backend(self) -> "ShownBackend":
         """Where its vectors are, and how that stands; see `change_backend.shown`."""
         from filestore.sync import change_backend
 
@@ -307,7 +308,7 @@ class ReadableStore(OpenStore, Searchable):
         with catalog.snapshot():
             yield catalog
 
-    def resources(self) -> list[dict[str, Any]]:
+    def resources(self) -> "list[Resource]":
         """Name, source and number of chunks of every resource; in place, of every document."""
         from filestore.browse import in_place
 
@@ -320,7 +321,7 @@ class ReadableStore(OpenStore, Searchable):
             for name, source, chunks in found
         ]
 
-    def chunks(self, resource: str) -> list[dict[str, Any]]:
+    def chunks(self, resource: str) -> "list[ChunkFile]":
         """The indexed files of a resource, in reading order; in place, sections of a document."""
         from filestore.browse import file, in_place
 
@@ -330,7 +331,7 @@ class ReadableStore(OpenStore, Searchable):
             name = file.resource_named(catalog, resource, self.places)
             return file.chunks(self.places, catalog, name)
 
-    def documents(self, folder: str) -> list[dict[str, Any]] | None:
+    def documents(self, folder: str) -> "list[Resource] | None":
         """The documents of a folder in place, as `resources` has them; None if there is none."""
         from filestore.browse import in_place
 

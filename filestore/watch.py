@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, Tree
+from filestore.core.schema import JsonObject
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import LockedError
@@ -163,25 +164,60 @@ def _stamp(path: str) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def synced_line(report: Mapping[str, Any]) -> dict[str, Any]:
+class Line(JsonObject, Struct, frozen=True, kw_only=True, rename={"for_": "for"}):
+    """An event as `watch --json` prints it, and a server sends it."""
+
+    event: str
+    """`synced`, `updated`, `waiting`, `blind`, `reopened`, `failed` or `stopped`; of a server
+    `synced`, `updated`, `ready`, `changed`, `catalog`, `blind` or `lagging`."""
+    applied: dict[str, int] | UnsetType = UNSET
+    """`synced`: each code that was repaired, with its count."""
+    remaining: dict[str, int] | UnsetType = UNSET
+    """`synced`: each code that is left, with its count."""
+    embedded: int | UnsetType = UNSET
+    """`synced`: texts that the model embedded."""
+    reused: int | UnsetType = UNSET
+    """`synced`: texts whose embedding came from the cache."""
+    generation: int | UnsetType = UNSET
+    """`synced`: of the index now."""
+    updated: list[str] | UnsetType = UNSET
+    """`updated`: resources that followed their originals; of a server also those that were added or
+    removed."""
+    conflicts: list[str] | UnsetType = UNSET
+    """`updated`: files in which a hand edit and the new text overlap."""
+    failed: list[str] | UnsetType = UNSET
+    """`updated`: originals that could not be read."""
+    paths: list[str] | UnsetType = UNSET
+    """`changed`: files and folders, relative to the root; left out where they are not known."""
+    for_: str | UnsetType = UNSET
+    """`waiting`: what it waits for."""
+    error: str | UnsetType = UNSET
+    """`failed`: what happened."""
+    detail: str | UnsetType = UNSET
+    """`failed`: technical detail; `blind`, `stopped`, `lagging`: why."""
+    remedy: str | UnsetType = UNSET
+    """`failed`: what to do next."""
+
+
+def synced_line(report: Mapping[str, Any]) -> Line:
     """The line of JSON about a sync, from what `sync --json` prints of it."""
-    return {
-        "event": "synced",
-        "applied": counts(report["applied"]),
-        "remaining": counts(report["remaining"]),
+    return Line(
+        event="synced",
+        applied=counts(report["applied"]),
+        remaining=counts(report["remaining"]),
         **{key: report[key] for key in ("embedded", "reused", "generation")},
-    }
+    )
 
 
-def updated_line(report: Mapping[str, Any]) -> dict[str, Any]:
+def updated_line(report: Mapping[str, Any]) -> Line:
     """The line of JSON about resources, from what `update`, `add` or `rm` print of them."""
     written = [one for kind in ("added", "updated", "removed") for one in report.get(kind, ())]
-    return {
-        "event": "updated",
-        "updated": [one["resource"] for one in written],
-        "conflicts": [one["path"] for one in report.get("conflicts", ())],
-        "failed": [one["source"] for one in report.get("failed", ())],
-    }
+    return Line(
+        event="updated",
+        updated=[one["resource"] for one in written],
+        conflicts=[one["path"] for one in report.get("conflicts", ())],
+        failed=[one["source"] for one in report.get("failed", ())],
+    )
 
 
 def counts(found: Iterable[Mapping[str, Any]]) -> dict[str, int]:

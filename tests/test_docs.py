@@ -25,10 +25,10 @@ from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import COMMANDS, _parser
 from filestore.config import settings
-from filestore.core import schema
 from filestore.core.packages import DISTRIBUTION, PACKAGES, UPGRADE
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
+from tests import reference
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCUMENTS: Final = (
@@ -333,19 +333,10 @@ def test_format_shows_a_chunk_file_as_written() -> None:
     assert frontmatter.serialize(chunk.frontmatter, chunk.body.encode()) == data
 
 
-def test_json_is_described_key_by_key() -> None:
-    """JSON.md has a table for every object, with its keys and types in order, and no other."""
-    described: dict[str, list[tuple[str, str]]] = {}
-    for section in re.split(r"^### ", text_of("JSON.md"), flags=re.MULTILINE)[1:]:
-        shape = re.search(r"^<!-- (.+) -->$", section, re.MULTILINE)
-        name = shape[1] if shape else section.splitlines()[0]
-        rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| \S", section, re.MULTILINE)
-        described[name] = [(key, kind.replace("\\|", "|")) for key, kind in rows]
-    written = {
-        name: [(one.key + "?" * one.optional, one.type) for one in schema.fields(name)]
-        for name in schema.SHAPES
-    }
-    assert described == written
+def test_json_is_told_as_its_values_say() -> None:
+    """JSON.md and the schema of servers are what `tests/reference.py` makes of the values."""
+    stale = [path.name for path, text in reference.made().items() if path.read_text() != text]
+    assert stale == [], "run 'python tests/reference.py'"
 
 
 def test_format_shows_a_record_as_written() -> None:

@@ -156,10 +156,10 @@ class KnowledgeStore(Protocol):
     def show(self, path: str) -> File:
         """One chunk file; raises a `KeyError` where there is none."""
 
-    def resources(self) -> list[dict[str, Any]]:
+    def resources(self) -> Sequence[Mapping[str, Any]]:
         """Each folder of chunk files, as ``resource``."""
 
-    def chunks(self, resource: str) -> list[dict[str, Any]]:
+    def chunks(self, resource: str) -> Sequence[Mapping[str, Any]]:
         """The files of one, as ``path``, in reading order."""
 
     def close(self) -> None:

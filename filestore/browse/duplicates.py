@@ -45,33 +45,41 @@ _MOST_NEAREST: Final = 2_048
 _ROUNDING: Final = 1e-6
 
 
-class DuplicateFile(FoundFile, frozen=True, kw_only=True):
+class DuplicateFile(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file of a group; its score is the cosine to the first of them, 1 for the same text."""
+
+    KEYS = "path score line kind resource source freshness headings pages diff cut"
+    SPARSE = "line cut"
 
     line: int
     """Of a document in place, on which the section begins, 1-based; 0 for none."""
     diff: str
-    """From the body of the first file to its own, as both are now; "" where they are equal."""
+    """A unified diff from the body of the first file to its own, as both are now; empty where they
+    are equal."""
     cut: bool
-    """Whether the diff goes on, or was left out."""
+    """Whether the diff goes on, or was left out: behind the first ten files of a group it is."""
 
 
 class DuplicateGroup(JsonObject, Struct, frozen=True, kw_only=True):
     """Files that are the same, or near to each other; two or more, by path."""
 
     same: bool
-    """Whether all were indexed with one text."""
+    """Whether all were indexed with one text; else each is near to another of the group."""
     files: tuple[DuplicateFile, ...]
+    """Two or more, by path; in place one for each section."""
 
 
 class Duplicates(JsonObject, Struct, frozen=True, kw_only=True):
     """All groups of a store."""
 
     above: float
+    """The least cosine of texts that count as nearly the same."""
     generation: int
+    """Of the index that answered."""
     groups: tuple[DuplicateGroup, ...]
     """By the path of their first file."""
     notes: tuple[str, ...]
+    """What to know about this answer."""
 
     def __iter__(self) -> Iterator[DuplicateGroup]:
         return iter(self.groups)

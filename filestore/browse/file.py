@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from filestore.browse import document_rows
+from filestore.browse.records import ChunkFile, Record
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.document import DocumentDamagedError
@@ -34,6 +35,7 @@ from filestore.fs import disk
 from filestore.fs.typed_names import composed, name_among, on_disk, typed_paths
 from filestore.search import outdated
 from filestore.search.answer import KnownFile
+from filestore.search.freshness import Freshness
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
@@ -65,9 +67,13 @@ class Shown(JsonObject, Struct, frozen=True, kw_only=True):
     """One chunk file with what the store knows of it."""
 
     path: StorePath
+    """Below the store root."""
     frontmatter: dict[str, Any]
+    """As the file has it."""
     body: str
-    record: dict[str, Any]
+    """The text."""
+    record: Record
+    """What the store knows of it."""
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -103,7 +109,7 @@ class About(Struct, frozen=True, kw_only=True):
     kind: str
     """``chunk``, ``summary``, ``record``, or "" where that is unknown."""
     hand_edited: bool
-    freshness: Literal["fresh", "edited", "not indexed"]
+    freshness: Freshness | Literal["not indexed"]
     withheld: str
     """The code under which the catalog excludes it from search, "" for none."""
     vectors: tuple[VectorFacts, ...]
@@ -191,7 +197,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     )
 
 
-def chunks(places: Places, catalog: Catalog, resource: str) -> list[dict[str, Any]]:
+def chunks(places: Places, catalog: Catalog, resource: str) -> list[ChunkFile]:
     """The files of a resource in reading order, as the catalog knows them."""
     rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
@@ -242,9 +248,7 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
     )
 
 
-def _with_original(
-    parts: Parts, catalog: Catalog, path: StorePath, record: dict[str, Any]
-) -> dict[str, Any]:
+def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Record) -> Record:
     """What is known of a file, which is outdated where its original is another one by now."""
     if record.get("freshness") != "fresh":
         return record
@@ -252,12 +256,10 @@ def _with_original(
         path=path, resource=record["resource"], source=record["source"], freshness="fresh"
     )
     (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable())
-    return record | {"freshness": marked.freshness}
+    return {**record, "freshness": marked.freshness}
 
 
-def _record(
-    catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes
-) -> dict[str, Any]:
+def _record(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes) -> Record:
     if row is None:
         return {"indexed": False, "hand_edited": hand_edited}
     source = catalog.source_of(row)

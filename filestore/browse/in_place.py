@@ -5,11 +5,12 @@ and said to be edited.
 """
 
 import os
-from typing import Any, Final
+from typing import Final
 
 from filestore.browse import note_links
 from filestore.browse.file import Shown, UnknownPathError, below_chunked
 from filestore.browse.meant import meant
+from filestore.browse.records import ChunkFile, Record, Resource, ShownSection
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, Section
@@ -25,7 +26,7 @@ from filestore.sidecar.session import Parts
 _LIST: Final = "'filestore ls' lists the documents, 'filestore ls FOLDER' those of a folder"
 
 
-def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list[dict[str, Any]]:
+def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list[Resource]:
     """The documents in a folder and below it, each with the number of its sections."""
     start = f"{folder}/".encode("utf-8", "surrogateescape") if folder else b""
     return [
@@ -47,7 +48,7 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
     return None
 
 
-def sections(places: Places, catalog: Catalog, path: str) -> list[dict[str, Any]]:
+def sections(places: Places, catalog: Catalog, path: str) -> list[ChunkFile]:
     """The sections of a document, in order, as they were indexed.
 
     Raises:
@@ -68,7 +69,7 @@ def sections(places: Places, catalog: Catalog, path: str) -> list[dict[str, Any]
     ]
 
 
-def _place(chunk: Chunk, section: Section) -> dict[str, Any]:
+def _place(chunk: Chunk, section: Section) -> ShownSection:
     return {
         "line": first_line(chunk.body[section.start : section.end], section.line) or None,
         "end_line": section.end_line or None,
@@ -164,35 +165,33 @@ def _as_indexed(catalog: Catalog, row: FileRow | None) -> Chunk | None:
 
 def _record(
     places: Places, catalog: Catalog, row: FileRow | None, chunk: Chunk, *, is_fresh: bool
-) -> dict[str, Any]:
+) -> Record:
     """What is known of a document; its sections and links are those of the text that is shown."""
-    tree = places.tree
-    pairs = dict.fromkeys(chunk.pairs)
-    known: dict[str, Any] = {
-        "indexed": row is not None and row.state == INDEXED,
-        "title": chunk.headings[0] if chunk.headings else "",
-        "aliases": [value for key, value in pairs if key == "aliases"],
-        "tags": [value for key, value in pairs if key == "tags"],
-        "sections": [_place(chunk, section) for section in chunk.sections],
-        "hand_edited": False,
-    }
-    if row is None or row.state != INDEXED:
-        return {**known, "withheld": row.state if row is not None else None}
-    links = note_links.of_note(catalog, row, None)
-    return {
-        **known,
-        "withheld": None,
-        "freshness": "fresh" if is_fresh else "edited",
-        "links": [
+    tree, pairs = places.tree, dict.fromkeys(chunk.pairs)
+    withheld = row.state if row is not None else None
+    found: Record = {"indexed": False, "withheld": withheld, "hand_edited": False}
+    if row is not None and row.state == INDEXED:
+        found = {
+            "indexed": True,
+            "withheld": None,
+            "freshness": "fresh" if is_fresh else "edited",
+            "kind": row.kind,
+            "hand_edited": False,
+            "vector_ids": catalog.parts_of(row.id),
+            "file_hash": row.file_hash.hex(),
+            "generation": row.generation,
+        }
+    found["title"] = chunk.headings[0] if chunk.headings else ""
+    found["aliases"] = [value for key, value in pairs if key == "aliases"]
+    found["tags"] = [value for key, value in pairs if key == "tags"]
+    found["sections"] = [_place(chunk, section) for section in chunk.sections]
+    if row is not None and found["indexed"]:
+        found["links"] = [
             {"line": one.line, "target": tree.store_path(one.target) if one.target else one.written}
-            for one in links
-        ],
-        "backlinks": [
-            {"line": one.line, "path": tree.store_path(one.path)}
+            for one in note_links.of_note(catalog, row, None)
+        ]
+        found["backlinks"] = [
+            {"path": tree.store_path(one.path), "line": one.line}
             for one in note_links.to_note(catalog, row.path)
-        ],
-        "kind": row.kind,
-        "vector_ids": catalog.parts_of(row.id),
-        "file_hash": row.file_hash.hex(),
-        "generation": row.generation,
-    }
+        ]
+    return found

@@ -40,17 +40,18 @@ class Link(JsonObject, Struct, frozen=True, kw_only=True):
     path: StorePath
     """The chunk file, or the document in place, in which it stands."""
     line: int | None
-    """Where in that file, 1-based; None for the children of a summary, in the metadata of a note,
-    and in a document without lines."""
+    """Where in that file, as it was indexed; None for the children of a summary, in the metadata of
+    a note, and in a document without lines."""
     freshness: Freshness
-    """Of that file."""
+    """Of that file: `fresh`, `edited` or `gone`."""
     target: str
     """The chunk file, the original or the document that it leads to; where a note names no file,
     as the note has it."""
     state: State
-    """``there``; of a chunk file also ``gone``, ``moved`` or ``dangling``; ``not added`` for an
-    original that no record names, and for a file in place that is there and not indexed."""
+    """`there`; of a chunk file also `gone`, `moved` or `dangling`; `not added` for an original that
+    no record names, and for a file in place that is there and not indexed."""
     moved_to: StorePath | None
+    """Where the target went."""
 
 
 class Links(JsonObject, Struct, frozen=True, kw_only=True):
@@ -61,11 +62,13 @@ class Links(JsonObject, Struct, frozen=True, kw_only=True):
     source: str | None
     """The original that was named; None where a chunk file was."""
     generation: int
+    """Of the index that answered."""
     outgoing: tuple[Link, ...]
-    """In reading order."""
+    """Links in these files, in reading order."""
     incoming: tuple[Link, ...]
-    """By path."""
+    """Links to these files, or to their original, by path."""
     notes: tuple[str, ...]
+    """What to know about this answer."""
 
     @property
     def broken(self) -> tuple[Link, ...]:

@@ -55,52 +55,72 @@ class OverviewNode(JsonObject, Struct, frozen=True, kw_only=True):
     """A summary, or what it was made from."""
 
     path: StorePath
+    """The file."""
     kind: str
+    """`chunk` or `summary`."""
     level: int
-    """0 for a chunk."""
+    """Its level above the chunks, as the children say."""
     title: str
+    """Its innermost heading, else its name."""
     text: str
     """How it begins: a sentence or two, or a line."""
     freshness: Freshness
+    """As of a hit."""
     children: int
-    """How many texts it was made from."""
+    """Texts that it was made from."""
     below: "tuple[OverviewNode, ...]" = ()
+    """Those of them that are shown."""
 
 
 class OverviewDocument(JsonObject, Struct, frozen=True, kw_only=True):
     """A resource; in place, a document."""
 
     resource: str
+    """Its name; in place, the document."""
     title: str
+    """Of the document; empty where it has none, or several."""
     source: str | None
+    """Its original."""
     chunks: int
+    """Indexed files; in place, sections."""
 
 
 class OutlineEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """A heading, where it stands first."""
 
     title: str
+    """A heading."""
     depth: int
     """1 for the outermost."""
     path: StorePath
+    """The file in which it stands first."""
 
 
 class Overview(JsonObject, Struct, frozen=True, kw_only=True):
     """What something is about."""
 
     about: str
-    """``store``, ``resource``, ``file`` or ``query``."""
+    """What was asked about: `store`, `resource`, `file` or `query`."""
     name: str
+    """Its name, path, or words; empty for the store."""
     generation: int
+    """Of the index that answered."""
     resources: int
+    """Resources of the store; in place, documents."""
     chunks: int
+    """Chunks of the resource, or of the store."""
     summaries: int
+    """Summaries of the resource, or of the store."""
     stale: int
     """How many of the summaries are of text that changed since."""
     nodes: tuple[OverviewNode, ...]
+    """The highest summaries."""
     documents: tuple[OverviewDocument, ...] = ()
+    """What there is; of a question that no summary answers, what has the answer, best first."""
     outline: tuple[OutlineEntry, ...] = ()
+    """Headings of a resource, or of a document in place."""
     notes: tuple[str, ...] = ()
+    """What to know about this answer."""
 
 
 def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Overview:

@@ -22,12 +22,16 @@ from filestore.sidecar.session import Parts
 _SPARE = 8
 
 
-class SimilarHit(FoundFile, frozen=True, kw_only=True):
+class SimilarHit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file that is similar; its score is the cosine of the nearest two texts, -1 to 1."""
+
+    KEYS = "path score line kind resource source freshness headings pages text"
+    SPARSE = "line"
 
     line: int
     """Of the file, on which its nearest text begins, 1-based; 0 for none."""
     text: str
+    """The body as it is now; empty for a file that is gone."""
 
 
 class Similar(JsonObject, Struct, frozen=True, kw_only=True):
@@ -38,10 +42,13 @@ class Similar(JsonObject, Struct, frozen=True, kw_only=True):
     source: str | None
     """The original that was named; None where a chunk file was."""
     line: int | None
+    """The line that was named."""
     generation: int
+    """Of the index that answered."""
     hits: tuple[SimilarHit, ...]
     """Best first, those that are there; behind them, where there is room, those that are gone."""
     notes: tuple[str, ...]
+    """What to know about this answer."""
 
 
 def similar(parts: Parts, path: str, count: int) -> Similar:

@@ -67,8 +67,25 @@ class _Near(Struct, frozen=True, kw_only=True):
     """Of its text that is nearest."""
 
 
+class MapPoint(JsonObject, Struct, frozen=True):
+    """One text of a map."""
+
+    path: str
+    """The chunk file; in place the document."""
+    resource: str
+    """Its resource."""
+    title: str
+    """Its innermost heading, or its document's title; empty where there is none."""
+    x: float
+    """Where it lies; near texts lie near each other."""
+    y: float
+    """The same."""
+
+
 class VectorMap(JsonObject, Struct, frozen=True, kw_only=True):
     """The bodies of a store as points; the first five fields are parallel."""
+
+    KEYS = "points total left_out explained generation"
 
     paths: tuple[StorePath, ...]
     resources: tuple[str, ...]
@@ -77,10 +94,11 @@ class VectorMap(JsonObject, Struct, frozen=True, kw_only=True):
     xs: "array[float]"
     ys: "array[float]"
     total: int
-    """How many bodies there are, drawn or not."""
+    """How many texts there are."""
     explained: tuple[float, float]
-    """The shares of all variance, 0 to 1, along x and along y."""
+    """The shares, 0 to 1, of all variance along x and along y."""
     generation: int
+    """Of the index."""
 
     @property
     def points(self) -> "Iterator[tuple[str, str, str, float, float]]":
@@ -88,8 +106,13 @@ class VectorMap(JsonObject, Struct, frozen=True, kw_only=True):
         return zip(self.paths, self.resources, self.titles, self.xs, self.ys, strict=True)
 
     @property
+    def json_points(self) -> list[MapPoint]:
+        """A fixed choice of the texts."""
+        return [MapPoint(*point) for point in self.points]
+
+    @property
     def left_out(self) -> int:
-        """How many bodies are no point: those beyond the limit, and those without a vector."""
+        """How many of them are no point: too many, or without a vector."""
         return self.total - len(self.paths)
 
 

@@ -37,14 +37,23 @@ _BEFORE: Final = 4
 class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
     """A chunk of the document, or a section of one in place."""
 
+    SPARSE = "problem"
+
     path: StorePath
+    """Its chunk file; in place the document."""
     line: int | None
-    """Of the document, from 1; None where it has no lines, or does not hold this text."""
+    """Of the document, on which the text begins; None where it has no lines, or not this text."""
     end_line: int | None
+    """On which it ends."""
     page: int | None
+    """Of the document, on which it begins."""
     headings: tuple[str, ...]
+    """From the outermost to its own."""
     freshness: Freshness
+    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went; `edited`
+    since; `gone`."""
     text: str
+    """As it is on disk."""
     problem: str | None = None
     """Why there is no text; None where there is."""
 
@@ -55,15 +64,21 @@ class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
     path: StorePath
     """As hits name it: the original, or the file of the tree."""
     title: str
+    """Its title, else its name."""
     resource: str
+    """Its resource."""
     kind: str
+    """`chunk`, `summary`, or `document` in place."""
     generation: int
+    """Of the index."""
     metadata: dict[str, Any]
+    """What it says about itself."""
     parts: tuple[DocumentPart, ...]
+    """Its chunks or sections, in reading order, as many as are given at once."""
     first: int
-    """The number of the first part that is given, from 0."""
+    """The number of the first that is given, from 0."""
     total: int
-    """How many parts there are."""
+    """How many there are."""
     at: int
     """The number of the one that was asked for."""
 

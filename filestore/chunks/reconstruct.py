@@ -13,10 +13,17 @@ from filestore.core.schema import JsonObject
 class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
     """A text put together again."""
 
+    KEYS = "chunks bytes path warnings text"
+    SPARSE = "text"
+
     text: str
+    """The text; not with `-o`."""
     chunks: int
+    """How many were joined."""
     warnings: tuple[str, ...]
-    path: None = None
+    """What may be missing or doubled."""
+    path: str | None = None
+    """The file written with `-o`, else None."""
 
     @property
     def data(self) -> bytes:
@@ -25,7 +32,7 @@ class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """How many bytes the text has."""
+        """Of the text in UTF-8."""
         return len(self.data)
 
 

@@ -11,7 +11,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import is_clean
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
     from filestore.sync.apply import SyncReport
@@ -30,8 +30,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
     if as_json:
         from filestore.cli import _output
 
-        fields = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
-        _output.write_json(make("error", fields))
+        _output.write_json(Failure.of(error).to_dict())
     else:
         say(f"filestore: {error.message}")
         if error.remedy:
@@ -71,8 +70,7 @@ def interrupted(*, as_json: bool) -> int:
     if as_json:
         from filestore.cli import _output
 
-        fields = {"error": "interrupted", "detail": message, "remedy": "run it again"}
-        _output.write_json(make("error", fields))
+        _output.write_json(Failure("interrupted", message, "run it again").to_dict())
     else:
         say(f"filestore: {message}")
     return EXIT_INTERRUPTED

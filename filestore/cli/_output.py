@@ -14,7 +14,6 @@ from filestore.core.caller import wants_colors
 from filestore.core.codes import CODES
 from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import safe_json, safe_text, shown_path
-from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
@@ -226,8 +225,9 @@ def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:
         as_json: Whether one JSON object is wanted.
     """
     if as_json:
-        nothing = {"id": None, "what": "", "undone": (), word: (), "embedded": 0, "reused": 0}
-        write_json(done.to_dict() | {word: done.paths} if done else make("UndoResult", nothing))
+        from filestore.repair.undo import nothing
+
+        write_json((done or nothing("before" if word == "undone" else "after")).to_dict())
     elif done is None:
         line(f"nothing to {word.removesuffix('ne')}")
     else:

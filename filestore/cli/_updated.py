@@ -3,25 +3,34 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from filestore.cli import EXIT_PARTIAL, _diagnostics, _output
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
-    from filestore.ingest.pipeline import Outcome
+    from filestore.ingest.outcome import Outcome
     from filestore.ingest.update import SourceChange, UpdatePlan, UpdateReport
 
 _SHOWN: Final = 10
 """Originals of one kind that are listed for one resource; the rest is counted."""
 
 
+class PlannedUpdate(JsonObject, Struct, frozen=True):
+    """What `update --plan` prints."""
+
+    plan: "UpdatePlan"
+    """What an update would do."""
+
+
 def show(planned: "UpdatePlan", *, as_json: bool) -> int:
     """Say what changed among originals; 1 where anything did."""
     if as_json:
-        _output.write_json(make("update --plan", {"plan": planned}))
+        _output.write_json(PlannedUpdate(planned).to_dict())
     else:
         _plan(planned)
     return 1 if planned.changes else 0

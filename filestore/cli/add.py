@@ -17,7 +17,7 @@ from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
-    from filestore.ingest.pipeline import Outcome
+    from filestore.ingest.outcome import Outcome
     from filestore.ingest.sources import Sources
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"

@@ -3,14 +3,55 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from filestore.cli import _context, _diagnostics, _output, _parser
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.sync import change_backend
 
 if TYPE_CHECKING:
     from filestore.sync.change_backend import BackendChange
 
 EXAMPLE = "filestore backend set pgvector dsn=postgresql://localhost/knowledge"
+
+
+class Backend(JsonObject, Struct, frozen=True):
+    """A kind of backend."""
+
+    kind: str
+    """`faiss`, `local`, `qdrant` or `pgvector`."""
+    usable: bool
+    """Whether its package is installed."""
+    why: str
+    """Why not, with what to do; else empty."""
+    keys: str
+    """What it takes, in words."""
+
+
+class Backends(JsonObject, Struct, frozen=True):
+    """What `backend list` prints."""
+
+    items: list[Backend]
+    """The kinds of backends."""
+
+
+class BackendSet(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `backend set` prints."""
+
+    backend: str
+    """The kind."""
+    address: str
+    """Where the vectors are now."""
+    sent: int
+    """Vectors that were sent."""
+    deleted: int
+    """Vectors that were deleted there."""
+    kept: int
+    """Vectors that were there."""
+    embedded: int = 0
+    """0: a switch embeds nothing."""
+    cleared: bool
+    """Whether the vectors in the place that was left are deleted."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,10 +89,9 @@ def _list(options: Any) -> int:
     found = {kind: change_backend.missing(kind) for kind in change_backend.KINDS}
     if options.json:
         items = [
-            {"kind": kind, "usable": not why, "why": why, "keys": change_backend.KINDS[kind]}
-            for kind, why in found.items()
+            Backend(kind, not why, why, change_backend.KINDS[kind]) for kind, why in found.items()
         ]
-        _output.write_json(make("backend list", {"items": items}))
+        _output.write_json(Backends(items).to_dict())
         return 0
     for kind, why in found.items():
         _output.line(f"{kind}: {why or 'can be used'}; {change_backend.KINDS[kind]}")
@@ -62,23 +102,23 @@ def _show(options: Any) -> int:
     with _context.open_store(options) as store:
         shown = store.backend()
     if options.json:
-        _output.write_json(make("backend show", shown))
+        _output.write_json(shown.to_dict())
     else:
-        _output.line(f"{shown['kind']}: {shown['address'] or 'cannot be opened here'}")
-        vectors = _output.count(shown["vectors"], "vector")
+        _output.line(f"{shown.kind}: {shown.address or 'cannot be opened here'}")
+        vectors = _output.count(shown.vectors, "vector")
         _output.line(f"{vectors}{_waiting(shown)}")
-        if shown["problem"]:
-            _output.line(f"cannot be asked: {shown['problem']}")
-    return 1 if shown["problem"] else 0
+        if shown.problem:
+            _output.line(f"cannot be asked: {shown.problem}")
+    return 1 if shown.problem else 0
 
 
-def _waiting(shown: dict[str, Any]) -> str:
-    if not shown["waiting"]:
+def _waiting(shown: "change_backend.ShownBackend") -> str:
+    if not shown.waiting:
         return ""
-    if shown["approximate"] is None and not shown["problem"]:
-        changes = _output.count(shown["waiting"], "change")
+    if shown.approximate is None and not shown.problem:
+        changes = _output.count(shown.waiting, "change")
         return f"; {changes} since the file was written, searched all the same"
-    return f", {shown['waiting']:,} wait to be sent"
+    return f", {shown.waiting:,} wait to be sent"
 
 
 def _set(options: Any) -> int:
@@ -92,16 +132,15 @@ def _set(options: Any) -> int:
         left = before if change_backend.is_left(before, change) else None
         cleared = options.clear and left is not None and store.clear_backend(left)
     if options.json:
-        fields = {
-            "backend": backend.kind,
-            "address": change.address,
-            "sent": sent.written,
-            "deleted": sent.deleted,
-            "kept": sent.kept,
-            "embedded": 0,
-            "cleared": cleared,
-        }
-        _output.write_json(make("backend set", fields))
+        done = BackendSet(
+            backend=backend.kind,
+            address=change.address,
+            sent=sent.written,
+            deleted=sent.deleted,
+            kept=sent.kept,
+            cleared=cleared,
+        )
+        _output.write_json(done.to_dict())
         return 0
     vectors = _output.count(sent.written, "vector")
     _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")

@@ -8,14 +8,25 @@ import sys
 import tempfile
 from typing import Any
 
+from msgspec import Struct
+
 from filestore.cli import _output, main
 from filestore.core.example import FOLDER, copy_example
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.store import Store
 
 EXAMPLE = "filestore demo"
 _QUESTION = "history of a renamed file"
 _SENTENCE = "Beekeepers use a hive notebook, one line a visit."
+
+
+class Toured(JsonObject, Struct, frozen=True):
+    """What `demo` prints."""
+
+    root: str
+    """Where the copy of the example lies."""
+    clean: bool
+    """Whether the last verification was clean."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +39,7 @@ def run(options: Any) -> int:
         return _walk(options)
     with contextlib.redirect_stdout(sys.stderr):
         code = _walk(options)
-    _output.write_json(make("demo", {"root": options.root, "clean": code == 0}))
+    _output.write_json(Toured(options.root, code == 0).to_dict())
     return code
 
 

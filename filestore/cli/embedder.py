@@ -2,10 +2,11 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from filestore.cli import _context, _diagnostics, _output, _parser
 from filestore.cli._given import read_questions
@@ -15,7 +16,7 @@ from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import listed, shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.embed import Choice, is_service, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
 from filestore.sidecar.model import PREFERRED, open_model
@@ -29,6 +30,56 @@ _COMPARE = "ask the store's model and the one beside the same, and say where the
 _SHOWN = 3
 """So many results of each model are named for a query."""
 EXAMPLE = "filestore embedder set all-MiniLM-L6-v2"
+
+
+class Embedder(JsonObject, Struct, frozen=True):
+    """A kind of embedder, or the model of a store."""
+
+    name: str
+    """As `--embedder` takes it."""
+    usable: bool
+    """Whether it can be used here."""
+    why: str
+    """Why not, with what to do; else empty."""
+
+
+class Embedders(JsonObject, Struct, frozen=True):
+    """What `embedder list` prints."""
+
+    SPARSE = "store beside"
+
+    items: list[Embedder]
+    """The kinds of embedders."""
+    models: Mapping[str, str]
+    """Names of models with their folders on this machine."""
+    store: Embedder | None
+    """What the store uses; only where there is one."""
+    beside: Embedder | None
+    """The model beside it; only where one is tried."""
+
+
+class EmbedderSet(JsonObject, Struct, frozen=True):
+    """What `embedder set` prints."""
+
+    SPARSE = "beside"
+
+    embedder: str
+    """The new one."""
+    beside: bool
+    """With `--beside`: it stands beside the store's own."""
+    embedded: int
+    """Texts that the model embedded."""
+    reused: int
+    """Texts whose embedding came from the cache."""
+
+
+class LocalModel(JsonObject, Struct, frozen=True):
+    """What `embedder use` and `embedder fetch` print."""
+
+    name: str
+    """Of the model."""
+    folder: str
+    """Where it lies now."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -106,16 +157,12 @@ def _list(options: Any) -> int:
             found[name] = f"{problem.message}; {problem.remedy}" if problem else ""
     own, beside = _own(options)
     if options.json:
-        items = [{"name": name, "usable": not why, "why": why} for name, why in found.items()]
-        value = {"items": items, "models": dict(here.models)}
-        stores = {"store": own, "beside": beside}
-        _output.write_json(
-            make("embedder", value | {key: one for key, one in stores.items() if one})
-        )
+        items = [Embedder(name, not why, why) for name, why in found.items()]
+        _output.write_json(Embedders(items, here.models, own, beside).to_dict())
         return 0
     for whose, one in (("this store", own), ("beside it", beside)):
         if one:
-            _output.line(f"{whose}: {one['name']}: {one['why'] or 'can be used'}")
+            _output.line(f"{whose}: {one.name}: {one.why or 'can be used'}")
     for name, why in found.items():
         _output.line(f"{name}: {why or 'can be used'}")
     _output.line("openai:MODEL: any OpenAI-compatible service, with --endpoint")
@@ -124,7 +171,7 @@ def _list(options: Any) -> int:
     return 0
 
 
-def _own(options: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _own(options: Any) -> "tuple[Embedder | None, Embedder | None]":
     """What the store that is meant uses, and what stands beside; None where there is none."""
     try:
         with _context.open_store(options) as store:
@@ -137,10 +184,10 @@ def _own(options: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         return None, None
 
 
-def _usable(name: str, model: "StoreModel") -> dict[str, Any]:
+def _usable(name: str, model: "StoreModel") -> Embedder:
     problem = model.problem
     why = f"{problem.message}; {problem.remedy}" if problem else ""
-    return {"name": name, "usable": not why, "why": why}
+    return Embedder(name, not why, why)
 
 
 def _set(options: Any) -> int:
@@ -151,9 +198,8 @@ def _set(options: Any) -> int:
             _ask_price(change)
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
-        counts = {"embedded": report.embedded, "reused": report.reused}
-        name = {"embedder": change.choice.name} | ({"beside": True} if change.beside else {})
-        _output.write_json(make("embedder set", name | counts))
+        done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
+        _output.write_json(done.to_dict())
     else:
         texts = _output.embedded(report.embedded, report.reused)
         where = "beside " if change.beside else ""
@@ -195,8 +241,8 @@ def _compare(options: Any) -> int:
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )
     if options.json:
-        each = [one.to_dict() for one in found.overlaps] if options.per_query else []
-        _output.write_json(found.to_dict() | ({"per_query": each} if each else {}))
+        each = found.overlaps if options.per_query else ()
+        _output.write_json(replace(found, per_query=each).to_dict())
         return 0
     for note in found.notes:
         _diagnostics.say(note)
@@ -239,7 +285,7 @@ def _use(options: Any) -> int:
     user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
     words = f"{options.name}: {folder}{was}"
-    return _said(options, {"name": options.name, "folder": folder}, words)
+    return _said(options, LocalModel(options.name, folder), words)
 
 
 def _check_model(folder: str) -> None:
@@ -261,12 +307,12 @@ def _check_model(folder: str) -> None:
 
 def _fetch(options: Any) -> int:
     folder = fetch_model(options.name, environment=os.environ)
-    return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
+    return _said(options, LocalModel(options.name, folder), f"{options.name}: {folder}")
 
 
-def _said(options: Any, value: dict[str, Any], words: str) -> int:
+def _said(options: Any, value: JsonObject, words: str) -> int:
     if options.json:
-        _output.write_json(make(f"embedder {options.action}", value))
+        _output.write_json(value.to_dict())
     else:
         _output.line(words)
     return 0

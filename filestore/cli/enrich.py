@@ -13,7 +13,7 @@ from filestore.core.errors import RefusedError
 from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
-    from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept
+    from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
     from filestore.store import Store
 
 EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
@@ -161,8 +161,8 @@ def _words(report: "EnrichReport") -> None:
     for note in report.notes:
         _diagnostics.say(safe_text(note, keep_newlines=False))
     for failed in report.failed[:_SHOWN]:
-        _diagnostics.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
-        for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
+        _diagnostics.say(f"failed {shown_path(failed.path)} ({failed.kind}):")
+        for line in _output.folded(f"    {safe_text(failed.error)}", indent=4):
             _diagnostics.say(line)
     if len(report.failed) > _SHOWN:
         _diagnostics.say(f"    … and {len(report.failed) - _SHOWN:,} more; --json lists them all")
@@ -175,7 +175,7 @@ def _words(report: "EnrichReport") -> None:
         _output.line(f"take it back with: filestore undo {report.undo}")
 
 
-def _kept(kept: "list[Kept]", line: Any) -> None:
+def _kept(kept: "list[KeptFile]", line: Any) -> None:
     for one in kept[:_SHOWN]:
         line(f"kept {shown_path(one.path)}: {one.reason}")
     if len(kept) > _SHOWN:

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
@@ -68,8 +68,8 @@ def run(options: Any) -> int:
             on_progress=on_progress,
         )
     if options.json:
-        results = [result.to_dict() for result in found] if options.per_query else []
-        _output.write_json(found.to_dict() | ({"per_query": results} if results else {}))
+        each = found.results if options.per_query else ()
+        _output.write_json(replace(found, per_query=each).to_dict())
     else:
         _words(found, per_query=options.per_query)
     return 0

@@ -5,11 +5,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from filestore.cli import _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository
@@ -30,6 +32,19 @@ _TOLD: Final = {
     "foreign": "not ours, left as it is",
     "called": "not ours, but it calls filestore",
 }
+
+
+class Hooks(JsonObject, Struct, frozen=True):
+    """What `git` prints."""
+
+    folder: str
+    """Where git looks for hooks."""
+    store: str
+    """The store, as the hooks name it."""
+    note: str
+    """What keeps hooks from working, or empty."""
+    hooks: "tuple[Hook, ...]"
+    """Each hook."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +81,7 @@ def _manage(options: Any) -> int:
     hooks = act(place)
     in_the_way = [hook for hook in hooks if hook.state == "foreign"]
     if options.json:
-        fields = {"folder": place.hooks, "store": place.store, "note": place.note, "hooks": hooks}
-        _output.write_json(make("git", fields))
+        _output.write_json(Hooks(place.hooks, place.store, place.note, hooks).to_dict())
     else:
         _words(place, hooks, options.action)
     if options.action == "remove":

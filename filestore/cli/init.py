@@ -7,15 +7,32 @@ service it waits for a command of its own.
 import argparse
 from typing import Any
 
+from msgspec import Struct
+
 from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.core.errors import UsageError
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.embed import is_service
 from filestore.store import Store
 from filestore.sync.apply import SyncReport
 
 EXAMPLE = "filestore init notes_index --layout tree"
+
+
+class Created(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `init` prints."""
+
+    root: str
+    """The new store."""
+    layout: str
+    """`tree`, `flat` or `in-place`."""
+    embedder: str
+    """As the settings name it."""
+    reason: str
+    """Why this embedder was chosen."""
+    sync: SyncReport | None
+    """What the first sync did; None where nothing was indexed."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +88,14 @@ def run(options: Any) -> int:
         report = _indexed(store) if indexes else None
         code = _diagnostics.exit_code_of(report) if report is not None else 0
         if options.json:
-            fields: dict[str, Any] = {"layout": store.settings.layout, "sync": report}
-            fields |= {"embedder": store.settings.embedder, "reason": store.chosen_because}
-            _output.write_json(make("init", fields | {"root": store.root}))
+            made = Created(
+                root=store.root,
+                layout=store.settings.layout,
+                embedder=store.settings.embedder,
+                reason=store.chosen_because,
+                sync=report,
+            )
+            _output.write_json(made.to_dict())
             return code
         if report is not None:
             _output.synced(report)

@@ -19,8 +19,7 @@ from filestore.past.log import MOST, Log
 from filestore.search.answer import MODES
 
 if TYPE_CHECKING:
-    from filestore.past.log import LogEntry
-    from filestore.past.pairs import ComparedAnswer
+    from filestore.past.log import AnswerChange, LogEntry
 
 EXAMPLE = "filestore log how long is parental leave"
 _NEXT = "interrupted: what was found so far"
@@ -115,7 +114,7 @@ def _print(options: Any, found: Log) -> None:
 
 
 def _answers(entry: "LogEntry") -> Iterator[str]:
-    def named(one: "ComparedAnswer") -> str:
+    def named(one: "AnswerChange") -> str:
         was = f" (was {shown_path(one.was)})" if one.was is not None else ""
         return shown_path(one.path) + was
 

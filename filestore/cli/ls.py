@@ -6,9 +6,9 @@ In place: the documents, those of a folder, or the sections of one with their li
 import argparse
 from typing import Any
 
+from filestore.browse.records import ChunkFile, ChunkFiles, Resource, Resources
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
 
 EXAMPLE = "filestore ls field-guide"
 
@@ -25,24 +25,27 @@ def run(options: Any) -> int:
         first = "sync" if store.places.is_in_place else "add PATH…"
         named = options.resource
         listed = store.resources() if named is None else store.documents(named)
-        items = store.chunks(named) if listed is None else listed
+        chunks = store.chunks(named) if listed is None else []
     if options.json:
-        _output.write_json(make("ls RESOURCE" if listed is None else "ls", {"items": items}))
+        shown = ChunkFiles(chunks) if listed is None else Resources(listed)
+        _output.write_json(shown.to_dict())
         return 0
-    for item in items:
-        _output.line(_chunk(item) if listed is None else _resource(item, part))
-    if not items:
+    for chunk in chunks:
+        _output.line(_chunk(chunk))
+    for item in listed or ():
+        _output.line(_resource(item, part))
+    if not (listed or chunks):
         _output.line(f"nothing yet: filestore {first}")
     return 0
 
 
-def _resource(item: dict[str, Any], part: str) -> str:
+def _resource(item: Resource, part: str) -> str:
     name = shown_path(item["resource"]) or "(no resource)"
     source = f"  from {shown_path(item['source'])}" if item["source"] else ""
     return f"{name}  {_output.count(item['chunks'], part)}{source}"
 
 
-def _chunk(item: dict[str, Any]) -> str:
+def _chunk(item: ChunkFile) -> str:
     notes = [word for word in ("edited" if item["edited"] else "", item["withheld"] or "") if word]
     line = f":{item['line']}" if item.get("line") else ""
     page = f"  p. {item['page']}" if item.get("page") else ""

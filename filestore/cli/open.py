@@ -12,12 +12,14 @@ import shlex
 import sys
 from typing import Any
 
+from msgspec import Struct
+
 from filestore.browse.document import Spot
 from filestore.browse.editor import editor_command, opened_at
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs.programs import find_program, run_program
 
@@ -29,6 +31,21 @@ _MOST_READ = 100_000
 
 class NotOpenedError(FilestoreError):
     """There is no program to open a file with, or it failed."""
+
+
+class Opened(JsonObject, Struct, frozen=True):
+    """What `open` prints."""
+
+    root: str
+    """The store's folder."""
+    document: str
+    """What is opened, relative to it."""
+    line: int | None
+    """Where in it."""
+    page: int | None
+    """Where in it, if it has pages."""
+    command: tuple[str, ...]
+    """The program and its arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +70,8 @@ def run(options: Any) -> int:
     path = os.path.normpath(os.path.join(root, place.document))
     command = _command(Spot(path=path, line=place.line, page=place.page))
     if options.json:
-        told = {"root": root, "document": place.document, "line": place.line, "page": place.page}
-        _output.write_json(make("open", told | {"command": command}))
+        opened = Opened(root, place.document, place.line, place.page, command)
+        _output.write_json(opened.to_dict())
     elif options.only_print:
         _output.line(shown_path(shlex.join(command)))
     if not options.only_print:

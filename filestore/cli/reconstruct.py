@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.limits import Counter
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
 from filestore.fs import disk
 from filestore.fs.target import check_target
 
@@ -111,9 +112,8 @@ def _reconstruct(options: Any) -> int:
     # Of a resource whose files can all not be read nothing was found.
     code = 1 if done.warnings and not done.chunks else 0
     if options.json:
-        fields = done.to_dict()
+        fields = replace(done, path=options.output).to_dict()
         if options.output is not None:
-            fields = make("Reconstruction", fields | {"path": options.output})
             del fields["text"]
         _output.write_json(fields)
         return code

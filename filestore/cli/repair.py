@@ -4,12 +4,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import RefusedError
-from filestore.core.findings import is_clean
+from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
-from filestore.repair.plan import KINDS, Plan, Step
+from filestore.core.schema import JsonObject
+from filestore.repair.plan import KINDS, Plan, SkippedStep, Step
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -27,6 +29,23 @@ _LISTS = (
     ("--remove", "PATH", "remove a file whose text another file has"),
 )
 """Options that take several words, and add up where they are repeated."""
+
+
+class PlannedRepair(JsonObject, Struct, frozen=True):
+    """What `repair --plan` prints."""
+
+    KEYS = "plan applied skipped remaining undo"
+
+    plan: Plan
+    """What would be done."""
+    remaining: tuple[Finding, ...]
+    """What was found."""
+    applied: tuple[Step, ...] = ()
+    """Empty."""
+    skipped: tuple[SkippedStep, ...] = ()
+    """Empty."""
+    undo: tuple[str, ...] = ()
+    """Empty."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +95,7 @@ def run(options: Any) -> int:
 
 def _print_plan(options: Any, plan: Plan, store: Store) -> int:
     if options.json:
-        nothing: dict[str, Any] = {"applied": (), "skipped": (), "undo": ()}
-        fields = {"plan": plan, "remaining": plan.findings} | nothing
-        _output.write_json(make("repair --plan", fields))
+        _output.write_json(PlannedRepair(plan, plan.findings).to_dict())
     else:
         _show(plan, _output.line)
     left = [one.finding for one in plan.left]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.ingest.remove import RemovedResources
 
 EXAMPLE = "filestore rm notes.md"
 _COMES_BACK: Final = """\
@@ -25,7 +25,7 @@ def run(options: Any) -> int:
         removed = store.remove(*options.resources)
         new = {one.path for one in store.status().findings if one.code == "source-untracked"}
     if options.json:
-        _output.write_json(make("rm", {"removed": removed}))
+        _output.write_json(RemovedResources(removed).to_dict())
         return 0
     for one in removed:
         files = _output.count(len(one.paths), "file")

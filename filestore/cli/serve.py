@@ -11,12 +11,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.config.discovery import NoStoreError
 from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
     from filestore.server.rag.collections import Collections
@@ -26,6 +29,17 @@ EXAMPLE = "filestore serve handbook notes=~/notes --write"
 
 class ServerMissingError(FilestoreError, ImportError):
     """What serves is not installed."""
+
+
+class Serving(JsonObject, Struct, frozen=True):
+    """What `serve` prints once requests are answered."""
+
+    url: str
+    """The address."""
+    token_file: str
+    """The file that has the token; empty where it was given, or none is asked for."""
+    stores: list[str]
+    """Names of the stores."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -155,10 +169,8 @@ class _Told:
 
     def __call__(self) -> None:
         if self._as_json:
-            from filestore.core.schema import make
-
-            fields = {"url": self._url, "token_file": self._path, "stores": self._names}
-            _output.write_json_line(make("serve", fields))
+            serving = Serving(self._url, self._path, self._names)
+            _output.write_json_line(serving.to_dict())
             return
         _output.line(f"serving {', '.join(self._names) or 'collections'} at {self._url}")
         if self._token and sys.stdout.isatty():

@@ -52,7 +52,7 @@ def run(options: Any) -> int:
         if value not in (None, [], {}):
             _output.line(f"{key}: {value_text(value)}", style="2")
     for key, tell in _LISTS.items():
-        for item in shown.record.get(key, ()):
+        for item in shown.record.get(key, ()):  # type: ignore[attr-defined]
             _output.line(f"{key.removesuffix('s')}: {tell(item)}", style="2")
     _output.line()
     _output.line(shown.body.rstrip("\n"))

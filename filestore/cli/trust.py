@@ -2,12 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Struct, UnsetType
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
     from filestore.verify.trust import Reaches
@@ -16,6 +18,29 @@ EXAMPLE = "filestore trust"
 
 _SHOWN = 10
 """Originals that are named; the rest is counted."""
+
+
+class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `trust` prints."""
+
+    root: str
+    """The store."""
+    reaches: Sequence[str]
+    """What it names outside itself: services by their whole address, folders,
+    `prompts sha256:…`."""
+    sources: Sequence[str]
+    """Originals outside the work tree."""
+    folders: Sequence[str]
+    """The folders that these lie in; `/` at the end: with all below."""
+    allowed: Sequence[str]
+    """Folders in which it may look for originals, given to `add` on this machine or trusted; `/` at
+    the end: with all below."""
+    closed: Sequence[str]
+    """Originals that are hidden or of no known format, and that you did not add: never opened."""
+    prompts: Sequence[str]
+    """Files of the store that instruct its generator."""
+    trusted: bool | UnsetType
+    """Whether it is allowed now; not with `--list`."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,18 +65,17 @@ def run(options: Any) -> int:
             store.trust(reaches)
     if options.json:
         prompts = reaches.prompts.files if reaches.prompts is not None else ()
-        fields = {
-            "root": root,
-            "reaches": reaches.names,
-            "sources": reaches.sources,
-            "folders": reaches.folders,
-            "allowed": reaches.allowed,
-            "closed": reaches.closed,
-            "prompts": prompts,
-        }
-        _output.write_json(
-            make("trust", fields if options.list else fields | {"trusted": not options.revoke})
+        trusted = Trusted(
+            root=root,
+            reaches=reaches.names,
+            sources=reaches.sources,
+            folders=reaches.folders,
+            allowed=reaches.allowed,
+            closed=reaches.closed,
+            prompts=prompts,
+            trusted=UNSET if options.list else not options.revoke,
         )
+        _output.write_json(trusted.to_dict())
     return 0
 
 

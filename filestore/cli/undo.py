@@ -4,14 +4,23 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group
 
 EXAMPLE = "filestore undo --list"
+
+
+class Batches(JsonObject, Struct, frozen=True):
+    """What `undo --list` prints."""
+
+    batches: "list[Group]"
+    """Changes that can be undone or redone, newest first."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +49,13 @@ def run(options: Any) -> int:
 def _list(batches: "list[Group]", *, as_json: bool) -> int:
     """List, newest first; 1 where there is none."""
     if as_json:
-        _output.write_json(make("undo --list", {"batches": batches[::-1]}))
+        _output.write_json(Batches(batches[::-1]).to_dict())
         return 0 if batches else 1
     for group in reversed(batches):
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
-        size = f"{group.size_bytes:,} bytes"
+        size = f"{group.bytes:,} bytes"
         files = _output.count(group.files, "file")
-        head = f"{group.identifier}  {when}  {group.state:<10}  {files}, {size}"
+        head = f"{group.id}  {when}  {group.state:<10}  {files}, {size}"
         _output.line(head)
         _output.line(f"    {shown_path(group.problem or group.what)}")
     if not batches:

@@ -3,13 +3,12 @@
 import argparse
 import sys
 import threading
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
-from filestore.core.paths import CHUNKS, ChunkPath
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore import watch
@@ -42,7 +41,7 @@ def run(options: Any) -> int:
             _tell(event, as_json=options.json)
     except KeyboardInterrupt:
         pass
-    _say({"event": "stopped", "detail": _KEPT}, f"stopped: {_KEPT}", as_json=options.json)
+    _say(watch.Line(event="stopped", detail=_KEPT), f"stopped: {_KEPT}", as_json=options.json)
     return 0 if ended.is_set() else EXIT_INTERRUPTED
 
 
@@ -52,28 +51,30 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
     match event:
         case watch.Synced():
             line = watch.synced_line(event.report.to_dict())
-            _say(line, _synced_words(event, line["remaining"]), as_json=as_json)
+            _say(line, _synced_words(event), as_json=as_json)
         case watch.Updated(report=report):
             line = watch.updated_line(report.to_dict())
             _say(line, _updated_words(report), as_json=as_json)
         case watch.Waiting(reason=reason):
-            _say({"event": "waiting", "for": reason}, f"waiting: {reason}", as_json=as_json)
+            _say(watch.Line(event="waiting", for_=reason), f"waiting: {reason}", as_json=as_json)
         case watch.Unavailable(reason=reason):
             words = f"file watching is unavailable ({reason}); polling instead"
-            _say({"event": "blind", "detail": reason}, words, as_json=as_json)
+            _say(watch.Line(event="blind", detail=reason), words, as_json=as_json)
         case watch.Reopened():
             words = "filestore.toml changed: opened again"
-            _say({"event": "reopened"}, words, as_json=as_json)
+            _say(watch.Line(event="reopened"), words, as_json=as_json)
         case watch.Failed(error=error):
-            said = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
+            line = watch.Line(
+                event="failed", error=error.message, detail=error.detail, remedy=error.remedy
+            )
             remedy = f" (try: {error.remedy})" if error.remedy else ""
             words = f"failed: {error.message}{remedy}"
-            _say({"event": "failed"} | said, words, as_json=as_json)
+            _say(line, words, as_json=as_json)
 
 
-def _say(value: dict[str, Any], words: str, *, as_json: bool) -> None:
+def _say(value: "watch.Line", words: str, *, as_json: bool) -> None:
     if as_json:
-        _output.write_json_line(make("watch", value))
+        _output.write_json_line(value.to_dict())
     else:
         _output.line(safe_text(words, keep_newlines=False))
         sys.stdout.flush()
@@ -82,7 +83,7 @@ def _say(value: dict[str, Any], words: str, *, as_json: bool) -> None:
 def _updated_words(report: "UpdateReport") -> str:
     parts = [f"{one.status} {shown_path(one.resource)}" for one in report if one.status != "failed"]
     parts += [
-        f"kept {shown_path(CHUNKS.store_path(ChunkPath(one['path'])))}: your edit and the new text"
+        f"kept {shown_path(one['path'])}: your edit and the new text"
         " overlap ('filestore repair --ours PATH' or '--theirs PATH')"
         for one in report.conflicts
     ]
@@ -90,11 +91,12 @@ def _updated_words(report: "UpdateReport") -> str:
     return "; ".join(parts)
 
 
-def _synced_words(event: "watch.Synced", remaining: dict[str, int]) -> str:
+def _synced_words(event: "watch.Synced") -> str:
     report = event.report
     parts = [_output.done(report.applied)]
     if report.embedded or report.reused:
         parts.append(_output.embedded(report.embedded, report.reused))
+    remaining = Counter(one.code for one in report.remaining)
     left = ", ".join(f"{number:,} {code}" for code, number in remaining.items())
     if left:
         parts.append(f"left for you: {left}")

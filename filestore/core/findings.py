@@ -23,10 +23,15 @@ LEFT_BY_STATS: Final = (
 class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
     """One drift or damage; equal to another, and sorted, by what was found and where."""
 
+    KEYS = "accepted code severity path detail repair safe"
+    SPARSE = "accepted"
+
     code: str
+    """What was found."""
     path: StorePath
     """The damaged file or folder where no chunk file is meant."""
     detail: str = ""
+    """What exactly."""
     other: StorePath = NO_PATH
     """The second path of a finding about two: where a moved file was."""
     is_note: bool = False
@@ -59,18 +64,18 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def severity(self) -> Severity:
-        """See `Code`; I for a note."""
+        """`E` error, `W` warning, `I` note."""
         return "I" if self.is_note else CODES[self.code].severity
 
     @property
     def repair(self) -> str:
-        """See `Code`."""
+        """What repairs it."""
         code = CODES[self.code]
         return (self.in_place and code.repair_in_place) or code.repair
 
     @property
     def safe(self) -> bool:
-        """See `Code`."""
+        """Whether `sync` repairs it."""
         code = CODES[self.code]
         return code.safe or (self.in_place and code.safe_in_place)
 

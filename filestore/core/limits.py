@@ -30,7 +30,7 @@ class LimitExceededError(RefusedError, ValueError):
     """There is more than is taken unless a person allows it."""
 
 
-class Size(JsonObject, Struct, frozen=True, kw_only=True):
+class Size(Struct, frozen=True, kw_only=True):
     """How much something is."""
 
     rows: int = 0
@@ -41,12 +41,15 @@ class Size(JsonObject, Struct, frozen=True, kw_only=True):
     """Of texts, metadata and vectors, as they are in memory."""
 
 
-class Limits(Size, frozen=True, kw_only=True):
+class Limits(JsonObject, Size, frozen=True, kw_only=True):
     """The most that is taken of one form."""
 
     rows: int = 250_000
+    """Rows, lines, chunks or vectors that come in."""
     files: int = 250_000
+    """Chunk files and records that are written."""
     bytes: int = 1024**3
+    """Of texts, metadata and vectors, in memory."""
 
 
 class Counter(Struct):

@@ -90,9 +90,14 @@ class PackNewer(FilestoreError, ValueError):
 class PackedModel(JsonObject, Struct, frozen=True, kw_only=True):
     """The embeddings of one model in a pack."""
 
+    KEYS = "fingerprint dimension vectors"
+
     fingerprint: str
+    """Of the model."""
     dimension: int
+    """How many numbers a vector has."""
     vectors: int
+    """How many there are."""
     start: int
     """Where its rows begin, in bytes."""
 
@@ -107,15 +112,19 @@ class PackedModel(JsonObject, Struct, frozen=True, kw_only=True):
         return self.start + self.vectors * self.row_bytes
 
 
-class PackInfo(JsonObject, Struct, frozen=True, kw_only=True):
+class PackInfo(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
     """What a pack holds."""
 
     path: str
+    """Of the pack."""
     version: int
+    """Of its format."""
     size_bytes: int
+    """Its size."""
     digest: str
-    """Equal for packs of the same embeddings."""
+    """`sha256:` and 64 hexadecimal digits; equal for packs of the same embeddings."""
     models: tuple[PackedModel, ...]
+    """What is in it."""
 
 
 class Pack:

@@ -38,11 +38,14 @@ class Bill(Struct, kw_only=True):
     made: int = 0
     """Results of the generator."""
     from_cache: int = 0
+    """Results that were made before."""
     tokens_in: int = 0
+    """Sent."""
     tokens_out: int = 0
+    """Received."""
     failed: list[Failure] = field(default_factory=list)
     left: int = 0
-    """Tasks that were not begun: the budget, an interruption."""
+    """Tasks that were not begun: the budget, an interruption, a service that is gone."""
 
     def cost(self, price: Price | None) -> float | None:
         """What it costs by the prices of the settings; None where nobody said."""

@@ -31,7 +31,7 @@ from filestore.enrich.material import (
     gather,
     gather_across,
 )
-from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept, Wish
+from filestore.enrich.plan import EnrichPlan, EnrichReport, FailedTask, KeptFile, Wish
 from filestore.enrich.questions import are_stale, count_made
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
@@ -90,7 +90,7 @@ class Enriching:
         self._asked: set[ChunkPath] = set()
         self._written: set[ChunkPath] = set()
         self._removed: set[ChunkPath] = set()
-        self.kept: dict[ChunkPath, Kept] = {}
+        self.kept: dict[ChunkPath, KeptFile] = {}
         self.notes: list[str] = []
         if wish.questions is not None and generator.lines == "keys":
             self.notes.append(_KEYS.format(generator.name))
@@ -175,12 +175,9 @@ class Enriching:
         report.threshold = self._threshold
         report.kept, report.notes = list(self.kept.values()), self.notes
         report.failed = [
-            {"path": self._shown(one.path), "kind": one.kind, "error": one.error.message}
+            FailedTask(self._shown(one.path), one.kind, one.error.message)
             for one in workshop.bill.failed
-        ] + [
-            {"path": self._shown(path), "kind": "write", "error": reason}
-            for path, reason in writer.left
-        ]
+        ] + [FailedTask(self._shown(path), "write", reason) for path, reason in writer.left]
         report.undo = writer.group
         report.embedded, report.reused = writer.embedded, writer.reused
         report.not_embedded = writer.problem
@@ -435,7 +432,7 @@ class Enriching:
         return found
 
     def _keep(self, path: ChunkPath, reason: str) -> None:
-        self.kept.setdefault(path, Kept(path=self._shown(path), reason=reason))
+        self.kept.setdefault(path, KeptFile(path=self._shown(path), reason=reason))
 
     def _shown(self, path: ChunkPath) -> StorePath:
         return self._parts.places.tree.store_path(path)

@@ -37,18 +37,27 @@ _PARTS: Final = (".faiss", ".json", ".npy")
 """How a name ends that is more likely meant for a file than for a folder."""
 
 
-class Converted(JsonObject, Struct, frozen=True, kw_only=True):
+class Converted(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
     """What was converted."""
 
     source: str
+    """Absolute path of what was read."""
     read_as: str
+    """`.ragmd file`, `FAISS + JSON folder` or `FAISS + JSON pair`."""
     target: str
+    """Absolute path that was asked for."""
     written_as: str
+    """Another one of these three."""
     model: str
+    """What made the vectors, as the source says."""
     documents: int
+    """How many documents."""
     vectors: int
+    """How many vectors."""
     files: tuple[str, ...]
+    """Absolute paths of what was written."""
     size_bytes: int
+    """Their size."""
     notes: tuple[str, ...]
     """What is not as it was, a sentence each."""
 

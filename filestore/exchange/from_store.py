@@ -45,19 +45,25 @@ class NoFolderError(FilestoreError, FileNotFoundError):
     """The folder in which something is to be written is not there."""
 
 
-class Exported(JsonObject, Struct, frozen=True, kw_only=True):
+class Exported(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
     """What was written."""
 
     files: tuple[str, ...]
+    """Absolute paths of what was written."""
     size_bytes: int
+    """Their size."""
     resources: int
+    """How many resources are in it."""
     chunks: int
+    """How many chunk files, in place sections."""
     vectors: int
+    """How many vectors."""
     model: str
-    """Whose vectors they are; "" without any."""
+    """The fingerprint of their model; "" without any."""
     left_out: tuple[str, ...]
+    """What is not in it, and why, a sentence each, at most 1,000; the exit code is then 1."""
     more_left_out: int
-    """Beyond those that are listed."""
+    """How many more there are."""
 
 
 def export(

@@ -29,46 +29,57 @@ class Wanted(Struct, frozen=True, kw_only=True):
 class ImportedResource(JsonObject, Struct, kw_only=True):
     """What became of one resource."""
 
+    SPARSE = "reason"
+
     resource: str
-    """As the store has it; "" for chunks of none."""
+    """Its name in the store; "" for chunks of none."""
     status: str = ""
-    """``added``, ``replaced``, ``unchanged``, or ``refused``."""
+    """`added`, `replaced`, `unchanged`, `refused`."""
     files: int = 0
-    """How many were written or removed."""
+    """How many files were written or removed."""
     reason: str = ""
     """Why it was refused."""
 
 
-class Imported(JsonObject, Struct, frozen=True, kw_only=True):
+class Imported(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
     """What was taken."""
 
+    SPARSE = "no_vectors not_embedded"
+
     resources: tuple[ImportedResource, ...]
+    """Every resource that came; all refused: exit code 4, some of them or something left out: 5,
+    none at all: 1."""
     planned: bool
-    """Whether nothing was written."""
+    """Whether nothing was written, with `--plan`."""
     files: int
-    """How many were written or removed."""
+    """How many files were written or removed."""
     rows: int
-    """How many came: records and chunks."""
+    """Records and chunks that came."""
     size_bytes: int
-    """Of what came, in memory."""
+    """Of their texts, metadata and vectors."""
     limits: Limits
-    """How much of each would have been taken."""
+    """How much is taken, unless `--limit` says more."""
     renamed: int
-    """How many chunk files have another path than they had."""
+    """How many chunk files have another path than they had: one that no store has, or in the other
+    layout."""
     vectors: int
-    """How many were taken."""
+    """How many vectors were taken."""
     compared: int
-    """Texts that were embedded again to check them."""
+    """Texts that were embedded again, to check the vectors."""
     no_vectors: str
     """Why vectors that were there were not taken; "" where they were, or where there were none."""
     left_out: tuple[str, ...]
+    """What was not taken, and why, a sentence each, at most 1,000."""
     more_left_out: int
-    """Beyond those that are listed."""
+    """How many more there are."""
     embedded: int
+    """Texts that were sent to the model."""
     reused: int
+    """Texts whose vector was there, or came along."""
     not_embedded: FilestoreError | None
+    """Why texts were left without vectors."""
     undo: str | None
-    """What `Store.undo` takes to undo it."""
+    """What `undo` takes; None where no file changed."""
 
     def of_status(self, status: str) -> list[ImportedResource]:
         """The resources of which this became."""

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filestore.core.schema import JsonObject
 from filestore.fulltext._certain import certain_items
 from filestore.fulltext._clauses import (
     NEED_OF_SIGN,
@@ -38,12 +39,15 @@ SYNTAXES: Final[tuple[Syntax, ...]] = ("auto", "plain", "operators")
 """Operators where they cannot be meant otherwise, none at all, or all that can be operators."""
 
 
-class Understood(Struct, frozen=True, kw_only=True):
+class Understood(JsonObject, Struct, frozen=True, kw_only=True):
     """What a query was taken to ask for, clause by clause, for a person to see."""
 
     words: tuple[str, ...] = ()
+    """Any may occur."""
     phrases: tuple[str, ...] = ()
+    """Words that stand together."""
     prefixes: tuple[str, ...] = ()
+    """Beginnings of words."""
     required: tuple[str, ...] = ()
     """In every hit; words, phrases in quotes, prefixes with their star."""
     excluded: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import is_below
 from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fs.programs import start_python
 from filestore.git.process import NoAnswerError, ask_where, environment
@@ -76,16 +77,19 @@ class Repository(Struct, frozen=True, kw_only=True):
     """What to know of that folder."""
 
 
-class Hook(Struct, frozen=True, kw_only=True):
+class Hook(JsonObject, Struct, frozen=True, kw_only=True, rename={"name": "hook"}):
     """One hook, with what was found or done."""
 
+    KEYS = "name state path line"
+
     name: str
+    """Its name."""
     path: str
+    """Its file."""
     state: State
-    """`installed`: ours, for this store. `updated`, `removed`: just now. `absent`: there is none
-    for this store. `foreign`: not ours. `called`: not ours, and it calls filestore itself."""
+    """`installed`, `updated`, `removed`, `absent`, `foreign` or `called`."""
     line: str = ""
-    """What to add to a foreign hook; of one that calls filestore, its lines that do."""
+    """What to add to a foreign hook; of one that is `called`, its lines that call filestore."""
     shared: bool = False
     """Whether lines of others stand in its file, too."""
 

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import SETTINGS, StorePath
 from filestore.core.safe_text import brief
-from filestore.core.schema import JsonObject
 from filestore.git import process
 from filestore.git.process import Answer
 
@@ -39,15 +38,17 @@ class UnsafeTreeError(FilestoreError, ValueError):
     """A commit has a file under a name that no checkout would make."""
 
 
-class Commit(JsonObject, Struct, frozen=True, kw_only=True):
+class Commit(Struct, frozen=True, kw_only=True):
     """One commit."""
 
     commit: str
-    """Its full name."""
+    """Its full name; None for today's files."""
     committed: int
     """When, in seconds since 1970."""
     author: str
+    """Who wrote it."""
     subject: str
+    """The first line of its message."""
 
 
 class FilesAt(Struct, frozen=True, kw_only=True):

@@ -296,11 +296,13 @@ class Link(Struct, frozen=True, kw_only=True):
 class Group(JsonObject, Struct, frozen=True, kw_only=True):
     """What one command changed: its batches, oldest first, undone and redone together."""
 
+    KEYS = "id what when files bytes state problem"
+
     batches: tuple[Batch, ...]
 
     @property
-    def identifier(self) -> str:
-        """The name of all of them."""
+    def id(self) -> str:
+        """Its name."""
         return self.batches[0].identifier
 
     @property
@@ -324,7 +326,7 @@ class Group(JsonObject, Struct, frozen=True, kw_only=True):
         return max(batch.sequence for batch in self.batches)
 
     @property
-    def size_bytes(self) -> int:
+    def bytes(self) -> int:
         """What it takes under `.undo/`."""
         return sum(batch.size_bytes for batch in self.batches)
 
@@ -340,7 +342,7 @@ class Group(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> str:
-        """``done``, ``undone``, ``broken off`` or ``damaged``."""
+        """`done`, `undone`, `broken off` or `damaged`."""
         if self.problem:
             return "damaged"
         if self.underway or not (self.is_all("before") or self.is_all("after")):
@@ -382,9 +384,7 @@ def grouped(batches: Iterable[Batch]) -> list[Group]:
             last[name] = members, ends
         members.append(batch)
         ends.update((entry.path, _digest(entry.after)) for entry in batch.entries)
-    return sorted(
-        (Group(batches=tuple(members)) for members in found), key=lambda one: int(one.identifier)
-    )
+    return sorted((Group(batches=tuple(members)) for members in found), key=lambda one: int(one.id))
 
 
 def _digest(version: Version | None) -> bytes | None:

@@ -11,6 +11,8 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from filestore.core.schema import JsonObject
+
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
     from numpy.typing import NDArray
@@ -38,11 +40,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The share of comparing all vectors that a search with lists may cost."""
 
 
-class Description(Struct, frozen=True, kw_only=True):
+class Description(JsonObject, Struct, frozen=True, kw_only=True):
     """What kind of index a store has, for people; None where it means nothing for the kind."""
 
     kind: str
-    """``exact`` or ``approximate``."""
+    """`exact` or `approximate`."""
     vectors: int
     """In the file; later ones are replayed."""
     lists: int | None = None

@@ -6,7 +6,7 @@ One rule: a source that only a record names is read only where the store may loo
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from msgspec import Struct, field
 
@@ -17,9 +17,9 @@ from filestore.config.layout import Places, folded_path
 from filestore.config.settings import Settings
 from filestore.config.user_config import Originals, remember_originals, stored_path
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath, folder_of, inside
 from filestore.core.progress import OnProgress, Progress
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.extract.pool import Extraction
 from filestore.fs.disk import FileSystemClock, WriteFailedError, make_folders
 from filestore.git import repository
@@ -30,7 +30,8 @@ from filestore.history.write import (
     is_gone,
     look_at_existing,
 )
-from filestore.ingest.pipeline import Begun, Ingest, OnCopy, Outcome
+from filestore.ingest.outcome import Outcome, Passed
+from filestore.ingest.pipeline import Begun, Ingest, OnCopy
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
@@ -57,12 +58,26 @@ class SourceOutside(RefusedError):
     """A record names a source at which the store may not look; records come from strangers."""
 
 
-class AddReport(Struct, kw_only=True):
+class MergeConflict(TypedDict):
+    """A file in which a hand edit and the new source text overlap."""
+
+    path: StorePath
+    """Below the store root."""
+    detail: str
+    """What overlaps."""
+
+
+class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedded"}):
     """What became of every source."""
+
+    KEYS = "added updated unchanged failed conflicts embedded reused problem ignored other skipped"
+    SPARSE = "not_embedded ignored other skipped"
 
     outcomes: list[Outcome] = field(default_factory=list)
     embedded: int = 0
+    """Texts that the model embedded."""
     reused: int = 0
+    """Texts whose embedding came from the cache."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding; keywords find them."""
     folders: Sequence[tuple[str, Sources]] = ()
@@ -75,9 +90,43 @@ class AddReport(Struct, kw_only=True):
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.outcomes)
 
+    def of(self, status: str) -> list[Outcome]:
+        """The outcomes of one kind."""
+        return [one for one in self.outcomes if one.status == status]
+
+    @property
+    def added(self) -> list[Outcome]:
+        """Sources that are new."""
+        return self.of("added")
+
+    @property
+    def updated(self) -> list[Outcome]:
+        """Sources whose text changed."""
+        return self.of("updated")
+
+    @property
+    def unchanged(self) -> list[Outcome]:
+        """Sources that are as they were."""
+        return self.of("unchanged")
+
+    @property
+    def ignored(self) -> int:
+        """Files and folders that ignore rules left out with `--each`."""
+        return sum(found.ignored for _, found in self.folders)
+
+    @property
+    def other(self) -> int:
+        """Files of other formats left out with `--each`."""
+        return sum(found.other for _, found in self.folders)
+
+    @property
+    def skipped(self) -> list[Passed]:
+        """Files left out with `--each` although they may be meant."""
+        return [Passed(*item) for _, found in self.folders for item in found.skipped]
+
     @property
     def failed(self) -> list[Outcome]:
-        """What could not be added: paths, sources, and documents of folders."""
+        """Sources and documents that could not be added."""
         found = [
             Outcome(source=path, resource="", status="failed", error=error)
             for path, error in self.unusable
@@ -91,10 +140,10 @@ class AddReport(Struct, kw_only=True):
         return found
 
     @property
-    def conflicts(self) -> list[Mapping[str, str]]:
-        """Files in which a hand edit and a new source text overlap: ``path`` and ``detail``."""
+    def conflicts(self) -> list[MergeConflict]:
+        """Files in which a hand edit and the new source text overlap."""
         return [
-            {"path": path, "detail": kept.detail}
+            {"path": CHUNKS.store_path(path), "detail": kept.detail}
             for outcome in self.outcomes
             for path, kept in outcome.kept.items()
         ]
@@ -113,24 +162,6 @@ class AddReport(Struct, kw_only=True):
     def is_partial(self) -> bool:
         """Whether some of what was asked for is in the store, and some failed."""
         return bool(self.failed and self.counts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values that `--json` prints; see JSON.md."""
-        lists = {
-            status: [outcome for outcome in self.outcomes if outcome.status == status]
-            for status in _DONE
-        }
-        folders = [found for _, found in self.folders]
-        rest = {
-            "not_embedded": self.problem,
-            "ignored": sum(found.ignored for found in folders),
-            "other": sum(found.other for found in folders),
-            "skipped": [item for found in folders for item in found.skipped],
-        }
-        counts = {"embedded": self.embedded, "reused": self.reused}
-        own = {"failed": self.failed, "conflicts": self.conflicts} | counts
-        given = {key: value for key, value in rest.items() if value}
-        return make("AddReport", lists | own | given)
 
 
 class _Reading(Struct):

@@ -66,18 +66,23 @@ class NotedElsewhere(RefusedError):
     """What was to be changed is not as it was said to be."""
 
 
-class Note(JsonObject, Struct, frozen=True, kw_only=True):
+class Note(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "not_embedded"}):
     """A note that was written."""
 
+    SPARSE = "not_embedded"
+
     path: StorePath
-    embedded: int = 0
-    reused: int = 0
+    """The file that was written."""
     alike: tuple[StorePath, ...] = ()
-    """Others of nearly the same name or title, of a new note; a few."""
+    """Other files of nearly the same name or title, where the note is new; at most three."""
+    embedded: int = 0
+    """Texts sent to the model."""
+    reused: int = 0
+    """Texts that were embedded before."""
     problem: FilestoreError | None = None
     """Why its text was left without embedding; keywords find it."""
     undo: str | None = None
-    """The batch with what was there before."""
+    """The name that `undo` takes; None where nothing changed."""
 
 
 class Edit(Struct, frozen=True, kw_only=True):

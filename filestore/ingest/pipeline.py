@@ -19,9 +19,8 @@ from filestore.config.layout import Places
 from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
-from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, inside
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.safe_text import listed
-from filestore.core.schema import JsonObject
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
 from filestore.extract.pool import Extraction, Pending
@@ -29,10 +28,10 @@ from filestore.fs import disk
 from filestore.git.merge import merge
 from filestore.history.write import change, look_at_existing
 from filestore.ingest import renames as renames_of
+from filestore.ingest.outcome import Outcome
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import (
     Existing,
-    Kept,
     Lost,
     NewChunk,
     NewDocument,
@@ -49,65 +48,6 @@ if TYPE_CHECKING:
 UNCHANGED: Final = "unchanged"
 HELD_BYTES: Final = 128 * 1024 * 1024
 """So much of a source is held in memory; what is beyond it is read twice."""
-
-
-class Outcome(JsonObject, Struct, kw_only=True):
-    """What became of one source."""
-
-    source: str
-    """As recorded: relative to the store root; as given where it never got that far."""
-    resource: str
-    status: str
-    """``added``, ``updated``, ``unchanged``, ``failed``, or ``removed``: nothing of it is left."""
-    chunks: int = 0
-    error: FilestoreError | None = None
-    record_path: ChunkPath = TOP
-    written: list[ChunkPath] = field(default_factory=list)
-    """What was written, the record included."""
-    removed: list[ChunkPath] = field(default_factory=list)
-    merged: list[ChunkPath] = field(default_factory=list)
-    """Those of the written in which a hand edit and a new source text came together."""
-    kept: dict[ChunkPath, Kept] = field(default_factory=dict)
-    """Hand-edited files in which they could not: they stay until a person chooses."""
-    looked_at: list[ChunkPath] = field(default_factory=list)
-    """The resource's chunk files that were there before; what of them is not kept is settled."""
-    deleted: dict[ChunkPath, Lost] = field(default_factory=dict)
-    """Files that a person deleted and that are not made again, as their text did not change."""
-    documents: dict[str, str] = field(default_factory=dict)
-    """The hashes of its documents as they are now."""
-    generated: dict[str, str] = field(default_factory=dict)
-    """Origin to text of what was generated for hand-edited files."""
-    ignored: int = 0
-    """How many files and folders of a folder ignore rules left out; a folder counts as one."""
-    other: int = 0
-    """How many files of a folder were passed over for their format."""
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    """Documents of a folder that were left out, with the reason."""
-
-    @property
-    def named(self) -> str | None:
-        """The resource; None where it never got a name."""
-        return self.resource or None
-
-    @property
-    def kept_details(self) -> dict[StorePath, str]:
-        """Each file of `kept` with what overlaps."""
-        return {CHUNKS.store_path(path): kept.detail for path, kept in self.kept.items()}
-
-    failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
-    """Documents of a folder that could not be read; what they had before stays."""
-    passed_over: set[str] = field(default_factory=set)
-    """Documents of a folder at which the store may not look; what they had before stays."""
-    original: str | None = None
-    """Where the original of a copy lies; remembered in the sidecar, never committed."""
-    undo: str | None = None
-    copied: tuple[int, ...] = ()
-    """The size of each original that was copied from outside the work tree."""
-
-    @property
-    def copied_bytes(self) -> int:
-        """The size of all of them."""
-        return sum(self.copied)
 
 
 OnCopy = Callable[[str, Outcome], None]

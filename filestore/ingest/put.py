@@ -54,21 +54,25 @@ class NewChunk(Struct, frozen=True, kw_only=True):
     """Keys of the frontmatter; none of ours."""
 
 
-class Put(JsonObject, Struct, frozen=True, kw_only=True):
+class Put(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "not_embedded"}):
     """What became of texts."""
 
+    SPARSE = "not_embedded"
+
     paths: tuple[StorePath, ...]
-    """Of the chunk file of each text, in their order."""
+    """The chunk file of each text, in their order."""
     written: tuple[StorePath, ...]
     """Those that are new or changed."""
     kept: tuple[StorePath, ...]
     """Those that a person edited since the same text was put there: they stay."""
     embedded: int = 0
+    """Texts sent to the model."""
     reused: int = 0
+    """Texts that were embedded before."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding; keywords find them."""
     undo: str | None = None
-    """The batch with what was there before; None where nothing was written."""
+    """The name that `undo` takes; None where nothing was written."""
 
 
 def new_chunks(

@@ -30,19 +30,35 @@ class NotKeptError(RefusedError):
 class Removed(JsonObject, Struct, frozen=True, kw_only=True):
     """What was removed."""
 
+    KEYS = "resource files undo"
+
     resource: str
+    """Its name."""
     paths: tuple[ChunkPath, ...]
     """Below `chunked/`."""
     undo: str | None
-    """The batch with the originals, of all that were removed with it."""
+    """The name that `undo` takes."""
+
+    @property
+    def files(self) -> list[StorePath]:
+        """The files that were removed."""
+        return list(map(CHUNKS.store_path, self.paths))
+
+
+class RemovedResources(JsonObject, Struct, frozen=True):
+    """What `rm` prints."""
+
+    removed: tuple[Removed, ...]
+    """Each resource."""
 
 
 class RemovedChunks(JsonObject, Struct, frozen=True, kw_only=True):
     """Which chunk files were removed."""
 
     paths: tuple[StorePath, ...]
+    """The chunk files that were removed."""
     undo: str | None
-    """The batch with what they held; None where there was nothing to remove."""
+    """The name that `undo` takes."""
 
 
 def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[Removed, ...]:

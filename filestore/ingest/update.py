@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import UnknownResourceError
-from filestore.core.errors import UsageError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import Finding, worst_first
 from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
@@ -21,8 +21,8 @@ from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
-from filestore.ingest.add import AddReport, add_all
-from filestore.ingest.pipeline import Outcome
+from filestore.ingest.add import AddReport, MergeConflict, add_all
+from filestore.ingest.outcome import Outcome
 from filestore.ingest.sources import SourcePath
 from filestore.sidecar import originals
 from filestore.sidecar.commit import Commit
@@ -53,18 +53,24 @@ class Wanted(Struct, frozen=True):
 class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
     """How the originals of one resource differ from its record."""
 
+    KEYS = "resource source moved_to modified new renamed gone chunks edited"
+    SPARSE = "moved_to"
+
     resource: str
+    """Its resource."""
     record_path: ChunkPath
     source: str
-    """As recorded."""
+    """As recorded, below the store root."""
     place: str
     """Where that is now: elsewhere if it was renamed."""
     modified: tuple[str, ...] = ()
-    """Documents that say something else now."""
+    """Originals that say something else now."""
     new: tuple[str, ...] = ()
+    """Originals that were never added."""
     renamed: Mapping[str, str]
-    """Document as recorded to its name now."""
+    """Originals that were renamed, with their new names."""
     gone: tuple[str, ...] = ()
+    """Originals that are not there any more."""
     is_all_gone: bool = False
     """Whether no document is left."""
     chunks: int = 0
@@ -90,13 +96,17 @@ class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
 class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
     """What an update would do."""
 
+    KEYS = "changes remove_gone outside"
+
     changes: tuple[SourceChange, ...]
+    """Each resource whose originals differ."""
     outside: tuple[str, ...] = ()
     """Originals that the store may not look at."""
     watched: tuple[str, ...] = ()
     """Absolute paths of the originals that were looked at, and of the folders they lie in where
     new ones are taken in."""
     remove_gone: bool = False
+    """Whether what was made from originals that are gone is to go."""
     waiting: tuple[str, ...] = ()
     """Originals whose new text waits behind a hand edit."""
 
@@ -112,66 +122,74 @@ class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
 class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
     """What an update did."""
 
+    KEYS = (
+        "added updated removed unchanged failed conflicts plan embedded reused not_embedded "
+        "synced.generation synced.applied remaining undo"
+    )
+    SPARSE = "not_embedded"
+
     plan: UpdatePlan
+    """What changed among the originals."""
     ingested: AddReport
     synced: SyncReport
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.ingested)
 
-    def of(self, status: str) -> list[Outcome]:
-        """The outcomes of one kind."""
-        return [one for one in self.ingested.outcomes if one.status == status]
-
     @property
     def added(self) -> list[Outcome]:
-        """New children of folders each child of which is a resource."""
-        return self.of("added")
+        """New children of a folder each child of which is a resource."""
+        return self.ingested.added
 
     @property
     def updated(self) -> list[Outcome]:
         """Resources of which files were written."""
-        return self.of("updated")
+        return self.ingested.updated
 
     @property
     def unchanged(self) -> list[Outcome]:
-        """Resources that were looked at and had nothing to be written."""
-        return self.of("unchanged")
+        """Resources that were read and had nothing to be written."""
+        return self.ingested.unchanged
 
     @property
     def removed(self) -> list[Outcome]:
         """Resources of which nothing is left."""
-        return self.of("removed")
+        return self.ingested.of("removed")
 
     @property
     def failed(self) -> list[Outcome]:
-        """What could not be read."""
+        """Originals that could not be read."""
         return self.ingested.failed
 
     @property
-    def conflicts(self) -> list[Mapping[str, str]]:
-        """Files in which a hand edit and a new text overlap."""
+    def conflicts(self) -> list[MergeConflict]:
+        """Files in which a hand edit and the new source text overlap."""
         return self.ingested.conflicts
 
     @property
     def embedded(self) -> int:
-        """Texts sent to the model."""
+        """Texts that the model embedded."""
         return self.ingested.embedded + self.synced.embedded
 
     @property
     def reused(self) -> int:
-        """Texts from the cache."""
+        """Texts whose embedding came from the cache."""
         return self.ingested.reused + self.synced.reused
 
     @property
     def remaining(self) -> tuple[Finding, ...]:
-        """What is left for a person."""
+        """Findings left for you."""
         return self.synced.remaining
 
     @property
     def undo(self) -> str | None:
-        """Under which name all originals are kept; None where no file changed."""
+        """What `undo` takes to take back all of it; None where no file changed."""
         return next((one.undo for one in self.ingested.outcomes if one.undo), None)
+
+    @property
+    def not_embedded(self) -> FilestoreError | None:
+        """Why texts were left without vectors."""
+        return self.synced.problem
 
 
 def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:

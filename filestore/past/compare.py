@@ -58,6 +58,9 @@ class Gate(Struct, frozen=True, kw_only=True):
 class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
     """A question whose answers are not the same."""
 
+    KEYS = "question.id question.line question.query overlap answers old new"
+    SPARSE = "old new"
+
     question: Question
     overlap: float
     """The share of the answers that both times give, 0 to 1."""
@@ -66,54 +69,77 @@ class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
     scores: tuple[Scores, Scores] | None
     """Of both times; None where nobody knows what answers it."""
 
+    @property
+    def old(self) -> Scores | None:
+        """How good the earlier answers are, where it is known what answers the query."""
+        return self.scores[0] if self.scores else None
+
+    @property
+    def new(self) -> Scores | None:
+        """How good the later ones are."""
+        return self.scores[1] if self.scores else None
+
 
 class ComparedTime(JsonObject, Struct, frozen=True, kw_only=True):
     """One of the two times."""
 
+    KEYS = "name commit.commit commit.committed files not_embedded scores"
+
     name: str
+    """The revision as it was given, or `today`."""
     commit: Commit | None
-    """None for today."""
     files: int
-    """How many can be found."""
+    """How many files can be found."""
     not_embedded: int
+    """How many of its texts have no vector: keywords alone find them."""
     scores: Scores | None
     """Means over the questions of which it is known what answers them."""
 
 
-class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True):
+class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
     """What a store makes of the same questions at two times."""
+
+    KEYS = (
+        "queries count mode questions old new gained lost overlap difference interval_95 changed "
+        "failed notes"
+    )
 
     count: int
     """How many places were looked at."""
     mode: Mode
+    """`hybrid`, `vector` or `keyword`."""
     queries: int
+    """How many were asked."""
     questions: int
     """Those of which it is known what answers them."""
     old: ComparedTime
+    """The store at REV1."""
     new: ComparedTime
+    """The store at REV2, or today."""
     changed: tuple[ComparedQuery, ...]
-    """Those that are answered otherwise, most different first."""
+    """The queries that are answered otherwise, most different first."""
     overlap: float
-    """The mean over all queries."""
+    """The share of the answers that both times give, 0 to 1: the mean over all queries."""
     against_old: Difference | None
     """Of the later time, by nDCG."""
     failed: tuple[str, ...]
-    """The bounds that it falls below."""
+    """The bounds that it falls below; the exit code is then 1."""
     notes: tuple[str, ...]
+    """What to know about these figures."""
 
     @property
     def gained(self) -> int:
-        """Answers that the earlier time does not give."""
+        """Answers, over all queries, that only the later time gives."""
         return sum(one.old is None for each in self.changed for one in each.answers)
 
     @property
     def lost(self) -> int:
-        """Answers that the later time does not give."""
+        """Answers that only the earlier time gives."""
         return sum(one.new is None for each in self.changed for one in each.answers)
 
     @property
     def difference(self) -> float | None:
-        """How much better the later time is, by nDCG."""
+        """Of the later time from the earlier one, by nDCG; None where the answers are not known."""
         return self.against_old.mean if self.against_old else None
 
     @property

@@ -32,28 +32,51 @@ _SHALLOW: Final = "this clone has only the newest commits: git fetch --unshallow
 _SHOWN_NOTES: Final = 10
 
 
+class AnswerChange(JsonObject, Struct, frozen=True, kw_only=True):
+    """What a commit did to one answer."""
+
+    SPARSE = "was"
+
+    path: StorePath
+    """The chunk file, relative to the store."""
+    rank: int | None
+    """Its place after the commit, from 1; of a lost one before it."""
+    was: StorePath | None
+    """What it was called before, where that is something else."""
+
+
 class LogEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """One commit, or the store as it is indexed today, and which answers it changed."""
 
+    KEYS = (
+        "commit.commit commit.committed commit.author commit.subject gained lost edited first "
+        "begins"
+    )
+    SPARSE = "gained lost edited first begins"
+
     commit: Commit | None
-    """None for today."""
-    gained: Sequence[ComparedAnswer] = ()
-    lost: Sequence[ComparedAnswer] = ()
-    edited: Sequence[ComparedAnswer] = ()
+    """None for today, as indexed."""
+    gained: Sequence[AnswerChange] = ()
+    """Answers that there were not before."""
+    lost: Sequence[AnswerChange] = ()
+    """Answers that there were before."""
+    edited: Sequence[AnswerChange] = ()
     """Answers that stayed, with another text."""
     first: StorePath | None = None
-    """The best answer after it, where that is another one."""
+    """The path of the best answer, where that is another one than before."""
     begins: bool = False
-    """Whether the store begins there."""
+    """True where the store begins."""
 
 
 class Log(JsonObject, Struct, frozen=True, kw_only=True):
     """When the answer to a question changed, and by which commit."""
 
     asked: str
+    """The question."""
     entries: tuple[LogEntry, ...]
-    """Newest first."""
+    """The commits that changed its answer, newest first."""
     notes: tuple[str, ...]
+    """What to know about this log."""
 
 
 def log(
@@ -169,11 +192,19 @@ def _entry(
     commit: Commit | None, found: Sequence[ComparedAnswer], *, begins: bool = False
 ) -> LogEntry | None:
     """What another answer a commit gives than the one before; None where it is the same."""
+
+    def those(is_one: Callable[[ComparedAnswer], object]) -> list[AnswerChange]:
+        return [
+            AnswerChange(path=one.path, rank=one.new or one.old, was=one.was)
+            for one in found
+            if is_one(one)
+        ]
+
     entry = LogEntry(
         commit=commit,
-        gained=[one for one in found if one.old is None],
-        lost=[one for one in found if one.new is None],
-        edited=[one for one in found if one.old and one.new and one.edited],
+        gained=those(lambda one: one.old is None),
+        lost=those(lambda one: one.new is None),
+        edited=those(lambda one: one.old and one.new and one.edited),
         first=next((one.path for one in found if one.new == 1 and one.old != 1), None),
         begins=begins,
     )

@@ -65,22 +65,20 @@ def _with_same_text(
 class ComparedAnswer(JsonObject, Struct, frozen=True, kw_only=True):
     """One answer to a question, at two times."""
 
+    SPARSE = "was"
+
     path: StorePath
-    """As it is called at the later time, or else at the earlier one."""
+    """The chunk file, relative to the store; as it is called at the later time, if it is there."""
     was: StorePath | None
     """What it was called at the earlier time, where that is something else."""
     old: int | None
-    """Its place at the earlier time, from 1; None where it is none of the first answers."""
+    """Its place at the earlier time, from 1; None where it is none of the first `k`."""
     new: int | None
+    """Its place at the later time."""
     edited: bool
     """Whether its text is another."""
     there: bool
-    """Whether both times have the file, even where only one gives it as an answer."""
-
-    @property
-    def rank(self) -> int | None:
-        """Its place at the later time, or else at the earlier one."""
-        return self.new or self.old
+    """Whether both times have the file, even where only one of them gives it as an answer."""
 
 
 def matched(

@@ -92,7 +92,7 @@ class KeptChange(Struct, frozen=True, kw_only=True):
     @property
     def command(self) -> str:
         """What a person types to go on with it."""
-        return f"filestore {'undo' if self.wanted == 'before' else 'redo'} {self.group.identifier}"
+        return f"filestore {'undo' if self.wanted == 'before' else 'redo'} {self.group.id}"
 
     def made_by(self, path: str) -> tuple[str, int]:
         """The newest change that made a file what it is, by batch and number."""
@@ -164,7 +164,7 @@ def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:
     """Say which files stand in the way, and what to do about them."""
     group = change.group
     by = {
-        path: later.identifier
+        path: later.id
         for later in grouped(one for one in change.originals.batches() if not one.problem)
         if by_number(later) > by_number(group) and later.is_all("after")
         for path, links in later.links().items()
@@ -178,7 +178,7 @@ def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:
         lines.append(f"  … and {len(edited) - _NAMED} more")
     word = "undone" if change.wanted == "before" else "redone"
     return EditedSinceError(
-        "\n".join([f"{group.identifier} cannot be {word}, files were edited since:", *lines]),
+        "\n".join([f"{group.id} cannot be {word}, files were edited since:", *lines]),
         paths=edited,
         remedy=_way_out(change, edited, by),
         detail=f"{group.what}: {len(edited)} of {len(change.links)} files were edited since",

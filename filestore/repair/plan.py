@@ -1,10 +1,10 @@
 """A plan of repair as values: its steps, what each was planned on, and what is left. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT
 from filestore.core.findings import Finding
@@ -76,7 +76,7 @@ KINDS: Final[dict[str, Kind]] = {
 """Every kind of step, in the order in which they are applied."""
 
 
-class State(Struct, frozen=True, kw_only=True):
+class State(JsonObject, Struct, frozen=True, kw_only=True):
     """What a path held when something was planned for it."""
 
     stat: Stat | None = None
@@ -101,9 +101,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     truth: bool = False
     """Whether files of the tree may be written."""
     only: frozenset[str] = frozenset()
-    """Codes; empty for all."""
+    """Codes that were asked for; empty for all."""
     paths: tuple[StorePath, ...] = ()
-    """Files and folders as findings have them; empty for all."""
+    """Files and folders that were asked for, as findings have them; empty for all."""
     ours: tuple[StorePath, ...] = ()
     """Files whose edit wins over the new text of their source, or that take our side of git's
     conflict."""
@@ -132,20 +132,32 @@ class Policy(Struct, frozen=True, kw_only=True):
         return not self.paths or any(is_below(path, chosen) for chosen in self.paths)
 
 
-class Step(JsonObject, Struct, frozen=True, kw_only=True):
+class Step(JsonObject, Struct, frozen=True, kw_only=True, rename={"place": "from"}):
     """One thing to do, and what it was planned on."""
 
+    KEYS = (
+        "kind path other codes detail truth findings seen read_bytes write_bytes texts known place "
+        "hash blob diff"
+    )
+
     kind: str
+    """What is done."""
     path: StorePath
+    """Below the store root."""
     codes: tuple[str, ...]
     """Of the findings that it repairs; none for a file that is restored on demand."""
     detail: str = ""
+    """What exactly."""
     other: StorePath = NO_PATH
     """Where a moved file was; which file keeps the text of one that goes."""
     findings: int = 1
+    """How many findings it repairs."""
     seen: Mapping[StorePath, State] = field(default_factory=dict)
+    """Each path with what it held when the plan was made."""
     read_bytes: int = 0
+    """To be read."""
     write_bytes: int = 0
+    """To be written."""
     texts: int | None = 0
     """To be embedded; None where that shows only when it is done."""
     known: int = 0
@@ -157,6 +169,7 @@ class Step(JsonObject, Struct, frozen=True, kw_only=True):
     blob: str = ""
     """Git's name of them, where they come from git."""
     diff: str = ""
+    """What changes, as a unified diff."""
     wanted: frozenset[bytes] = frozenset()
     """Keys of the texts to be embedded, as far as they are known."""
     had: frozenset[bytes] = frozenset()
@@ -166,7 +179,7 @@ class Step(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def truth(self) -> bool:
-        """See `Kind`."""
+        """Whether it writes files."""
         return KINDS[self.kind].truth
 
     @property
@@ -180,25 +193,53 @@ class Step(JsonObject, Struct, frozen=True, kw_only=True):
         return self.kind, self.path, self.other
 
 
-class Left(Struct, frozen=True, kw_only=True):
+class PlannedStep(Step, frozen=True, kw_only=True):
+    """A step of a plan."""
+
+    KEYS = f"{Step.KEYS} applies"
+
+    applies: bool
+    """Whether it is applied: steps that write files need `--write-files`."""
+
+
+class SkippedStep(Step, frozen=True, kw_only=True):
+    """A step that was not applied."""
+
+    KEYS = f"{Step.KEYS} reason"
+
+    reason: str
+    """Why it was not applied."""
+
+
+class Left(JsonObject, Struct, frozen=True, kw_only=True, rename={"reason": "repair"}):
     """A finding that no step repairs."""
+
+    KEYS = "finding.code finding.severity finding.path finding.detail reason"
 
     finding: Finding
     reason: str
-    """What a person can do."""
+    """What you can do."""
 
 
-class Plan(JsonObject, Struct, frozen=True, kw_only=True):
+class Plan(JsonObject, Struct, frozen=True, kw_only=True, rename={"identity": "store"}):
     """Everything that is to be done, and what is left."""
 
+    KEYS = (
+        "identity generation level policy.truth policy.only policy.paths policy.ours "
+        "policy.theirs policy.remove steps left read_bytes write_bytes texts known model"
+    )
+
     identity: str
+    """The catalog it was made for."""
     generation: int
+    """Of that catalog."""
     level: Literal["fast", "full", "deep"]
     """How thoroughly was looked."""
     policy: Policy
     steps: tuple[Step, ...]
     """In the order in which they are applied."""
     left: tuple[Left, ...]
+    """Findings that no step repairs."""
     texts: int
     """Distinct texts to be embedded, as far as they are known."""
     known: int
@@ -221,9 +262,9 @@ class Plan(JsonObject, Struct, frozen=True, kw_only=True):
         return sum(step.write_bytes for step in self.steps)
 
     @property
-    def marked_steps(self) -> list[dict[str, Any]]:
-        """The steps as JSON has them, each with whether the policy allows it."""
-        return [step.to_dict() | {"applies": self.allows(step)} for step in self.steps]
+    def json_steps(self) -> list[PlannedStep]:
+        """In the order in which they are applied."""
+        return [PlannedStep(**asdict(step), applies=self.allows(step)) for step in self.steps]
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)

@@ -5,10 +5,10 @@ Changes nothing: `apply` does. `inspector` reads, `planner` decides.
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import asdict, replace
 
 from filestore.catalog import Catalog
 from filestore.config.layout import Places
@@ -24,12 +24,12 @@ from filestore.core.paths import (
 )
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.safe_text import shown_path
-from filestore.core.schema import make
+from filestore.core.schema import JsonObject
 from filestore.fs.typed_names import typed_paths
 from filestore.git import repository
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
-from filestore.repair.plan import Plan, Policy, Step
+from filestore.repair.plan import Plan, Policy, SkippedStep, Step
 from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
@@ -43,11 +43,15 @@ if TYPE_CHECKING:
 StrPath = str | os.PathLike[str]
 
 
-class RepairReport(Struct, frozen=True, kw_only=True):
+class RepairReport(JsonObject, Struct, frozen=True, kw_only=True):
     """What a repair did."""
 
+    KEYS = "plan applied skipped remaining undo embedded reused"
+
     plan: Plan
+    """What was planned."""
     applied: tuple[Step, ...]
+    """Steps that were applied."""
     skipped: tuple[tuple[Step, str], ...]
     """With the reason."""
     remaining: tuple[Finding, ...]
@@ -57,16 +61,21 @@ class RepairReport(Struct, frozen=True, kw_only=True):
     undo: str
     """What `Store.undo` takes back: the batch with the files as they were; "" for none."""
     embedded: int = 0
+    """Texts that the model embedded."""
     reused: int = 0
+    """Texts whose embedding came from the cache."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The values that `--json` prints; see JSON.md."""
-        skipped = [step.to_dict() | {"reason": reason} for step, reason in self.skipped]
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        undo = [self.undo] if self.undo else []
-        return make("RepairReport", own | {"skipped": skipped, "undo": undo})
+    @property
+    def json_skipped(self) -> list[SkippedStep]:
+        """Steps that were not applied."""
+        return [SkippedStep(**asdict(step), reason=reason) for step, reason in self.skipped]
+
+    @property
+    def json_undo(self) -> list[str]:
+        """The name that `undo` takes, if files were written."""
+        return [self.undo] if self.undo else []
 
 
 class UnknownRepairPathError(FilestoreError, KeyError):

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError, RefusedError
@@ -49,16 +49,21 @@ class AlreadyThereError(RefusedError):
     """A command is on the wanted side already."""
 
 
-class UndoResult(JsonObject, Struct, frozen=True, kw_only=True):
+class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identifier": "id"}):
     """A command that was undone or redone."""
 
-    identifier: str
+    KEYS = "identifier what undone redone embedded reused"
+
+    identifier: str | None
+    """Of the change; None where there was none."""
     what: str
     """The command that had made the change."""
     paths: tuple[str, ...]
     """Its files, relative to the store root."""
     embedded: int
+    """Texts that the model embedded."""
     reused: int
+    """Texts whose embedding came from the cache."""
     problem: FilestoreError | None
     """Why texts were left without embedding."""
     brought_back: int = 0
@@ -74,13 +79,20 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def undone(self) -> tuple[str, ...]:
-        """The files of an undo."""
+        """Files that were put back; empty for `redo`."""
         return self.paths if self.wanted == "before" else ()
 
     @property
-    def redone(self) -> tuple[str, ...]:
-        """The files of a redo."""
-        return self.paths if self.wanted == "after" else ()
+    def json_redone(self) -> tuple[str, ...] | UnsetType:
+        """Files that were changed again; only of `redo`."""
+        return self.paths if self.wanted == "after" else UNSET
+
+
+def nothing(wanted: State) -> UndoResult:
+    """The result where there is nothing to undo or redo."""
+    return UndoResult(
+        identifier=None, what="", paths=(), embedded=0, reused=0, problem=None, wanted=wanted
+    )
 
 
 class _Done(Struct, frozen=True, kw_only=True):
@@ -160,7 +172,7 @@ def undo_or_redo(
 
 def _result(group: Group, done: _Done, report: CommitReport | None, wanted: State) -> UndoResult:
     return UndoResult(
-        identifier=group.identifier,
+        identifier=group.id,
         what=group.what,
         paths=tuple(sorted(done.there)),
         brought_back=sum(one.before is None for one in done.replaced),
@@ -199,8 +211,8 @@ def _put(change: KeptChange) -> _Done:
     if not replacements and group.is_all(change.wanted) and not group.underway:
         word, other = ("undone", "redo") if change.wanted == "before" else ("in place", "undo")
         raise AlreadyThereError(
-            f"{group.identifier} ({group.what}) is {word} already",
-            remedy=f"filestore {other} {group.identifier}",
+            f"{group.id} ({group.what}) is {word} already",
+            remedy=f"filestore {other} {group.id}",
         )
     _refuse_other_attributes(change, replacements)
     _replace(change, replacements)
@@ -233,7 +245,7 @@ def _refuse_other_attributes(change: KeptChange, replacements: Sequence[Replacem
         first, second = (then, now) if change.wanted == "before" else (now, then)
         if attributes.corrected(first) != second:
             reason = f"{one.path} would hold other lines than a repair leaves there"
-            raise invalid(change.group.identifier, reason)
+            raise invalid(change.group.id, reason)
 
 
 def _found_again(change: KeptChange) -> frozenset[str]:

@@ -28,7 +28,7 @@ def next_undo_redo(batches: Iterable[Batch]) -> tuple[str, str]:
     """The changes that undo and redo would take; "" for none. Pure."""
     kept = list(batches)
     undo, redo = choices(kept, "before"), choices(kept, "after")
-    return undo[0].identifier if undo else "", redo[0].identifier if redo else ""
+    return undo[0].id if undo else "", redo[0].id if redo else ""
 
 
 def _is_broken_off(group: Group, wanted: State) -> bool:
@@ -37,7 +37,7 @@ def _is_broken_off(group: Group, wanted: State) -> bool:
 
 def by_number(group: Group) -> int:
     """Which change was made first."""
-    return int(group.identifier)
+    return int(group.id)
 
 
 def _by_sequence(group: Group) -> int:

@@ -27,60 +27,75 @@ class KnownFile(Struct, frozen=True, kw_only=True):
     """A file, whoever asks for it."""
 
     path: StorePath
-    """Of the chunk file, relative to the store root."""
+    """The chunk file, relative to the store root."""
     resource: str
+    """What it belongs to."""
     source: str | None
+    """The document it comes from."""
     freshness: Freshness
+    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went, or a text that
+    this summary, or one below it, was made from; `edited` since; `gone`."""
 
 
-class FoundFile(JsonObject, KnownFile, frozen=True, kw_only=True):
+class FoundFile(KnownFile, frozen=True, kw_only=True):
     """One file that was found, whatever by."""
 
     score: float
+    """Comparable only within one answer; of a similar file the cosine of the nearest two texts, of
+    a duplicate that to the first file of its group: -1 to 1, 1 for the same text."""
     kind: str
+    """`chunk` or `summary`."""
     headings: tuple[str, ...]
+    """The headings above it, from the outermost to its own."""
     pages: tuple[int, ...]
     """Of its source, where that has any."""
 
 
-class Hit(FoundFile, frozen=True, kw_only=True):
+class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file of an answer."""
+
+    KEYS = (
+        "document title line end_line page section excerpt marks before after others question via "
+        "metadata path score kind resource source freshness headings pages text why"
+    )
+    SPARSE = "marks before after others question via metadata"
 
     text: str
     """The body as it is on disk now; empty for a file that is gone."""
     why: Mapping[str, Mapping[str, float]]
-    """Retriever to its ``rank``, from 1, and ``score``; in hybrid mode also to the ``evidence`` for
-    the file (how far it stands out in this ranking), the ``points`` it adds to the score of the
-    hit, and the ``confidence`` in the retriever for this query: its share, 0 to 1, in the best
-    points of all. ``question`` is the number of the question that was nearest, not the body."""
+    """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, `points` and `confidence`;
+    `vector` also with `question`, the number of the question that was nearest; `summary`, the
+    summary whose place the hit has."""
     document: StorePath = NO_PATH
-    """What a person opens: the original, or the chunk file; relative to the store root."""
+    """What to open: its original, or the chunk file where the passage stands in no original."""
     title: str = ""
     """Of the document."""
     line: int | None = None
-    """Of the document, from 1, on which `excerpt` begins; None in one that has pages."""
+    """Of the document, on which the excerpt begins; None in one that has pages, or no lines."""
     end_line: int | None = None
     """The one on which it ends."""
     page: int | None = None
-    """Of the document; None where the chunk spans several, which are `pages`."""
+    """Of the document; None also where the chunk spans several, which are `pages`."""
     section: tuple[str, ...] = ()
-    """The headings above `excerpt`, from the outermost."""
+    """The headings above the excerpt, from the outermost."""
     excerpt: str = ""
     """The passage of `text` that answers best."""
     marks: tuple[tuple[int, int], ...] = ()
-    """Start and end of what matches, in characters of `excerpt`."""
+    """Start and end of each word of it that matches, in characters (code points) of the excerpt."""
     before: tuple[str, ...] = ()
-    """Lines of the document before `excerpt`, as many as were wanted."""
+    """Lines before it, with `--context`."""
     after: tuple[str, ...] = ()
+    """Lines after it."""
     others: int = 0
-    """How many more hits the document has, where only its best one is given."""
+    """How many more hits the document has, with `--group document`."""
     question: str | None = None
-    """Of the file, where it is what matched."""
+    """The question of the file, where that is what matched."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """The keys of its frontmatter that are not ours, as they are on disk now; in place those of the
     document."""
     via: tuple[StorePath, ...] = ()
-    """The summaries that it was reached through, from the top, or whose place it has."""
+    """The summaries that led to it, from the top, with `--tree`; else the summary that matched and
+    whose place it has."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -104,12 +119,17 @@ class At(JsonObject, Struct, frozen=True, kw_only=True):
 class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """An answer of one generation."""
 
+    KEYS = "query root understood mode generation hits notes rewrites tokens model at"
+    SPARSE = "rewrites tokens at"
+
     query: str
     """As it was typed."""
     understood: Understood
+    """What it was taken to ask for."""
     mode: Mode
-    """The mode that answered; keyword where vectors cannot."""
+    """The mode that answered: `hybrid`, `vector` or `keyword`."""
     generation: int
+    """Of the index that answered."""
     hits: tuple[Hit, ...]
     """Best first, those that are there; behind them, where there is room, those that are gone."""
     notes: tuple[str, ...]
@@ -117,15 +137,15 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     on_spelling: tuple[str, ...] = ()
     """Those of the notes that are about the words of this query."""
     rewrites: tuple[str, ...] = ()
-    """The queries that were asked besides."""
+    """The queries that were asked besides, with `--rewrite`."""
     tokens: int = 0
     """What a service counted to make them, in and out."""
     root: str = ""
     """The store's, absolute and without links: the paths of hits are relative to it."""
     model: Which = "own"
-    """Whose vectors were asked for."""
+    """Whose vectors were asked: `own`, or `beside` with `--beside`."""
     at: At | None = None
-    """The earlier commit that was searched; None for the files of today."""
+    """The commit that was searched, with `--at`."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -45,7 +45,9 @@ class ModelScores(JsonObject, Struct, frozen=True, kw_only=True):
     """One of the two models."""
 
     model: Which
+    """`own` or `beside`."""
     name: str
+    """As the settings have it."""
     scores: Scores | None
     """Means over the questions; None where nobody knows the answers."""
 
@@ -54,26 +56,37 @@ class QueryOverlap(JsonObject, Struct, frozen=True, kw_only=True):
     """One query, with what each model answers."""
 
     query: str
+    """What was asked."""
     overlap: float
-    """The share of the first results that both have, 0 to 1."""
+    """The share of the first results that both models have, 0 to 1."""
     own: tuple[str, ...]
+    """The files that the store's own model answers, best first."""
     beside: tuple[str, ...]
+    """The same of the model beside."""
 
 
-class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True):
+class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
     """What two models make of the same queries."""
+
+    KEYS = "queries count mode asked models difference interval_95 overlap worst per_query notes"
+    SPARSE = "per_query"
 
     count: int
     """How many places were looked at."""
     mode: Mode
+    """`vector` or `hybrid`."""
     asked: Asked
-    """Where the queries come from."""
+    """Where the queries come from: `file`, or `store` for its own questions and titles."""
     models: tuple[ModelScores, ...]
+    """The store's own, then the one beside."""
     against_own: Difference | None
     """Of the model beside, by nDCG; None where nobody knows the answers."""
     overlaps: tuple[QueryOverlap, ...]
     """Every query, those first on which the models differ most."""
     notes: tuple[str, ...]
+    """What to know about these figures."""
+    per_query: tuple[QueryOverlap, ...] = ()
+    """Each query; with `--per-query`."""
 
     @property
     def queries(self) -> int:
@@ -82,17 +95,17 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def overlap(self) -> float:
-        """The mean over all queries."""
+        """The share of the first results that both models have, 0 to 1: the mean."""
         return sum(one.overlap for one in self.overlaps) / len(self.overlaps)
 
     @property
     def worst(self) -> tuple[QueryOverlap, ...]:
-        """The queries on which the models differ most."""
+        """The queries on which they differ most."""
         return self.overlaps[:WORST]
 
     @property
     def difference(self) -> float | None:
-        """How much better the model beside is, by nDCG."""
+        """Of the model beside from the own one, by nDCG; None where the answers are not known."""
         return self.against_own.mean if self.against_own else None
 
     @property

@@ -48,24 +48,36 @@ class Searching(Protocol):
         """Unique files, best first."""
 
 
-class QuestionResult(JsonObject, Struct, frozen=True, kw_only=True):
+class QuestionResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"scores": "modes"}):
     """One question in every mode that could answer."""
+
+    KEYS = "question.id question.line question.query scores"
 
     question: Question
     scores: Mapping[Column, Scores]
+    """Its scores in each mode."""
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class Comparison(JsonObject, Struct, frozen=True, kw_only=True):
     """Both retrievers together beside the better one, by nDCG."""
 
+    KEYS = "measure against difference interval_95"
+
     against: Mode
+    """The better single ranking: `keyword` or `vector`."""
     difference: Difference
     measure: str = "ndcg"
+    """`ndcg`."""
 
     @property
     def interval_95(self) -> tuple[float, float]:
         """In 95 of 100 samples of as many questions the difference lies between the two."""
         return self.difference.low, self.difference.high
+
+    @property
+    def json_difference(self) -> float:
+        """Of the means."""
+        return self.difference.mean
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -80,10 +92,13 @@ class Compared(Struct, frozen=True, kw_only=True):
 class Variant(JsonObject, Struct, frozen=True, kw_only=True):
     """One way to answer the questions, beside the plain one: without questions and summaries."""
 
+    KEYS = "name scores difference interval_95 milliseconds tokens"
+
     name: str
-    """``plain``, ``questions``, ``summaries``, ``both``, and both with ``rewrite``, ``rerank``."""
+    """`plain`: without questions and summaries; with `questions`, `summaries` or `both`; both with
+    `rewrite` or `rerank`."""
     scores: Scores | None
-    """None where it cannot answer."""
+    """The means; None where it cannot answer, which `notes` explains."""
     against_plain: Difference | None
     """By nDCG; None of the plain one, and of one that cannot answer."""
     milliseconds: float
@@ -93,7 +108,7 @@ class Variant(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def difference(self) -> float | None:
-        """From the plain one, by nDCG."""
+        """From the plain one, by nDCG; None for that one."""
         return self.against_plain.mean if self.against_plain else None
 
     @property
@@ -103,19 +118,26 @@ class Variant(JsonObject, Struct, frozen=True, kw_only=True):
         return (one.low, one.high) if one else None
 
 
-class Evaluation(JsonObject, Struct, frozen=True, kw_only=True):
+class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
     """What a store made of a set of questions."""
+
+    KEYS = "queries count modes hybrid compared notes per_query"
+    SPARSE = "compared per_query"
 
     count: int
     """How many places were looked at."""
     modes: Mapping[Column, Scores | None]
-    """The means over all questions; None for a mode that cannot answer."""
+    """`grep`, `keyword`, `vector` and `hybrid` with their means; None where a mode cannot
+    answer."""
     hybrid: Comparison | None
-    """None where a mode is missing."""
+    """Hybrid search compared with the better single ranking; None where a mode is missing."""
     results: tuple[QuestionResult, ...]
     notes: tuple[str, ...]
+    """What to know about these figures."""
     compared: tuple[Variant, ...] = ()
-    """With and without what the store was enriched with, where that was asked for."""
+    """Hybrid search with and without what there is beside chunks; with `--compare`."""
+    per_query: tuple[QuestionResult, ...] = ()
+    """Each question; with `--per-query`."""
 
     @property
     def queries(self) -> int:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief
+from filestore.core.schema import JsonObject
 
 SAMPLES: Final = 10_000
 """How many times a bootstrap draws."""
@@ -32,18 +33,21 @@ class Question(Struct, frozen=True, kw_only=True):
     id: str
     """As the file says, else the number of its line."""
     line: int
-    """Where it stands, from 1."""
+    """Where it stands in the file, from 1."""
     query: str
+    """What was asked."""
     relevant: Mapping[str, float]
     """What answers it, as the file names it, to a grade: how well. At least one is above 0; empty
     where nobody knows."""
 
 
-class Scores(Struct, frozen=True, kw_only=True):
+class Scores(JsonObject, Struct, frozen=True, kw_only=True):
     """One ranking, or the mean of several, each from 0 to 1."""
 
     ndcg: float
+    """At the first k places."""
     recall: float
+    """At the first k places."""
     mrr: float
     """Of one ranking the reciprocal of the place of its first right answer."""
 

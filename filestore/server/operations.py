@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
-from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -210,13 +210,15 @@ def _search(store: "Store", values: Values) -> dict[str, Any]:
 
 
 def _ls(store: "Store", values: Values) -> dict[str, Any]:
+    from filestore.browse.records import ChunkFiles, Resources
+
     named = values["resource"]
     if not named:
-        return make("ls", {"items": store.resources()})
+        return Resources(store.resources()).to_dict()
     folder = store.documents(named)
     if folder is not None:
-        return make("ls", {"items": folder})
-    return make("ls RESOURCE", {"items": store.chunks(named)})
+        return Resources(folder).to_dict()
+    return ChunkFiles(store.chunks(named)).to_dict()
 
 
 def _evaluate(store: "Store", values: Values) -> dict[str, Any]:
@@ -224,8 +226,8 @@ def _evaluate(store: "Store", values: Values) -> dict[str, Any]:
 
     lines = b"\n".join(map(orjson.dumps, values["questions"]))
     found = store.evaluate(parse_queries(lines, name="questions"), k=values["k"])
-    results = [result.to_dict() for result in found] if values["per_query"] else []
-    return found.to_dict() | ({"per_query": results} if results else {})
+    each = found.results if values["per_query"] else ()
+    return replace(found, per_query=each).to_dict()
 
 
 def _add(store: "Store", values: Values) -> dict[str, Any]:
@@ -233,10 +235,17 @@ def _add(store: "Store", values: Values) -> dict[str, Any]:
     return store.add(*values["paths"], into=into, each=values["each"]).to_dict()
 
 
+def _remove(store: "Store", values: Values) -> dict[str, Any]:
+    from filestore.ingest.remove import RemovedResources
+
+    return RemovedResources(store.remove(*values["resources"])).to_dict()
+
+
 def _undo(store: "Store", values: Values) -> dict[str, Any]:
+    from filestore.repair.undo import nothing
+
     done = store.undo(values["id"] or None)
-    nothing = {"id": None, "what": "", "undone": (), "embedded": 0, "reused": 0}
-    return done.to_dict() if done else make("UndoResult", nothing)
+    return (done or nothing("before")).to_dict()
 
 
 _ALL: Final = (
@@ -312,7 +321,7 @@ _ALL: Final = (
         name="ls",
         about="List resources, or the chunks of one",
         run=_ls,
-        answer="ls",
+        answer="Resources",
         parameters={"resource": text("its name; none for all", default="")},
     ),
     Operation(
@@ -406,8 +415,8 @@ _ALL: Final = (
     Operation(
         name="remove",
         about="Remove resources; can be undone",
-        run=lambda store, values: make("rm", {"removed": store.remove(*values["resources"])}),
-        answer="rm",
+        run=_remove,
+        answer="RemovedResources",
         parameters={"resources": texts("their names", minItems=1)},
         required=("resources",),
         writes=True,

@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filestore.catalog import CatalogMissingError
 from filestore.config.discovery import NoStoreError
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.schema import make
+from filestore.core.schema import Failure, JsonObject
 from filestore.fs.lock import LockedError
 from filestore.server.stores import BusyError, ReadOnlyError
 
@@ -42,6 +44,17 @@ _COLLECTIONS: Final = "/rag"
 """Below it, clients of other services expect the words of those."""
 
 
+class RagFailure(JsonObject, Struct, frozen=True):
+    """What a route below /rag answers that fails."""
+
+    error: str
+    """What happened."""
+    details: str
+    """Technical detail, or empty."""
+    action: str
+    """What to do next."""
+
+
 def status_of(error: FilestoreError) -> int:
     """The status of HTTP for an error."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), UNUSABLE)
@@ -51,8 +64,5 @@ def body_of(error: FilestoreError, path: str = "") -> dict[str, Any]:
     """What a client is told of an error, in the words of the route that was asked."""
     if path == _COLLECTIONS or path.startswith(f"{_COLLECTIONS}/"):
         action = error.remedy or "change the request, and send it again"
-        return make(
-            "rag error", {"error": error.message, "details": error.detail, "action": action}
-        )
-    fields = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
-    return make("error", fields)
+        return RagFailure(error.message, error.detail, action).to_dict()
+    return Failure.of(error).to_dict()

@@ -33,18 +33,26 @@ from filestore.verify import beside, drift, environment, recorded_state, source_
 class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
     """What `sync` did."""
 
+    KEYS = "applied remaining embedded reused pruned uncounted generation"
+    SPARSE = "pruned uncounted"
+
     generation: int
+    """Of the index now."""
     applied: tuple[Finding, ...]
+    """Findings that were repaired."""
     remaining: tuple[Finding, ...]
+    """Findings left for you."""
     embedded: int
+    """Texts that the model embedded."""
     reused: int
+    """Texts whose embedding came from the cache."""
     mass_missing: bool = False
     uncounted: int = 0
     """Deleted texts that keyword scores counted, and count no longer."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding, where they were to be embedded."""
     pruned: int = 0
-    """Embeddings that nothing needed and a person had removed with it."""
+    """Embeddings that nothing needed and `sync --full`, typed outside a git work tree, removed."""
 
 
 Move = tuple[ChunkPath, Observation]

@@ -42,7 +42,7 @@ class Dropping(JsonObject, Struct, frozen=True, kw_only=True):
     embedder: str
     """As the settings name it; its fingerprint where they no longer do."""
     fingerprint: str
-    """"" where nothing was embedded with it."""
+    """Of its vectors; empty where there were none."""
     embeddings: int
     """How many go, those of other branches and of the texts that tell a model by included."""
     texts: int

@@ -5,7 +5,7 @@ One rule: nothing is embedded, and the store keeps the place it has until the ne
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from filestore.config.settings import Backend
 from filestore.core.errors import UsageError
 from filestore.core.packages import PACKAGES, install_line, missing_packages
 from filestore.core.safe_text import brief
+from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
 from filestore.index.backend import BackendError, BackendKeysMissing, BackendSettingsWrong
@@ -240,39 +241,50 @@ def missing(kind: str) -> str:
     return f"{' and '.join(lacking)} missing; {install_line(kind)}" if lacking else ""
 
 
-def shown(rows: VectorRows | None, catalog: "Catalog") -> dict[str, Any]:
+class ShownBackend(JsonObject, Struct, frozen=True, kw_only=True):
+    """Where the vectors of a store are, and how that stands."""
+
+    kind: str
+    """`faiss`, `local`, `qdrant` or `pgvector`."""
+    address: str
+    """Where the vectors are, without a password; empty where the backend cannot be opened."""
+    vectors: int
+    """Vectors of the store."""
+    waiting: int
+    """Vectors that the backend lacks, or has otherwise."""
+    approximate: bool | None = None
+    """Whether a search may miss some of the nearest; None where it cannot be asked."""
+    filters: bool = False
+    """Whether it filters by metadata itself."""
+    compares: bool = False
+    """Whether `verify` compares vectors without transferring them."""
+    problem: str | None = None
+    """Why it cannot be asked."""
+
+
+def shown(rows: VectorRows | None, catalog: "Catalog") -> ShownBackend:
     """Where the vectors are and how that stands, for `backend show`; a backend is asked."""
-    fields: dict[str, Any] = {
-        "kind": "faiss",
-        "address": "the FAISS file of the sidecar",
-        "vectors": catalog.count("vectors"),
-        "waiting": catalog.delta_size(),
-        "approximate": None,
-        "filters": False,
-        "compares": True,
-        "problem": None,
-    }
+    vectors = catalog.count("vectors")
     if rows is None:
-        return fields
+        return ShownBackend(
+            kind="faiss",
+            address="the FAISS file of the sidecar",
+            vectors=vectors,
+            waiting=catalog.delta_size(),
+            compares=True,
+        )
     is_sent = vector_rows.sent(catalog)
-    fields |= {
-        "kind": rows.choice.kind,
-        "address": "",
-        "waiting": vector_rows.unsent(catalog)
-        if is_sent is not None and is_sent[0] == rows.label
-        else fields["vectors"],
-    }
+    known = is_sent[1] if is_sent is not None and is_sent[0] == rows.label else None
+    waiting = vector_rows.unsent(catalog) if known is not None else vectors
+    found = ShownBackend(kind=rows.choice.kind, address="", vectors=vectors, waiting=waiting)
     try:
-        fields["address"] = rows.address()
+        found = replace(found, address=rows.address())
         with rows.connected() as backend:
             can = backend.capabilities
-            fields |= {
-                "approximate": can.approximate,
-                "filters": can.filters,
-                "compares": can.compares,
-            }
-            known = is_sent[1] if is_sent is not None and is_sent[0] == rows.label else None
+            found = replace(
+                found, approximate=can.approximate, filters=can.filters, compares=can.compares
+            )
             check_stamp(backend, catalog, known)
     except BackendError as error:
-        fields["problem"] = f"{error.message} (try: {error.remedy})"
-    return fields
+        found = replace(found, problem=f"{error.message} (try: {error.remedy})")
+    return found

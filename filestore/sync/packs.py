@@ -69,29 +69,40 @@ class NothingToExport(FilestoreError):
         super().__init__("there are no embeddings to export", remedy="filestore sync")
 
 
-class ExportedEmbeddings(JsonObject, Struct, frozen=True, kw_only=True):
+class ExportedEmbeddings(
+    JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}
+):
     """What was written into a pack."""
 
     path: str
+    """Of the pack."""
     size_bytes: int
+    """Its size."""
     digest: str
+    """`sha256:` and 64 hexadecimal digits; equal for packs of the same embeddings."""
     models: tuple[PackedModel, ...]
+    """What was written."""
     lacking: int
-    """Texts, or rows, that were wanted and have no sound vector."""
+    """Texts that have no sound vector; the exit code is then 1."""
 
 
 class ImportedEmbeddings(JsonObject, Struct, frozen=True, kw_only=True):
     """What was taken from a pack."""
 
+    SPARSE = "unchecked"
+
     path: str
+    """Of the pack."""
     models: tuple[PackedModel, ...]
+    """What was taken."""
     left_out: tuple[PackedModel, ...]
-    """Models of the pack that are not the store's."""
+    """What was not: of models that are not the store's."""
     added: int
+    """Vectors that are new here."""
     known: int
-    """Vectors that were here before; these stay."""
+    """Vectors that were here before, which stay as they were."""
     compared: int
-    """Texts that were embedded again to check the pack."""
+    """Texts that were embedded again, and had the same vectors."""
     unchecked: str | None = None
     """Why some of it could not be checked, where that was allowed."""
 

@@ -43,15 +43,23 @@ class NotPrunedError(RefusedError):
     """What is needed cannot be told, so nothing is removed."""
 
 
-class Pruning(JsonObject, Struct, frozen=True, kw_only=True):
+class Pruning(
+    JsonObject,
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"size_bytes": "bytes", "is_done": "removed"},
+):
     """The embeddings that no text here, no batch of undo and no view has."""
 
     embeddings: int
-    """Of all models."""
+    """How many no text here, no batch of undo and no view of a commit has, of all models."""
     size_bytes: int
+    """What they take."""
     kept: int
+    """How many are needed."""
     is_done: bool
-    """Whether they were removed."""
+    """Whether they were removed; not with `--plan`."""
 
 
 NOTHING: Final = Pruning(embeddings=0, size_bytes=0, kept=0, is_done=False)

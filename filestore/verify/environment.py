@@ -47,16 +47,16 @@ def _broken_off(places: Places) -> Iterator[Finding]:
     for group in backup_store.broken_off(places.undo):
         if not _is_half(places.root, group):
             continue
-        command = f"filestore undo {group.identifier}"
+        command = f"filestore undo {group.id}"
         if group.sequence:
             wanted = next(one.wanted for one in group.batches if one.sequence == group.sequence)
             word = "undo" if wanted == "before" else "redo"
-            way_out = f"its {word} was broken off: 'filestore {word} {group.identifier}' goes on"
+            way_out = f"its {word} was broken off: 'filestore {word} {group.id}' goes on"
         else:
             way_out = f"it was broken off: '{command}' takes it back, or run it again"
         yield Finding(
             code="leftovers",
-            path=StorePath(f"{places.undo_name}/{group.identifier}"),
+            path=StorePath(f"{places.undo_name}/{group.id}"),
             detail=f"{group.what}: {way_out}",
         )
 

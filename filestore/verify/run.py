@@ -4,10 +4,10 @@ One rule: where a part cannot be opened, that is the finding, and the rest is lo
 same. Changes nothing.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypedDict
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogNewerError
@@ -28,31 +28,59 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
 
 
-class Watched(Struct, frozen=True, kw_only=True):
+class Watched(JsonObject, Struct, frozen=True, kw_only=True):
     """What a server, which watches the tree, says of its answer."""
 
     used: bool
-    """Whether only what changed since the last answer was looked at."""
+    """Whether the walk was spared: only folders with changes were looked at."""
     reason: str = ""
-    """Why all of the tree was."""
+    """Why it was not, or empty."""
+
+
+class StatusEmbedder(TypedDict):
+    """A model as the settings name it."""
+
+    name: str
+    """As the settings have it."""
+    fingerprint: str | None
+    """Of the model; None where it cannot be used."""
+    problem: str | None
+    """Why it cannot be used."""
+
+
+class Accepted(JsonObject, Struct, frozen=True):
+    """A warning that the settings accept."""
+
+    code: str
+    """Of the finding."""
+    path: str
+    """Of the finding."""
 
 
 class Status(JsonObject, Struct, frozen=True, kw_only=True):
     """Drift by stat."""
 
+    KEYS = (
+        "clean generation counts drift accepted embedder beside index not_checked deleted_texts "
+        "watched"
+    )
+    SPARSE = "beside deleted_texts watched"
+
     clean: bool
+    """Whether nothing was found but notes and accepted warnings."""
     generation: int
+    """Of the index; 0 where there is none."""
     files: int
     """Files in the catalog, records included."""
     findings: tuple[Finding, ...]
     index: "Description | None" = None
-    """The vector index as it was last written; None where there is none."""
-    embedder: Mapping[str, str | None] = field(default_factory=dict)
+    """The FAISS file as last written; None where there is none, or a backend has the vectors."""
+    embedder: StatusEmbedder
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
-    beside: Mapping[str, str | None] | None = None
+    beside: StatusEmbedder | None = None
     """The same of the model beside; None where none is tried."""
     not_checked: tuple[str, ...] = ()
-    """Which originals were not looked at, and what has them looked at."""
+    """Originals that were not looked at, and what has them looked at."""
     deleted_texts: int = 0
     """Texts that are gone and that keyword scores still count."""
     watched: Watched | None = None
@@ -60,7 +88,7 @@ class Status(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def drift(self) -> dict[str, list[str]]:
-        """Each code with its paths."""
+        """Each code that was found, with its paths."""
         found: dict[str, list[str]] = {}
         for finding in self.findings:
             found.setdefault(finding.code, []).append(finding.path)
@@ -68,13 +96,18 @@ class Status(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Files in the catalog as ``files``, and each code's findings."""
+        """`files` in the catalog, and how often each code was found."""
         return {"files": self.files} | {code: len(paths) for code, paths in self.drift.items()}
 
     @property
     def accepted(self) -> list[Finding]:
         """The warnings that the settings accept."""
         return [finding for finding in self.findings if finding.accepted]
+
+    @property
+    def json_accepted(self) -> list[Accepted]:
+        """Warnings that the settings accept."""
+        return [Accepted(one.code, one.path) for one in self.accepted]
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -117,7 +150,7 @@ def status(parts: Parts) -> Status:
     )
 
 
-def _embedder(name: str, model: "StoreModel") -> dict[str, str | None]:
+def _embedder(name: str, model: "StoreModel") -> StatusEmbedder:
     problem, embedder = model.problem, model.embedder
     return {
         "name": name,

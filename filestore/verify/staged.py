@@ -23,13 +23,13 @@ from filestore.config.layout import MAX_SOURCE_BYTES, SETTINGS, Places, folded_p
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_plain_names
-from filestore.core.schema import make
 from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
 from filestore.extract.listing import MARKS, documents_of
 from filestore.fs import disk
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
 from filestore.verify.names import is_ours, why_unportable
+from filestore.verify.verify import Checked
 
 _NOT_CHECKED: Final = ("files that are not staged", "catalog", "vectors")
 _DIFF: Final = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")
@@ -62,9 +62,12 @@ class Staged(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The values that `--json` prints; see JSON.md, Checked."""
-        said = {"checked": [f"staged files: {self.files}"], "not_checked": _NOT_CHECKED}
-        own = {"clean": self.clean, "level": "staged", "findings": self.findings}
-        return make("Checked", own | said)
+        return Checked(
+            level="staged",
+            findings=self.findings,
+            checked=(f"staged files: {self.files}",),
+            not_checked=_NOT_CHECKED,
+        ).to_dict()
 
 
 class _Entry(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ too. One rule: a cause hides its consequences, and what was not looked at is sai
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,7 +43,10 @@ ALL: Final = Sample()
 class Checked(JsonObject, Struct, frozen=True, kw_only=True):
     """The result of one verification."""
 
-    level: Level
+    KEYS = "clean level checked not_checked findings"
+
+    level: Level | Literal["staged"]
+    """`fast`, `full`, `deep` or `staged`."""
     findings: tuple[Finding, ...]
     """Worst first."""
     checked: tuple[str, ...]
@@ -55,7 +58,7 @@ class Checked(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found beyond notes and accepted warnings."""
+        """Whether nothing was found but notes and accepted warnings."""
         return is_clean(self.findings)
 
     def __iter__(self) -> Iterator[Finding]:

@@ -116,7 +116,7 @@ def everything_turned(store: Any, turn: str) -> Iterator[int]:
     groups = store.batches()
     for group in groups[::-1] if turn == "undo" else groups:
         with contextlib.suppress(FilestoreError):
-            done = getattr(store, turn)(group.identifier)
+            done = getattr(store, turn)(group.id)
             yield done.embedded if done else 0
 
 

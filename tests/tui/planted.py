@@ -119,7 +119,7 @@ class Work:
     def batches(self) -> list[str]:
         """The names of the changes that can be undone or redone."""
         with self.store() as store:
-            return [group.identifier for group in store.batches()]
+            return [group.id for group in store.batches()]
 
     def everything(self) -> dict[str, tuple[int, int, str]]:
         """Every file of the store with its inode, the time it was changed at, and its bytes."""

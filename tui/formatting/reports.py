@@ -175,7 +175,7 @@ def next_undo(groups: "Sequence[Group]", side: Side) -> "Group | None":
         return max(broken, key=lambda group: group.sequence)
     others = [group for group in usable if not group.is_all(side)]
     if side == "before":
-        return max(others, key=lambda group: int(group.identifier), default=None)
+        return max(others, key=lambda group: int(group.id), default=None)
     return max(others, key=lambda group: group.sequence, default=None)
 
 
@@ -186,11 +186,11 @@ def batch_line(group: "Group") -> Line:
     files = count(len(group.links()), "file")
     roles: dict[str, Role] = {"undone": "quiet", "done": "text"}
     return (
-        span(f"{group.identifier}  ", "key"),
+        span(f"{group.id}  ", "key"),
         span(f"{when}  ", "quiet"),
         span(f"{state:<10}  ", roles.get(state, "warning")),
         span(f"{shown_path(group.problem or group.what)}  "),
-        span(f"{files}, {group.size_bytes:,} bytes", "quiet"),
+        span(f"{files}, {group.bytes:,} bytes", "quiet"),
     )
 
 
@@ -200,10 +200,10 @@ def batch_lines(group: "Group") -> list[Line]:
     side: Side = "after" if state == "undone" else "before"
     head = _DONE["before" if side == "after" else "after"][1]
     found = [
-        line(f"change {group.identifier}", "title"),
+        line(f"change {group.id}", "title"),
         field("command", shown_path(group.what)),
         field("state", state),
-        field("kept", f"{group.size_bytes:,} bytes"),
+        field("kept", f"{group.bytes:,} bytes"),
     ]
     if group.problem:
         return [*found, line(""), line(group.problem, "error")]
@@ -235,7 +235,7 @@ def undo_scope(group: "Group", side: Side) -> str:
     ]
     # How far a change came that broke off, only the files themselves show.
     limit = "up to " if parts and state_of(group) == "broken off" else ""
-    return f"{word} {group.identifier}: {limit}{', '.join(parts) or 'no file'}"
+    return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
 
 
 def removals(group: "Group", side: Side) -> int:

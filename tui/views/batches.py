@@ -62,9 +62,9 @@ class Changes(Horizontal):
         self._show_detail()
 
     def _show(self, groups: "Sequence[Group]") -> None:
-        newest_first = sorted(groups, key=lambda group: int(group.identifier), reverse=True)
-        self._groups = {group.identifier: group for group in newest_first}
-        rows = [(group.identifier, batch_line(group)) for group in newest_first]
+        newest_first = sorted(groups, key=lambda group: int(group.id), reverse=True)
+        self._groups = {group.id: group for group in newest_first}
+        rows = [(group.id, batch_line(group)) for group in newest_first]
         self.list.show(Listed(rows), at=self.list.cursor_key)
         self._show_detail()
 
@@ -85,7 +85,7 @@ class Changes(Horizontal):
         elif group is None:
             self.text.show([line("no change is kept", "quiet")])
         else:
-            self.text.show(batch_lines(group), key=group.identifier)
+            self.text.show(batch_lines(group), key=group.id)
 
 
 class UndoActions:
@@ -107,7 +107,7 @@ class UndoActions:
         )
 
     def _ask(self, side: Side, identifier: str, groups: "Sequence[Group]") -> None:
-        named = [group for group in groups if group.identifier == identifier]
+        named = [group for group in groups if group.id == identifier]
         group = named[0] if named else next_undo(groups, side)
         if group is None:
             self._host.notify(f"there is nothing to {JOBS[side]}", severity="warning")
@@ -119,7 +119,7 @@ class UndoActions:
                 [line(group.what, "quiet"), *file_change_lines(file_changes(group, side))],
                 removes=removals(group, side),
             )
-            self._view.app.push_screen(question, partial(self._answered, side, group.identifier))
+            self._view.app.push_screen(question, partial(self._answered, side, group.id))
 
     def _answered(self, side: Side, identifier: str, wanted: bool | None) -> None:
         if not wanted:

@@ -415,7 +415,7 @@ class RepairView(View):
     def _undo_or_redo(self, side: Side) -> None:
         listed = self.display and self.has_class("-changes")
         group = self._changes.current if listed else None
-        self._undo.begin(side, group.identifier if group is not None else "")
+        self._undo.begin(side, group.id if group is not None else "")
 
     def do_open(self) -> None:
         """Open the group, or read what is under the cursor."""

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.core.errors import UsageError
+from filestore.core.schema import JsonObject
 from filestore.exchange.rebuild.overlap import folded_overlap, longest_overlap, shorter_overlap
 
 EXACT: Final = "exact"
@@ -40,14 +41,16 @@ _TOKEN_CHARACTERS: Final = 48
 _AMOUNT: Final = re.compile(r"(\d{1,9}) ?(characters?|c|words?|w|tokens?|t)?")
 
 
-class Overlap(Struct, frozen=True, kw_only=True):
+class Overlap(JsonObject, Struct, frozen=True, kw_only=True):
     """What the start of one chunk repeats of the chunk before."""
 
     overlap_chars: int
+    """How many characters of its start were left out."""
     confidence: str
-    """``exact``; ``normalized``: alike but for white space; ``none``."""
+    """`exact`; `normalized`: alike but for white space; `none`."""
     method: str
-    """``recorded`` by the chunk; ``told``; ``calibrated``; ``longest``; ``folded``; ``none``."""
+    """`recorded` in the chunk; `told` by `--overlap` or the service; `calibrated` on the first
+    document; `longest` there is; `folded` white space; `none`."""
 
 
 class Strategy(Struct, frozen=True, kw_only=True):

@@ -31,21 +31,27 @@ from filestore.fs import disk
 from filestore.remote.address import EndpointUnusable
 
 
-class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True):
+class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
     """One document that was put together."""
 
+    KEYS = "name path chunks size_bytes exact normalized none overlaps warnings"
+
     name: str
+    """Of the document; its id where no name is known."""
     path: str
-    """Where it was written."""
+    """The file that was written."""
     size_bytes: int
+    """Of the text in UTF-8."""
     chunks: int
+    """How many were joined, those without a text included."""
     overlaps: tuple[Overlap, ...]
     """Of each chunk with the one before; chunks without a text have none."""
     warnings: tuple[str, ...]
+    """What may be missing or doubled."""
 
     @property
     def exact(self) -> int:
-        """Pairs whose overlap was found as it is."""
+        """Neighbours that repeat each other."""
         return count(self.overlaps, EXACT)
 
     @property
@@ -55,19 +61,24 @@ class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def none(self) -> int:
-        """Pairs without an overlap."""
+        """Neighbours that share nothing: joined with a newline."""
         return count(self.overlaps, NONE)
 
 
 class Rebuilt(JsonObject, Struct, frozen=True, kw_only=True):
     """What was put together."""
 
+    KEYS = "folder overlap files chunks bytes failed warnings"
+
     folder: str
+    """Where the texts were written."""
     overlap: str
-    """What the chunks were found to repeat, in words; "" where nothing was joined."""
+    """What neighbours were found to repeat, and how it was known; empty where nothing was
+    joined."""
     files: tuple[RebuiltFile, ...]
+    """A document each."""
     failed: tuple[str, ...]
-    """Documents that could not be read, a sentence each."""
+    """Documents that could not be had, and names of `--only` that none has."""
     warnings: tuple[str, ...]
     """What was left out, of single documents too."""
 
@@ -80,6 +91,11 @@ class Rebuilt(JsonObject, Struct, frozen=True, kw_only=True):
     def size_bytes(self) -> int:
         """Of all."""
         return sum(one.size_bytes for one in self.files)
+
+    @property
+    def json_bytes(self) -> int:
+        """Of all."""
+        return self.size_bytes
 
 
 def rebuild(

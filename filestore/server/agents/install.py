@@ -89,14 +89,20 @@ PROGRAMS: Final[Mapping[str, Program]] = {
 class Installation(JsonObject, Struct, frozen=True, kw_only=True):
     """What a program is told."""
 
+    SPARSE = "before"
+
     program: str
+    """Which is told."""
     file: str
-    """Absolute."""
+    """Its configuration."""
     key: str
+    """Under which that lists servers."""
     name: str
-    """Of the server in it."""
+    """Of this one there."""
     server: Mapping[str, Any]
+    """What it is to hold: the command, its arguments."""
     written: bool = False
+    """Whether the file was changed, which `--yes` allows."""
     replaced: bool = False
     """Whether the file had another entry of this name."""
     before: Any = None

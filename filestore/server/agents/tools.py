@@ -73,29 +73,24 @@ def _input(operation: Operation, names: list[str]) -> dict[str, Any]:
 
 
 def _output(shape: str) -> dict[str, Any]:
-    """The shape of an answer with those that it is made of, in one document."""
+    """The shape of an answer with those that it is made of, without what their keys mean."""
     found: dict[str, Any] = {}
-    waiting = [schemas.name_of(shape)]
-    every = schemas.components()
+    waiting = [shape]
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = _moved(every[name], waiting)
-    own = found[schemas.name_of(shape)]
-    return {**own, "$defs": found} if len(found) > 1 else own
-
-
-def _moved(schema: Any, named: list[str]) -> Any:
-    """A schema whose references lead into its own document; the names of those are added."""
-    if isinstance(schema, list):
-        return [_moved(one, named) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if isinstance(where := schema.get("$ref"), str):
-        name = where.rpartition("/")[2]
-        named.append(name)
-        return {"$ref": f"#/$defs/{name}"}
-    return {key: _moved(value, named) for key, value in schema.items()}
+            schema = schemas.definitions()[name]
+            properties = {
+                key: {word: value for word, value in one.items() if word != "description"}
+                for key, one in schema["properties"].items()
+            }
+            found[name] = {
+                "type": "object",
+                "properties": properties,
+                "required": schema["required"],
+            }
+            waiting += re.findall(r"#/\$defs/(\w+)", str(properties))
+    return {**found[shape], "$defs": found} if len(found) > 1 else found[shape]
 
 
 async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:

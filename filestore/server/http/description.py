@@ -52,7 +52,7 @@ _LISTEN: Final = (
 
 
 def _events() -> dict[str, Any]:
-    stream = {EVENT_STREAM: {"schema": schemas.reference("watch")}}
+    stream = {EVENT_STREAM: {"schema": schemas.reference("Line")}}
     store = {"name": "store", "in": "query", "schema": _STORE}
     return {
         "summary": _LISTEN,
@@ -72,7 +72,7 @@ def _described(operation: Operation) -> dict[str, Any]:
         "requestBody": {"required": bool(operation.required), "content": content},
         "responses": {
             "200": _answer(operation.answer, "done"),
-            "default": _answer("error", "what was not done, and what to do"),
+            "default": _answer("Failure", "what was not done, and what to do"),
         },
     }
 

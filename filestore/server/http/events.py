@@ -15,7 +15,6 @@ import orjson
 from starlette.responses import StreamingResponse
 
 from filestore import watch
-from filestore.core.schema import make
 from filestore.server.http.answers import EVENT_STREAM
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ MOST_WAITING: Final = 100
 HEARTBEAT_S: Final = 15.0
 """So often a comment is sent, by which a client that is gone is noticed."""
 MOST_PATHS: Final = 1_000
-_FULL: Final = {"event": "lagging", "detail": "events were not read in time: look again"}
+_FULL: Final = watch.Line(event="lagging", detail="events were not read in time: look again")
 
 
 class Events:
@@ -34,7 +33,7 @@ class Events:
 
     def __init__(self, store: "ServedStore") -> None:
         self._store = store
-        self._queues: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._queues: set[asyncio.Queue[watch.Line]] = set()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -49,7 +48,7 @@ class Events:
         )
 
     async def _stream(self) -> AsyncIterator[bytes]:
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        queue: asyncio.Queue[watch.Line] = asyncio.Queue(MOST_WAITING)
         self._queues.add(queue)
         self._begin()
         try:
@@ -60,7 +59,7 @@ class Events:
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
-                yield b"data: " + orjson.dumps(make("watch", event)) + b"\n\n"
+                yield b"data: " + orjson.dumps(event.to_dict()) + b"\n\n"
                 if event is _FULL:
                     return
         finally:
@@ -68,7 +67,7 @@ class Events:
             if not self._queues:
                 self._end()
 
-    def publish(self, event: dict[str, Any]) -> None:
+    def publish(self, event: watch.Line) -> None:
         """Tell every listener; from the event loop."""
         for queue in list(self._queues):
             if queue.full():
@@ -110,26 +109,27 @@ class Events:
                     loop.call_soon_threadsafe(self.publish, event_of(notice))
 
 
-def event_of(notice: watch.Notice) -> dict[str, Any]:
+def event_of(notice: watch.Notice) -> watch.Line:
     """What a client is told of a notice."""
     match notice:
         case watch.Ready():
-            return {"event": "ready"}
+            return watch.Line(event="ready")
         case watch.Changed(paths=paths):
-            known = {} if paths is None or len(paths) > MOST_PATHS else {"paths": sorted(paths)}
-            return {"event": "changed", **known}
+            if paths is None or len(paths) > MOST_PATHS:
+                return watch.Line(event="changed")
+            return watch.Line(event="changed", paths=sorted(paths))
         case watch.CatalogChanged():
-            return {"event": "catalog"}
+            return watch.Line(event="catalog")
         case watch.Unavailable(reason=reason):
-            return {"event": "blind", "detail": reason}
+            return watch.Line(event="blind", detail=reason)
 
 
-def lines_of(operation: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
+def lines_of(operation: str, answer: dict[str, Any]) -> list[watch.Line]:
     """What clients are told of an operation of this server."""
     found = []
     if operation in ("add", "remove", "update"):
         line = watch.updated_line(answer)
-        found += [line] if line["updated"] or line["conflicts"] or line["failed"] else []
+        found += [line] if line.updated or line.conflicts or line.failed else []
     if operation in ("sync", "update"):
         found.append(watch.synced_line(answer))
     return found

@@ -15,15 +15,26 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict, replace
+
 from filestore.config import settings
 from filestore.config.discovery import ancestors, configuration_folder
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
-from filestore.core.schema import make
 from filestore.fs import disk, staged_tree
 from filestore.search.answer import Mode
 from filestore.server.rag import folder
+from filestore.server.rag.answers import (
+    RagAnswer,
+    RagDeleted,
+    RagEntry,
+    RagIndexed,
+    RagList,
+    RagReloaded,
+    RagResult,
+    RagStatus,
+)
 from filestore.server.rag.documents import FOLDER, Document, told
 from filestore.server.rag.folder import Record
 from filestore.server.rag.names import check_alike, check_name
@@ -131,8 +142,8 @@ class Collections:
         for name in self.names:
             # One that was deleted meanwhile is none.
             with contextlib.suppress(UnknownCollectionError):
-                rags.append({"rag_name": name, "index_status": self.status(name)})
-        return make("rag list", {"rags": rags, "count": len(rags)})
+                rags.append(RagEntry(name, self._status(name)))
+        return RagList(rags, len(rags)).to_dict()
 
     def status(self, name: str) -> dict[str, Any]:
         """How a collection stands.
@@ -140,30 +151,29 @@ class Collections:
         Raises:
             UnknownCollectionError: There is none.
         """
+        return self._status(name).to_dict()
+
+    def _status(self, name: str) -> RagStatus:
         with self._using(name) as served:
             found = self._known(served)
             try:
-                found |= served.call(_counted)
+                return replace(found, **served.call(_counted))
             except FilestoreError as error:
                 if not folder.kind_of(served.path):
                     served.require()
-                found |= {"error": error.message, "details": error.detail, "action": error.remedy}
-        return make("RagStatus", found)
+                return replace(
+                    found, error=error.message, details=error.detail, action=error.remedy
+                )
 
-    def _known(self, served: ServedCollection) -> dict[str, Any]:
+    def _known(self, served: ServedCollection) -> RagStatus:
         record = folder.record_of(served.path)
-        return {
-            "rag_name": served.name,
-            "has_index": False,
-            "document_count": 0,
-            "embedding_dimension": None,
-            "index_type": None,
-            "created_at": record.created_at,
-            "updated_at": record.updated_at,
-            "total_size_bytes": folder.size_bytes(served.path),
-            "dataset_info": record.dataset_info,
-            "clean": False,
-        }
+        return RagStatus(
+            rag_name=served.name,
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+            total_size_bytes=folder.size_bytes(served.path),
+            dataset_info=record.dataset_info,
+        )
 
     def query(self, name: str, query: str, *, k: int = 5, mode: Mode = "hybrid") -> dict[str, Any]:
         """The documents that answer a question, best first.
@@ -177,14 +187,11 @@ class Collections:
         results = []
         for hit in answer.hits:
             identifier, metadata = told(hit.metadata, hit.path)
-            found = {"id": identifier, "text": hit.text, "metadata": metadata}
             score = hit.score if math.isfinite(hit.score) else 0.0
-            place = {"path": hit.path, "freshness": hit.freshness}
-            results.append({**found, "score": score, **place})
-        return make(
-            "rag query",
-            {"rag_name": name, "query": query, "results": results, "notes": answer.notes},
-        )
+            results.append(
+                RagResult(identifier, hit.text, score, metadata, hit.path, hit.freshness)
+            )
+        return RagAnswer(name, query, results, answer.notes).to_dict()
 
     def index(
         self,
@@ -219,8 +226,8 @@ class Collections:
                     done = _put(store, documents)
                 self._write_record(staging, before, dict(dataset_info or {}))
                 self._require_replaceable(served, overwrite=overwrite)
-        embedded = {"embedded": done.embedded, "reused": done.reused}
-        return make("rag index", self.status(name) | embedded)
+        status = asdict(self._status(name))
+        return RagIndexed(**status, embedded=done.embedded, reused=done.reused).to_dict()
 
     def reload(self, name: str) -> dict[str, Any]:
         """Take up what changed on the disk: synced where that may be written, then opened anew.
@@ -243,7 +250,7 @@ class Collections:
                 if told_of["applied"] and folder.kind_of(served.path) == "collection":
                     self._touch(served)
             served.close()
-        return make("rag reload", {**self.status(name), **told_of, "synced": self.writes})
+        return RagReloaded(**asdict(self._status(name)), **told_of, synced=self.writes).to_dict()
 
     def delete(self, name: str) -> dict[str, Any]:
         """Delete a collection with its folder.
@@ -260,7 +267,7 @@ class Collections:
             self._require_ours(served)
             with disk.disk_errors(served.path), served.exchanging():
                 staged_tree.remove(served.path)
-        return make("rag delete", {"rag_name": name, "deleted": True})
+        return RagDeleted(name).to_dict()
 
     def require_writes(self) -> None:
         """Refuse what changes collections where nobody may.

@@ -60,21 +60,21 @@ def paths() -> dict[str, Any]:
     """Every route by its path."""
     named = "/rag/{name}"
     found: dict[str, Any] = {
-        "/rag/list": {"get": _route("List the collections", "rag list")},
+        "/rag/list": {"get": _route("List the collections", "RagList")},
         "/rag/index": {
-            "post": _route("Index documents as a collection, or replace it", "rag index", _INDEX)
+            "post": _route("Index documents as a collection, or replace it", "RagIndexed", _INDEX)
         },
         f"{named}/query": {
-            "post": _route("Find the documents that answer a question", "rag query", _QUERY),
+            "post": _route("Find the documents that answer a question", "RagAnswer", _QUERY),
         },
         f"{named}/index/status": {
             "get": _route("How a collection stands", "RagStatus"),
         },
         f"{named}/index/reload": {
-            "post": _route("Take up what changed on the disk", "rag reload"),
+            "post": _route("Take up what changed on the disk", "RagReloaded"),
         },
         named: {
-            "delete": _route("Delete a collection with its folder", "rag delete"),
+            "delete": _route("Delete a collection with its folder", "RagDeleted"),
         },
     }
     for path, methods in found.items():
@@ -89,7 +89,7 @@ def _route(about: str, answer: str, given: Mapping[str, Any] | None = None) -> d
         "summary": about,
         "responses": {
             "200": _content(answer, "done"),
-            "default": _content("rag error", "what was not done, and what to do"),
+            "default": _content("RagFailure", "what was not done, and what to do"),
         },
     }
     if given is not None:

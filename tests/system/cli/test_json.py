@@ -1,39 +1,45 @@
 """What `--json` prints is what JSON.md says, and what the library's `to_dict()` gives."""
 
+import ast
+import inspect
 import json
+import sys
 
 import pytest
 
 import filestore
 from filestore import watch as events
-from filestore.cli import watch
-from filestore.core.schema import fields
+from filestore.cli import COMMANDS, watch
+from filestore.server.schemas import definitions
 
-SCALARS = {"text": str, "below": str, "flag": bool, "number": (int, float), "any": object}
+TYPES = {"string": str, "boolean": bool, "number": (int, float), "null": type(None)}
 
 
-def wrong(kind, value, place):
-    """What of a value is not of a type."""
-    if value is None:
-        return [] if kind.endswith("|null") or kind == "any" else [f"{place} is null"]
-    kind = kind.removesuffix("|null")
-    if kind in SCALARS:
+def wrong(one, value, place):
+    """What of a value is not as a shape, or a part of one, says."""
+    if isinstance(one, str):
+        one = {"$ref": one}
+    if "anyOf" in one:
+        return min((wrong(part, value, place) for part in one["anyOf"]), key=len)
+    if "$ref" in one:
+        return wrong(definitions()[one["$ref"].rpartition("/")[2]], value, place)
+    if (kind := one.get("type")) in TYPES:
         is_flag = isinstance(value, bool) and kind == "number"
-        return [] if isinstance(value, SCALARS[kind]) and not is_flag else [f"{place}: {value!r}"]
-    if kind.startswith("["):
-        assert isinstance(value, list), place
-        return [bad for item in value for bad in wrong(kind[1:-1], item, f"{place}[]")]
-    assert isinstance(value, dict), place
-    if kind.startswith("{"):
-        return [bad for key, item in value.items() for bad in wrong(kind[1:-1], item, place)]
-    known = fields(kind)
-    order = [field.key for field in known if field.key in value]
-    missing = {field.key for field in known if not field.optional} - value.keys()
+        return [] if isinstance(value, TYPES[kind]) and not is_flag else [f"{place}: {value!r}"]
+    if kind == "array" and isinstance(value, list):
+        return [bad for item in value for bad in wrong(one["items"], item, f"{place}[]")]
+    if kind is None:
+        return []
+    if not isinstance(value, dict):
+        return [f"{place}: {value!r}"]
+    if (inner := one.get("additionalProperties")) is not None:
+        return [bad for item in value.values() for bad in wrong(inner, item, place)]
+    known = one["properties"]
+    order = [key for key in known if key in value]
     found = [f"{place}: {list(value)}, expected {order}"] if list(value) != order else []
-    found += [f"{place} lacks {key}" for key in missing]
-    types = {field.key: field.type for field in known}
-    for key, item in value.items():
-        found += wrong(types[key], item, f"{place}.{key}") if key in types else []
+    found += [f"{place} lacks {key}" for key in one["required"] if key not in value]
+    for key in order:
+        found += wrong(known[key], value[key], f"{place}.{key}")
     return found
 
 
@@ -63,7 +69,7 @@ def filled(workspace):
 
 def test_documents_in_and_out(filled, says):
     """`init`, `add` with every outcome, `ls`, `show`, `reconstruct`, `rm` and `undo`."""
-    says("init", "init", "other")
+    says("Created", "init", "other")
     first = says("AddReport", "add", "handbook", "notes.md", "nowhere.md", code=5)
     assert next(one["resource"] for one in first["failed"]) is None
     assert {one["resource"] for one in first["added"]} == {"handbook", "notes.md"}
@@ -75,16 +81,16 @@ def test_documents_in_and_out(filled, says):
     (told,) = [*changed["updated"], *changed["unchanged"]]
     assert list(told["kept"]) == ["chunked/notes.md/chunk1.md"]
     says("AddReport", "add", "handbook", "--each", code=None)
-    says("ls", "ls")
-    says("ls RESOURCE", "ls", "handbook")
+    says("Resources", "ls")
+    says("ChunkFiles", "ls", "handbook")
     says("Shown", "show", "chunked/notes.md/chunk1.md")
     (filled.chunked / "new.md").write_text("New.\n")
     assert says("Shown", "show", "chunked/new.md")["record"]["indexed"] is False
     says("Reconstruction", "reconstruct", "notes.md")
     assert "text" not in says("Reconstruction", "reconstruct", "notes.md", "-o", "out.md")
     says("Rebuilt", "reconstruct", "file_index/chunked", "--from", "folder")
-    says("rm", "rm", "notes.md")
-    says("undo --list", "undo", "--list")
+    says("RemovedResources", "rm", "notes.md")
+    says("Batches", "undo", "--list")
     assert says("UndoResult", "undo")["undone"]
     assert says("UndoResult", "redo")["redone"]
     assert says("UndoResult", "redo", code=1)["id"] is None
@@ -103,7 +109,7 @@ def test_drift_and_repair(filled, says):
     checked = says("Checked", "verify", "--level", "full", code=1)
     assert [one["path"] for one in checked["findings"] if "accepted" in one] == ["chunked/empty.md"]
     says("Checked", "verify", "--staged")
-    says("repair --plan", "repair", "--write-files", "--plan", code=1)
+    says("PlannedRepair", "repair", "--write-files", "--plan", code=1)
     with filestore.open(filled.store) as store:
         plan = store.plan(truth=True)
         (filled.chunked / "notes.md" / "chunk1.md").write_text("Mine.\n")
@@ -124,8 +130,8 @@ def test_search_and_models(filled, says):
     filled.write("questions.jsonl", '{"query": "cellar", "relevant": ["notes.md"]}\n')
     says("Evaluation", "evaluate", "questions.jsonl")
     assert says("Evaluation", "evaluate", "questions.jsonl", "--per-query")["per_query"]
-    says("embedder", "embedder")
-    says("embedder set", "embedder", "set", "builtin", "--yes")
+    says("Embedders", "embedder")
+    says("EmbedderSet", "embedder", "set", "builtin", "--yes")
     pack = says("ExportedEmbeddings", "embeddings", "export", "notes.fspack")
     assert says("PackInfo", "embeddings", "info", "notes.fspack")["digest"] == pack["digest"]
     assert "unchecked" not in says("ImportedEmbeddings", "embeddings", "import", "notes.fspack")
@@ -136,11 +142,45 @@ def test_search_and_models(filled, says):
     (filled.chunked / "notes.md" / "chunk1.md").write_text("The cellar is mine.\n")
     assert says("Imported", "import", "jsonl", "all.jsonl", code=4)["resources"][0]["reason"]
     assert says("Imported", "import", "jsonl", "all.jsonl", "--replace")["undo"]
-    says("trust", "trust", "--list")
-    assert says("trust", "trust")["trusted"] is True
-    says("git", "git", "install")
-    says("demo", "demo", code=None)
-    says("error", "show", "nowhere.md", code=3)
+    says("Trusted", "trust", "--list")
+    assert says("Trusted", "trust")["trusted"] is True
+    says("Hooks", "git", "install")
+    says("Toured", "demo", code=None)
+    says("Failure", "show", "nowhere.md", code=3)
+
+
+def test_questions_about_texts(filled, says):
+    """What reads texts or compares them, and where vectors are."""
+    filled("add", "handbook/lease.md", "notes.md")
+    filled.git("add", "-A")
+    filled.git("commit", "-q", "-m", "one")
+    says("Overview", "about", "notes.md")
+    says("Similar", "similar", "notes.md")
+    says("Duplicates", "duplicates", code=1)
+    says("Links", "links", "notes.md")
+    says("Opened", "open", "chunked/notes.md/chunk1.md", "--print")
+    says("EnrichPlan", "enrich", "--plan")
+    says("EnrichReport", "enrich", "--yes")
+    filled.write("notes.md", "# Notes\n\nAsk about the attic.\n")
+    assert says("PlannedUpdate", "update", "--plan", code=1)["plan"]["changes"]
+    assert says("UpdateReport", "update")["updated"]
+    filled.write("queries.txt", "cellar\n")
+    says("StoreComparison", "compare", "HEAD", "--queries", "queries.txt", "--embed")
+    says("Log", "log", "cellar")
+    says("ShownBackend", "backend")
+    says("Backends", "backend", "list")
+    says("Pruning", "embeddings", "prune", "--plan")
+
+
+def test_every_command_is_asked_here():
+    """A new command comes with the shape of its JSON, and is held against it in this module."""
+    calls = (one for one in ast.walk(ast.parse(inspect.getsource(sys.modules[__name__]))))
+    asked = {
+        one.args[1].value
+        for one in calls
+        if isinstance(one, ast.Call) and getattr(one.func, "id", "") == "says"
+    }
+    assert set(COMMANDS) - asked == {"watch", "serve", "mcp", "tui"}
 
 
 def test_the_library_gives_what_the_command_line_prints(filled):
@@ -177,4 +217,4 @@ def test_watch_prints_one_object_a_line(filled, capfdbinary):
         capfdbinary.readouterr()
         watch._tell(event, as_json=True)
         (line,) = capfdbinary.readouterr().out.splitlines()
-        assert wrong("watch", json.loads(line), "watch") == []
+        assert wrong("Line", json.loads(line), "watch") == []

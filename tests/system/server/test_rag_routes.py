@@ -66,13 +66,13 @@ def test_a_collection_from_index_to_delete(client: TestClient, place: Path) -> N
     given = {"rag_name": "stones", "documents": documents, "dataset_info": {"license": "CC0"}}
     made = client.post("/rag/index", json=given)
     assert made.status_code == 200
-    check("rag index", made.json())
+    check("RagIndexed", made.json())
     assert (made.json()["rag_name"], made.json()["document_count"]) == ("stones", 2)
     listed = client.get("/rag/list").json()
-    check("rag list", listed)
+    check("RagList", listed)
     assert [one["rag_name"] for one in listed["rags"]] == ["stones", "trees"]
     found = client.post("/rag/stones/query", json={"query": "granite", "top_k": 1}).json()
-    check("rag query", found)
+    check("RagAnswer", found)
     (hit,) = found["results"]
     assert (hit["id"], hit["text"], hit["metadata"]) == ("g", "Granite is hard.", {"n": 1})
     status = client.get("/rag/stones/index/status").json()
@@ -81,9 +81,9 @@ def test_a_collection_from_index_to_delete(client: TestClient, place: Path) -> N
     assert status["dataset_info"] == {"license": "CC0"}
     assert status == listed["rags"][0]["index_status"]
     reloaded = client.post("/rag/stones/index/reload")
-    check("rag reload", reloaded.json())
+    check("RagReloaded", reloaded.json())
     deleted = client.delete("/rag/stones")
-    check("rag delete", deleted.json())
+    check("RagDeleted", deleted.json())
     assert sorted(os.listdir(place)) == ["trees"]
     assert client.get("/rag/stones/index/status").status_code == 404
 
@@ -134,7 +134,7 @@ def test_errors_say_what_details_and_what_to_do(
     """In one form, whatever is wrong."""
     answer = client.request(method, path, json=given)
     assert answer.status_code == status, answer.text
-    check("rag error", answer.json())
+    check("RagFailure", answer.json())
     assert set(answer.json()) == {"error", "details", "action"}
     assert answer.json()["error"]
     assert answer.json()["action"]
@@ -239,7 +239,7 @@ def test_a_body_without_end_is_refused(client: TestClient, monkeypatch: pytest.M
 
     answer = client.post("/rag/trees/query", content=pieces())
     assert answer.status_code == 413
-    check("rag error", answer.json())
+    check("RagFailure", answer.json())
 
 
 def test_who_only_reads_is_told_so(place: Path) -> None:

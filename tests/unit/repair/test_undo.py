@@ -55,7 +55,7 @@ def test_one_command_is_one_choice():
     parts = [batch(2), batch(3, group="000002"), batch(4, group="000002")]
     (newest, oldest) = choices([batch(1), *parts], "before")
     assert [one.identifier for one in newest.batches] == ["000002", "000003", "000004"]
-    assert oldest.identifier == "000001"
+    assert oldest.id == "000001"
     half = [*parts[:2], replace(parts[2], wanted="before", sequence=1, underway=True)]
     for wanted in ("before", "after"):
         assert choices(half, wanted)[0].batches == tuple(half)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.core.schema import fields
+from filestore.server import schemas
 from filestore.server.agents import tools, wording
 
 FORGED = [
@@ -43,36 +44,38 @@ OURS = {
 ARE_PATHS = ("path", "document", "resource", "source", "name", "alike")
 
 
-def values(kind: str, key: str = "", depth: int = 0) -> st.SearchStrategy[Any]:
-    """Anything of a type of `SHAPES`."""
+def values(one: Mapping[str, Any], key: str = "", depth: int = 0) -> st.SearchStrategy[Any]:
+    """Anything of a type of the schema."""
     if key in OURS:
         return OURS[key]
-    if kind.endswith("|null"):
-        return st.none() | values(kind.removesuffix("|null"), key, depth)
-    if kind.startswith("["):
+    if "anyOf" in one:
+        return st.one_of([values(part, key, depth) for part in one["anyOf"]])
+    if "$ref" in one:
+        return objects(one["$ref"].rpartition("/")[2], depth + 1)
+    if one.get("type") == "array":
         if depth > 3:
             return st.just([])
-        return st.lists(values(kind[1:-1], key, depth + 1), max_size=3)
-    if kind.startswith("{"):
-        inner = values(kind[1:-1], key, depth + 1)
+        return st.lists(values(one["items"], key, depth + 1), max_size=3)
+    if one.get("type") == "object":
+        inner = values(one["additionalProperties"], key, depth + 1)
         names = st.sampled_from(["title", "tags", "headings", "missing", "indexed"])
         return st.dictionaries(names, inner, max_size=3)
     plain: dict[str, st.SearchStrategy[Any]] = {
-        "text": PATHS if key in ARE_PATHS else HOSTILE,
+        "string": PATHS if key in ARE_PATHS else HOSTILE,
         "number": st.integers(0, 99),
-        "flag": st.booleans(),
-        "any": st.lists(HOSTILE, max_size=2) | HOSTILE | st.integers(),
+        "boolean": st.booleans(),
+        "null": st.none(),
     }
-    return plain[kind] if kind in plain else objects(kind, depth + 1)
+    return plain.get(one.get("type", ""), st.lists(HOSTILE, max_size=2) | HOSTILE | st.integers())
 
 
 def objects(shape: str, depth: int = 0) -> st.SearchStrategy[dict[str, Any]]:
     """Anything of a shape; of what may be missing some is."""
-    keys = {one.key: values(one.type, one.key, depth) for one in fields(shape)}
-    some = {one.key for one in fields(shape) if one.optional}
+    one = schemas.definitions()[shape]
+    keys = {key: values(part, key, depth) for key, part in one["properties"].items()}
     return st.fixed_dictionaries(
-        {key: keys[key] for key in keys if key not in some},
-        optional={key: keys[key] for key in some},
+        {key: keys[key] for key in one["required"]},
+        optional={key: keys[key] for key in keys if key not in one["required"]},
     )
 
 

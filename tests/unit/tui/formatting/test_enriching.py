@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from filestore.browse import EnrichPlan, EnrichReport
-from filestore.enrich.plan import Kept
+from filestore.enrich.plan import FailedTask, KeptFile
 from filestore.generate import Price
 from tui.formatting import enriching
 from tui.formatting.lines import plain
@@ -31,7 +31,7 @@ def test_the_price_comes_first(plan, said):
 
 def test_what_is_kept_is_named():
     """A summary that was edited by hand stays, and is named before anything is made."""
-    plan = EnrichPlan(kept=[Kept(path="a/summary1.md", reason="edited by hand")])
+    plan = EnrichPlan(kept=[KeptFile(path="a/summary1.md", reason="edited by hand")])
     assert "a/summary1.md: edited by hand" in plain(enriching.plan_lines(plan))
     assert not enriching.has_work(plan)
     assert "1 file kept" in enriching.nothing_to_do(plan, refresh=True)
@@ -43,7 +43,7 @@ def test_the_outcome_in_a_few_words():
         questions=1,
         summaries=2,
         undo="000007",
-        failed=[{"path": "chunked/a/chunk1.md", "kind": "questions", "error": "refused"}],
+        failed=[FailedTask("chunked/a/chunk1.md", "questions", "refused")],
     )
     assert enriching.summary(report) == (
         "questions in 1 file, 2 summaries written; u undoes 000007"

@@ -530,7 +530,7 @@ def test_undo_takes_the_change_that_the_command_takes(
     groups = [Group(batches=(one,)) for one in batches]
     expected = choices(batches, side)
     found = next_undo(groups, side)
-    assert (found.identifier if found else None) == (expected[0].identifier if expected else None)
+    assert (found.id if found else None) == (expected[0].id if expected else None)
 
 
 # Progress
