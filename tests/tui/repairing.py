@@ -1,4 +1,4 @@
-"""A store on disk with drift in it, and the inspector at it, for the tests of repair."""
+"""A store on disk, and somebody at the inspector of it."""
 
 import asyncio
 import os
@@ -76,25 +76,37 @@ class Case:
         self,
         act: Callable[["Session"], Awaitable[None]],
         *,
+        page: str = "repair",
         size: tuple[int, int] = (120, 36),
-        read_only: str = "",
+        notifications: bool = False,
+        **options: Any,
     ) -> None:
-        """Do something in the inspector, on the Repair page."""
+        """Do something on a page of the inspector, once it is looked at.
+
+        Args:
+            act: Presses keys and looks.
+            page: The page to begin with.
+            size: Of the screen.
+            notifications: Whether they are drawn over the page.
+            options: More of `Options`.
+        """
 
         async def run() -> None:
-            options = Options(
-                store=str(self.root),
-                configuration=self.configuration,
-                page="repair",
-                read_only=read_only,
-                environment={"XDG_STATE_HOME": str(self.folder / "state")},
+            app = Inspector(
+                Options(
+                    store=str(self.root),
+                    configuration=self.configuration,
+                    page=page,
+                    environment={"XDG_STATE_HOME": str(self.folder / "state"), "EDITOR": "none"},
+                    **options,
+                )
             )
-            app = Inspector(options)
-            async with app.run_test(size=size) as pilot:
+            async with app.run_test(size=size, notifications=notifications) as pilot:
                 session = Session(app, pilot)
-                await session.until(lambda: app.findings.coverage.level != "")
+                await session.until(lambda: app.is_seen and app.findings.coverage.level != "")
                 await session.idle()
                 await act(session)
+            assert not app.fault
 
         asyncio.run(run())
 

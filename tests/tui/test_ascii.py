@@ -1,30 +1,16 @@
 """A terminal that shows nothing but ASCII: no page, panel or question shows anything else."""
 
-import asyncio
-
 import pytest
 
-from tests.tui.repairing import Case, Session
-from tui.app.frame import Options
-from tui.app.inspector import Inspector
 from tui.views.modals.sides import SidesScreen
 
 LAST = "~"
 LONG = "\n\n".join(f"- point {number}\n- another\n\n> said {number}\n\n---" for number in range(40))
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A store in ASCII alone, to be copied."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
-
-
 @pytest.fixture
-def case(tmp_path, made):
+def drifted(case):
     """A store with a conflict, an edited file, a copy, and a text of lists and quotations."""
-    case = Case(tmp_path, made)
     chunks = case.chunks()
     chunks[0].write_text(chunks[0].read_text().replace("All about", "My words about"))
     (case.folder / "notes" / "hills.md").write_text("# Hills\n\nTheir words about hills.\n")
@@ -37,26 +23,6 @@ def case(tmp_path, made):
     return case
 
 
-def look(case, act, *, size, environment=None):
-    """Do something in the inspector as it is started with ``--ascii``."""
-
-    async def run():
-        options = Options(
-            store=str(case.root),
-            configuration=case.configuration,
-            ascii=True,
-            environment={"XDG_STATE_HOME": str(case.folder / "state"), **(environment or {})},
-        )
-        app = Inspector(options)
-        async with app.run_test(size=size, notifications=True) as pilot:
-            session = Session(app, pilot)
-            await session.until(lambda: app.findings.coverage.level != "")
-            await session.idle()
-            await act(session)
-
-    asyncio.run(run())
-
-
 def plain(session, where):
     """Nothing on the screen is beyond ASCII."""
     assert session.seen().strip()
@@ -64,7 +30,7 @@ def plain(session, where):
     assert not beyond, f"{where}: {beyond}\n{session.seen()}"
 
 
-BROWSE = ("o", "f", "b", "m", "m", "m", "m", "s", "escape", "slash", "escape")
+BROWSE = ("o", "f", "b", "m", "s", "escape", "slash", "escape")
 OVER = ("question_mark", "w", "at", "E", "y", "T", "colon", "ctrl+p")
 
 
@@ -84,9 +50,9 @@ async def press(session, where, *keys):
         pytest.param((150, 40), marks=pytest.mark.long),
     ],
 )
-def test_nothing_but_ascii_is_shown(case, size):
+def test_nothing_but_ascii_is_shown(drifted, size):
     """With ``--ascii`` pages, map, panels, questions and messages are all in ASCII."""
-    path = str(case.chunks()[1].relative_to(case.root))
+    path = str(drifted.chunks()[1].relative_to(drifted.root))
 
     async def act(session):
         plain(session, "begun")
@@ -107,4 +73,4 @@ def test_nothing_but_ascii_is_shown(case, size):
         await session.until(lambda: session.view._rows is not None)
         await press(session, "plan", "t", "b", "b", "A", "escape")
 
-    look(case, act, size=size)
+    drifted.inspect(act, page="browse", size=size, ascii=True, notifications=True)

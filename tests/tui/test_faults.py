@@ -7,7 +7,6 @@ was given back.
 import pytest
 
 from tests.tui.raw_terminal import Screen, words_of
-from tests.tui.repairing import Case
 
 SECRET = "words of a chunk \x1b[2J"
 LEFT = b"\x1b[?1049l"
@@ -71,12 +70,10 @@ if os.environ.get("PLANTED_IN"):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A small store, to be looked at only, and a folder that plants a fault in every Python."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    (folder / "plant").mkdir()
-    (folder / "plant" / "sitecustomize.py").write_text(PLANTED)
+def plant(tmp_path_factory):
+    """A folder that plants a fault in every Python."""
+    folder = tmp_path_factory.mktemp("plant")
+    (folder / "sitecustomize.py").write_text(PLANTED)
     return folder
 
 
@@ -95,10 +92,10 @@ GOING_ON = {
 ON_KEY = ("handler", "worker", "thread", "input", "reading", "task", "destructor")
 
 
-def crash(made, tmp_path, where):
+def crash(made, plant, tmp_path, where):
     """Bring a fault about; the exit code, and what was said on the terminal that was given back."""
     planted = {"PLANTED_IN": where, "PLANTED_WORDS": SECRET}
-    with Screen(str(made), home=tmp_path, modules=made / "plant", variables=planted) as screen:
+    with Screen(str(made), home=tmp_path, modules=plant, variables=planted) as screen:
         if where in ON_KEY:
             screen.see(until="Browse")
             screen.send(b"?")
@@ -111,9 +108,9 @@ def crash(made, tmp_path, where):
 
 
 @pytest.mark.parametrize("where", [*ENDING, *GOING_ON])
-def test_a_fault_leaves_a_trace(made, tmp_path, where):
+def test_a_fault_leaves_a_trace(made, plant, tmp_path, where):
     """The exit code is 3; where it was and one sentence are told, and nothing that it quoted."""
-    code, said = crash(made, tmp_path, where)
+    code, said = crash(made, plant, tmp_path, where)
     assert code == 3, said
     kind = "Segmentation fault" if where == "machine code" else "ValueError"
     (line,) = (line for line in said.splitlines() if line.startswith("filestore: "))

@@ -1,12 +1,6 @@
 """Pages where there is no room for two parts: one is seen, and it is the one with the keys."""
 
-import asyncio
-
 import pytest
-
-from tests.tui.repairing import Case, Session
-from tui.app.frame import Options
-from tui.app.inspector import Inspector
 
 PAGES = ("browse", "verify", "repair")
 NARROW = ((60, 20), (80, 24))
@@ -15,18 +9,9 @@ EDGES = {"browse": "\u2503", "verify": "\u2588", "repair": "\u2588"}
 WIDE = (120, 40)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A store of four chunk files, to be copied."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
-
-
 @pytest.fixture
-def case(tmp_path, made):
+def case(case):
     """A store in which one file was edited."""
-    case = Case(tmp_path, made)
     case.chunks()[0].write_text(case.chunks()[0].read_text() + "One more line.\n")
     return case
 
@@ -34,24 +19,13 @@ def case(tmp_path, made):
 def look(case, act, *, page, size):
     """Do something on a page that has something to read beside its list."""
 
-    async def run():
-        options = Options(
-            store=str(case.root),
-            configuration=case.configuration,
-            page=page,
-            environment={"XDG_STATE_HOME": str(case.folder / "state")},
-        )
-        app = Inspector(options)
-        async with app.run_test(size=size) as pilot:
-            session = Session(app, pilot)
-            await session.until(lambda: bool(app.findings.coverage.level))
-            await session.idle()
-            if page == "repair":
-                await session.plan("p")
-            await session.press("down")
-            await act(session)
+    async def begin(session):
+        if page == "repair":
+            await session.plan("p")
+        await session.press("down")
+        await act(session)
 
-    asyncio.run(run())
+    case.inspect(begin, page=page, size=size)
 
 
 def has_keys(session):

@@ -4,22 +4,7 @@ import pytest
 from textual.widgets import Input
 
 from filestore import Finding
-from tests.tui.repairing import Case
 from tui.views.modals.confirm import ConfirmScreen
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A store of four chunk files, to be copied."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
-
-
-@pytest.fixture
-def case(tmp_path, made):
-    """A store of four chunk files."""
-    return Case(tmp_path, made)
 
 
 def test_a_plan_is_seen_before_anything_is_written(case):
@@ -568,7 +553,9 @@ def test_what_a_repair_did_not_check_is_told_as_the_command_tells_it(case, level
             await session.press("V")
             await session.press("down", "enter")
             await session.until(lambda: session.app.findings.coverage.level == "full")
-        await session.press("3", "p", "A")
+        await session.press("3")
+        await session.plan("p")
+        await session.press("A")
         await session.press("y")
         await session.read("applied 1 step")
         await session.idle()

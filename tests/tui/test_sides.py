@@ -3,7 +3,6 @@
 import pytest
 
 from filestore import Finding
-from tests.tui.repairing import Case
 from tui.formatting.diffs import facing
 from tui.formatting.lines import plain
 from tui.views.modals.sides import SidesScreen, columns, half_of
@@ -17,20 +16,6 @@ Their word for it.
 >>>>>>> branch
 After the conflict.
 """
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A store of four chunk files, to be copied."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
-
-
-@pytest.fixture
-def case(tmp_path, made):
-    """A store of four chunk files."""
-    return Case(tmp_path, made)
 
 
 def conflict(case):

@@ -1,30 +1,16 @@
 """What a single key must not do, tried with every key of the table: lose what can be restored."""
 
-import asyncio
-
 import pytest
 
-from tests.tui.repairing import Case, Session
 from tui.actions.table import ACTIONS
-from tui.app.frame import Options
-from tui.app.inspector import Inspector
 
 ENDING = {"q", "ctrl+q"}
 PAGES = {"browse": "1", "verify": "2", "repair": "3"}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A store that is made once."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
-
-
 @pytest.fixture
-def case(made, tmp_path):
-    """A copy of it, with a file that was deleted and one that was edited."""
-    case = Case(tmp_path / "case", made)
+def case(case):
+    """A store with a file that was deleted and one that was edited."""
     gone, edited, *_ = case.chunks()
     gone.unlink()
     edited.write_text("Another text.\n")
@@ -35,27 +21,6 @@ def restorable(case):
     """The files that a repair would bring back."""
     with case.store() as store:
         return [step.path for step in store.plan(truth=True).steps if step.kind == "restore"]
-
-
-def inspect(case, page, act):
-    """Do something on a page of the inspector."""
-
-    async def run():
-        options = Options(
-            store=str(case.root),
-            configuration=case.configuration,
-            page=page,
-            environment={"XDG_STATE_HOME": str(case.folder / "state"), "EDITOR": "not-there"},
-        )
-        app = Inspector(options)
-        async with app.run_test(size=(120, 36)) as pilot:
-            session = Session(app, pilot)
-            await session.until(lambda: app.is_seen and app.findings.coverage.level)
-            await session.idle()
-            await act(session)
-        assert not app.fault
-
-    asyncio.run(run())
 
 
 def try_keys(case, page, which):
@@ -78,7 +43,7 @@ def try_keys(case, page, which):
         await session.until(lambda: session.app.findings.by_code().get("missing"))
 
     (lost,) = restorable(case)
-    inspect(case, page, act)
+    case.inspect(act, page=page)
     assert restorable(case) == [lost]
 
 
@@ -107,7 +72,7 @@ def test_a_sync_asks_before_it_forgets_the_text_of_a_deleted_file(case, keys, le
         done = [line.partition(f"{case.root} ")[2] for _, line in session.app.commands_done]
         assert ("repair --only modified" if left else "sync") in done
 
-    inspect(case, "browse", act)
+    case.inspect(act, page="browse")
     assert case.codes() == ["missing"] * left
     assert bool(restorable(case)) == left
 
@@ -122,6 +87,6 @@ def test_a_file_that_went_just_now_is_not_forgotten(case):
         session.app.do_sync()
         await session.told("1 left for you")
 
-    inspect(case, "browse", act)
+    case.inspect(act, page="browse")
     assert case.codes() == ["missing"]
     assert restorable(case)

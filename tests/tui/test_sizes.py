@@ -10,7 +10,6 @@ from textual.geometry import Size
 from textual.widgets import OptionList
 
 from tests.tui.raw_terminal import Screen
-from tests.tui.repairing import Case
 from tui.app import frame
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
@@ -22,14 +21,6 @@ STYLE = Path(frame.__file__).with_name("inspector.tcss")
 TURNS = 40
 RESTLESS = 10
 """Layouts within so many turns; who flickers makes one a turn, who was told one size makes two."""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A small store, to be looked at only."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
 
 
 def inspect(made, act, *, size):

@@ -10,7 +10,6 @@ from textual.events import Key, Paste
 from textual.screen import ModalScreen
 
 from tests.tui.raw_terminal import Screen
-from tests.tui.repairing import Case
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
 from tui.widgets.steady import MainScreen
@@ -78,14 +77,6 @@ TYPED = [
     b"\x1b[97;5u",
     b" ",
 ]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A small store, to be looked at only."""
-    folder = tmp_path_factory.mktemp("made")
-    Case.make(folder)
-    return folder
 
 
 def test_nothing_that_is_sent_ends_it(made, tmp_path):
