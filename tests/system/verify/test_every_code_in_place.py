@@ -226,7 +226,7 @@ def here(produce: Callable[[Scene], str]) -> Callable[[Scene], str]:
 
 def sidecar_case(code: str, **changes: Any) -> Case:
     """The row of a code in the table of chunk stores."""
-    from msgspec.structs import replace
+    from dataclasses import replace
 
     case = chunks.SIDECAR[code]
     return replace(case, produce=changes.pop("produce", here(case.produce)), **changes)
