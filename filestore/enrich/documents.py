@@ -26,7 +26,7 @@ from filestore.enrich.material import (
     present_of,
     read_file,
 )
-from filestore.enrich.questions import merged
+from filestore.enrich.writing import merged
 
 if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk
@@ -98,12 +98,12 @@ def _sections(
         found.setdefault(key, SectionText(path=path, data=b"", chunk=one, key=key))
     blocks = of_sections(list(found.values()), questions)
     for key, block in blocks.items():
-        found[key].chunk = _asked(found[key].chunk, block)
+        found[key].chunk = replace(
+            found[key].chunk,
+            questions=block.questions,
+            questions_origin=block.questions_origin,
+        )
     return list(found.values())
-
-
-def _asked(chunk: Chunk, block: Block) -> Chunk:
-    return replace(chunk, questions=block.questions, questions_origin=block.questions_origin)
 
 
 def of_sections(

@@ -134,20 +134,15 @@ class Workshop:
             self._ended.update(places)
             if result.made is not None:
                 self._cache.put(keys[result.place], result.made)
-                self._count(result.made)
+                self.bill.made += 1
+                self.bill.tokens_in += result.made.tokens_in
+                self.bill.tokens_out += result.made.tokens_out
                 results.update(dict.fromkeys(places, result.made))
             elif result.problem is not None:
                 self.bill.tokens_in += result.tokens_in
                 self.bill.tokens_out += result.tokens_out
-                self._fail([jobs[place] for place in places], result.problem)
+                self.bill.failed += [
+                    Failure(path=jobs[place].path, kind=jobs[place].task.kind, error=result.problem)
+                    for place in places
+                ]
             self._on_progress(Progress(stage=stage, done=done, total=len(tasks)))
-
-    def _count(self, made: Made) -> None:
-        self.bill.made += 1
-        self.bill.tokens_in += made.tokens_in
-        self.bill.tokens_out += made.tokens_out
-
-    def _fail(self, jobs: Sequence[Job], problem: FilestoreError) -> None:
-        self.bill.failed += [
-            Failure(path=job.path, kind=job.task.kind, error=problem) for job in jobs
-        ]

@@ -229,15 +229,10 @@ def _title(resource: str, chunks: Iterable[ChunkFile]) -> str:
 
 def present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:
     """Those of some files that are summaries of something."""
-    return tuple(_present(tree, path) for path in paths if tree.is_summary(path))
-
-
-def _present(tree: SummaryTree, path: ChunkPath) -> Present:
-    children: dict[ChunkPath, set[bytes]] = {}
-    for child in tree.children(path):
-        children.setdefault(child.path, set()).add(child.key)
-    return Present(
-        path=path,
-        level=tree.level(path),
-        children={child: frozenset(keys) for child, keys in children.items()},
-    )
+    found: list[Present] = []
+    for path in filter(tree.is_summary, paths):
+        children: dict[ChunkPath, frozenset[bytes]] = {}
+        for child in tree.children(path):
+            children[child.path] = children.get(child.path, frozenset()) | {child.key}
+        found.append(Present(path=path, level=tree.level(path), children=children))
+    return tuple(found)

@@ -32,7 +32,6 @@ from filestore.enrich.material import (
     gather_across,
 )
 from filestore.enrich.plan import EnrichPlan, EnrichReport, FailedTask, KeptFile, Wish
-from filestore.enrich.questions import are_stale, count_made
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
     Leaf,
@@ -168,7 +167,10 @@ class Enriching:
             report.problem = error
         finally:
             # What was made is written, whatever ends the work.
-            self._finish(writer, report)
+            try:
+                writer.flush()
+            except FilestoreError as error:
+                report.problem = report.problem or error
         report.questions = len(self._asked & writer.done)
         report.summaries = len(self._written & writer.done)
         report.removed = len(self._removed & writer.done)
@@ -182,12 +184,6 @@ class Enriching:
         report.embedded, report.reused = writer.embedded, writer.reused
         report.not_embedded = writer.problem
         return report
-
-    def _finish(self, writer: Writer, report: EnrichReport) -> None:
-        try:
-            writer.flush()
-        except FilestoreError as error:
-            report.problem = report.problem or error
 
     def _follow(self, writer: Writer) -> None:
         """Take along what was made of documents in place that were moved."""
@@ -235,7 +231,7 @@ class Enriching:
         """What was made; keys come behind what was made of the same text by another generator."""
         if self._generator.lines == "questions" or self._wish.replace:
             return made.lines
-        if are_stale(file.chunk, file.text):
+        if writing.are_stale(file.chunk, file.text):
             return made.lines
         own = chunk_file.own_questions(file.chunk)
         there = [line for line in file.chunk.questions if line not in own]
@@ -332,7 +328,9 @@ class Enriching:
     ) -> ChunkPath:
         material = resource.material
         if not resource.taken:
-            resource.taken |= self._taken(material.folder)
+            with contextlib.suppress(FileNotFoundError):
+                folder = os.path.join(self._parts.places.chunked, material.folder)
+                resource.taken.update(os.listdir(folder))
         if self._parts.layout.name == "flat":
             text = "\n".join(sorted(children))
             name = chunk_file.flat_name(f"summary of {material.resource}", text, resource.taken)
@@ -341,12 +339,6 @@ class Enriching:
             name = chunk_file.summary_name(number, children, resource.taken)
         resource.taken.add(name)
         return inside(material.folder, name)
-
-    def _taken(self, folder: ChunkPath) -> set[str]:
-        try:
-            return set(os.listdir(os.path.join(self._parts.places.chunked, folder)))
-        except FileNotFoundError:
-            return set()
 
     # What is wanted
 
@@ -369,8 +361,8 @@ class Enriching:
         count = self._wish.questions
         if count is None or not file.chunk.body.strip():
             return 0
-        if are_stale(file.chunk, file.text):
-            return max(count, count_made(file.chunk)) if self._wish.refresh else count
+        if writing.are_stale(file.chunk, file.text):
+            return max(count, writing.count_made(file.chunk)) if self._wish.refresh else count
         if self._wish.refresh:
             return 0
         origin = file.chunk.questions_origin
@@ -394,7 +386,8 @@ class Enriching:
             return there
         count = self._wish.questions or 0
         if there is not None and self._wish.refresh:
-            count = max(count, count_made(there.chunk)) if count_made(there.chunk) else 0
+            made = writing.count_made(there.chunk)
+            count = max(count, made) if made else 0
         cut = _cut(texts, self._generator)
         task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
         return Job(path=wanted.path or texts[0].path, task=task)

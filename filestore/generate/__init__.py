@@ -1,7 +1,7 @@
 """The family of generators. One rule: an implementation is imported only when it is opened.
 
-A new one is a module beside these and one entry in `_MEMBERS`, which also says whether it sends
-texts to a service: then a store may use it only after its user allowed that service.
+A new one is a module beside these, called by its kind, and an entry in `_REACHES_OUT`, which says
+whether it sends texts to a service: then a store may use it only after its user allowed that one.
 """
 
 from collections.abc import Callable
@@ -43,22 +43,13 @@ __all__ = [
 ]
 
 
-class _Member(Struct, frozen=True, kw_only=True):
-    module: str
-    """Its ``open_choice`` opens the generator."""
-    is_service: bool = False
-
-
-_MEMBERS: Final = {
-    "extractive": _Member(module="_extractive"),
-    "openai": _Member(module="_openai", is_service=True),
-}
-"""By kind."""
+_REACHES_OUT: Final = {"extractive": False, "openai": True}
+"""By kind; ``open_choice`` of the module of that name opens the generator."""
 
 
 def known_generators() -> tuple[str, ...]:
     """The kinds that `open_generator` understands, sorted."""
-    return tuple(sorted(_MEMBERS))
+    return tuple(sorted(_REACHES_OUT))
 
 
 def reaches_out(options: GeneratorOptions) -> str | None:
@@ -69,8 +60,7 @@ def reaches_out(options: GeneratorOptions) -> str | None:
     Raises:
         EndpointError: What is named is no address.
     """
-    member = _MEMBERS.get(options.name.partition(":")[0])
-    if options.endpoint is None and not (member is not None and member.is_service):
+    if options.endpoint is None and not _REACHES_OUT.get(options.name.partition(":")[0]):
         return None
     return str(parse_address(options.endpoint or DEFAULT_ENDPOINT, GENERATION))
 
@@ -94,8 +84,7 @@ def open_generator(choice: GeneratorChoice) -> Generator:
         EndpointUntrusted: It would reach a service, or use prompts, that this store may not.
         PromptsUnusable: The store's own prompts cannot be read.
     """
-    member = _MEMBERS.get(choice.kind)
-    if member is None:
+    if choice.kind not in _REACHES_OUT:
         raise UnknownGenerator(choice.kind, known_generators())
-    opener = import_module(f"{__name__}.{member.module}").open_choice
+    opener = import_module(f"{__name__}._{choice.kind}").open_choice
     return cast(Callable[[GeneratorChoice], Generator], opener)(choice)

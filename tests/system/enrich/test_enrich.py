@@ -115,7 +115,7 @@ def test_a_plan_changes_nothing_and_says_what_it_takes(workspace: Any) -> None:
 
 
 def test_offline_lines_are_keys_and_called_so(either: Any) -> None:
-    """In plan, report and files: a heading path, rare terms, and what gives questions."""
+    """In the plan and the report, which say what gives questions; each a path, or rare terms."""
     added(either)
     plan = either.json("enrich", "--plan")
     words = either("enrich", "--plan").stdout

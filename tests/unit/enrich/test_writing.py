@@ -1,7 +1,7 @@
 """A person's questions stay, those they deleted stay away, the generated ones follow the text."""
 
 from filestore.chunks import chunk_file
-from filestore.enrich.questions import are_stale, count_made, merged
+from filestore.enrich.writing import are_stale, count_made, merged
 
 
 def chunk(body, found=None, questions=None):
