@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.log import Log, LogEntry
     from filestore.past.store import PastStore
-    from filestore.search.answer import Mode
     from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
+    from filestore.search.query import Mode
     from filestore.search.session import SearchSession
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows

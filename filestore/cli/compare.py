@@ -14,7 +14,7 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
 from filestore.core.safe_text import shown_path
 from filestore.past.compare import Gate
-from filestore.search.answer import MODES
+from filestore.search.query import MODES
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison

@@ -16,7 +16,7 @@ from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.past.log import MOST, Log
-from filestore.search.answer import MODES
+from filestore.search.query import MODES
 
 if TYPE_CHECKING:
     from filestore.past.log import AnswerChange, LogEntry

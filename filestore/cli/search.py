@@ -18,7 +18,7 @@ from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import timestamp
 from filestore.fulltext import SYNTAXES
-from filestore.search.answer import MODES
+from filestore.search.query import MODES
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -18,9 +18,10 @@ from filestore.git.revisions import Commit
 from filestore.past import relevance
 from filestore.past.moment import Moment, at_commit, pairs_of, today
 from filestore.past.pairs import ComparedAnswer, Pairs, matched
-from filestore.search.answer import Hit, Mode
+from filestore.search.answer import Hit
 from filestore.search.goals import Goal
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
+from filestore.search.query import Mode
 from filestore.sidecar.session import Parts
 
 _TINY: Final = 1e-9

@@ -23,7 +23,7 @@ from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit
 from filestore.past.moment import Moment, at_commit, pairs_of, today
 from filestore.past.pairs import ComparedAnswer, Pairs, matched
-from filestore.search.answer import Mode
+from filestore.search.query import Mode
 from filestore.sidecar.session import Parts
 
 MOST: Final = 50

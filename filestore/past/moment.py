@@ -17,7 +17,8 @@ from filestore.git.revisions import Commit, renames, resolve
 from filestore.past.pairs import Pairs, paired
 from filestore.past.store import PastStore
 from filestore.past.view import NoStoreThenError, SettingsThenError
-from filestore.search.answer import Hit, Mode
+from filestore.search.answer import Hit
+from filestore.search.query import Mode
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.verify import run

@@ -4,7 +4,7 @@ Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -13,12 +13,8 @@ from filestore.core.paths import NO_PATH, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fulltext import Understood
 from filestore.search.freshness import Freshness, Look
+from filestore.search.query import Mode, Which
 
-Mode = Literal["hybrid", "vector", "keyword"]
-MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
-Which = Literal["own", "beside"]
-MODELS: Final[tuple[Which, ...]] = ("own", "beside")
-"""Whose vectors are searched: of the store's own model, or of the one beside it."""
 Why = dict[str, dict[str, float]]
 """Retriever to its rank, its score, and what these count for in this search."""
 

@@ -20,8 +20,9 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fulltext import Syntax
 from filestore.search import evaluate
-from filestore.search.answer import MODELS, Answer, Mode, Which
+from filestore.search.answer import Answer
 from filestore.search.metrics import Difference, Question, Scores, paired_difference
+from filestore.search.query import MODELS, Mode, Which
 
 _OWN_QUERIES: Final = 100
 """So many are taken from the store where nobody asks any."""

@@ -23,9 +23,10 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fulltext import Syntax
-from filestore.search.answer import Answer, Mode
+from filestore.search.answer import Answer
 from filestore.search.goals import Chunk, Goal, Key, chunks_of, goals_of
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
+from filestore.search.query import Mode
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
 _RESPELLED: Final = "some words are in no document: the nearest ones were searched for as well"

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 from filestore.chunks.chunk_file import embed_text
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.search.answer import Answer
+from filestore.search.query import MOST_REWRITES
 
 if TYPE_CHECKING:
     from functools import partial
 
     from filestore.generate import Generator
 
-MOST: Final = 20
-"""More new queries are not asked."""
 _NEAREST: Final = 5
 """So many of the texts that a query finds say in which words its answers are written."""
 
@@ -42,8 +41,8 @@ def require_possible(wanted: int) -> None:
     Raises:
         UsageError: More are wanted than are asked, or fewer than none.
     """
-    if not 0 <= wanted <= MOST:
-        raise UsageError(f"--rewrite takes 0 to {MOST}, found {wanted}")
+    if not 0 <= wanted <= MOST_REWRITES:
+        raise UsageError(f"--rewrite takes 0 to {MOST_REWRITES}, found {wanted}")
 
 
 def rewritten(

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import (
     Catalog,
@@ -41,13 +41,14 @@ from filestore.fulltext import (
 )
 from filestore.index.backend import BackendError
 from filestore.search import filters, freshness, said
-from filestore.search.answer import Answer, Found, Hit, Mode, Why
+from filestore.search.answer import Answer, Found, Hit, Why
 from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.leading import Leading
 from filestore.search.passage import Nearest
+from filestore.search.query import Extra, Mode
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -73,7 +74,6 @@ _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 _DEEPEST: Final = 5_000
 """So far down its rankings a search looks for files that are still there."""
-Extra = Literal["questions", "summaries"]
 NO_TREE: Final = (
     "no summaries are here to search by --tree: 'filestore enrich --summaries' makes them;"
     " answered from all texts"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from filestore.fulltext import Syntax
-    from filestore.search.answer import Answer, Mode, Which
+    from filestore.search.answer import Answer
+    from filestore.search.query import Mode, Which
     from filestore.search.session import SearchSession
 
 

@@ -13,14 +13,15 @@ from filestore.fulltext import Syntax
 from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search import rewrite as rewriting
-from filestore.search.answer import Answer, Mode, Which
+from filestore.search.answer import Answer
 from filestore.search.evaluate import Compared, Evaluation
 from filestore.search.filters import Filters
 from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
+from filestore.search.query import Extra, Mode, Which
 from filestore.search.rewrite import Rewrites
-from filestore.search.search import Extra, Searcher
+from filestore.search.search import Searcher
 from filestore.sidecar.beside import NothingBeside
 from filestore.sidecar.session import Parts
 

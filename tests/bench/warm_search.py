@@ -19,7 +19,7 @@ import measure
 from stores import TextMaker
 
 from filestore.fulltext import read_stamp
-from filestore.search.answer import Mode
+from filestore.search.query import Mode
 from filestore.store import Store
 
 WORDS = 4

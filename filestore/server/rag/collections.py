@@ -23,7 +23,7 @@ from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged_tree
-from filestore.search.answer import Mode
+from filestore.search.query import Mode
 from filestore.server.rag import folder
 from filestore.server.rag.answers import (
     RagAnswer,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from filestore.search.answer import MODES
+from filestore.search.query import MODES
 from filestore.server import schemas
 from filestore.server.operations import LONGEST_QUERY, MOST_HITS
 from filestore.server.rag.documents import LONGEST_ID, MOST_DOCUMENTS

@@ -19,7 +19,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.schema import plain
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.search.answer import MODES, Mode
+from filestore.search.query import MODES, Mode
 from filestore.server import refusals
 from filestore.server.operations import LONGEST_QUERY, MOST_HITS
 from filestore.server.rag.collections import Collections, NoSpaceError

@@ -1,0 +1,88 @@
+"""What is asked of a search, as one value, with every option once: its default and its meaning.
+
+One rule: a query that makes no sense cannot be made, so whoever has one need not look at it again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
+
+from filestore.core.errors import UsageError
+from filestore.core.spelling import did_you_mean
+from filestore.fulltext import SYNTAXES, Syntax
+
+Mode = Literal["hybrid", "vector", "keyword"]
+MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+Which = Literal["own", "beside"]
+MODELS: Final[tuple[Which, ...]] = ("own", "beside")
+"""Whose vectors are searched: of the store's own model, or of the one beside it."""
+Extra = Literal["questions", "summaries"]
+MOST_REWRITES: Final = 20
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """What is asked of a search.
+
+    Raises:
+        UsageError: A value is not one of those that an option has.
+    """
+
+    text: str = field(name="query")
+    """Words, "phrases", prefix*, -excluded, +required; any text is a valid query."""
+    k: Annotated[int, Meta(ge=1)] = 10
+    """At most so many hits; with `group` so many documents."""
+    mode: Mode = "hybrid"
+    """What ranks the hits: vectors, keywords, or both."""
+    where: Mapping[str, Any] = {}
+    """Key to value of the frontmatter or the document's metadata; all must hold, and so must all
+    values of a list."""
+    source: Sequence[str] = ()
+    """Globs over the path of the source, of which one must hold."""
+    kind: Sequence[str] = ()
+    """Only these kinds: ``chunk``, ``summary``."""
+    syntax: Syntax = "auto"
+    """Which signs are operators: those that can mean nothing else (auto), none (plain), or all
+    (operators: also -1, NOT, "word", and in long queries)."""
+    rerank: str | None = None
+    """The model that reads query and text together and orders the best: ``cross-encoder``, or
+    ``cross-encoder:MODEL`` with a hub name or a folder; None for none."""
+    group: Literal["document"] | None = None
+    """``document`` for the best hit of each document alone, with the number of the others."""
+    context: Annotated[int, Meta(ge=0)] = 0
+    """Lines given before and after each passage."""
+    tree: bool = False
+    """Whether the search goes from the summaries at the top down to the texts, best branches first;
+    what no summary hints at is not found."""
+    rewrite: Annotated[int, Meta(ge=0, le=MOST_REWRITES)] = 0
+    """So many new queries the store's generator makes of it, which are asked as well."""
+    model: Which = "own"
+    """``beside`` for the vectors of the model beside the store's own."""
+    without: Sequence[Extra] = ()
+    """What is left out, as if there were none; an evaluation compares with and without."""
+
+    def __post_init__(self) -> None:
+        # Bytes of a terminal that are no text are in no document.
+        force_setattr(self, "text", self.text.encode("utf-8", "replace").decode())
+        for name, known in _CHOICES.items():
+            if (value := getattr(self, name)) not in known:
+                words = [one for one in known if one]
+                raise UsageError(
+                    f"unknown {name} {value!r}{did_you_mean(str(value), words)}",
+                    remedy=f"one of {', '.join(words)}" + (", or none" if None in known else ""),
+                )
+        if self.k < 1:
+            raise UsageError(f"-k must be at least 1, found {self.k}")
+        if self.context < 0:
+            raise UsageError(f"context must not be negative, found {self.context}")
+        if not 0 <= self.rewrite <= MOST_REWRITES:
+            raise UsageError(f"--rewrite takes 0 to {MOST_REWRITES}, found {self.rewrite}")
+
+
+_CHOICES: Final[Mapping[str, Sequence[str | None]]] = {
+    "mode": MODES,
+    "syntax": SYNTAXES,
+    "group": ("document", None),
+    "model": MODELS,
+}
