@@ -8,8 +8,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final, cast
 
-from msgspec import Struct
-
 from filestore.config.settings import GeneratorOptions
 from filestore.generate._prompts import OwnPrompts, PromptsUnusable, read_own
 from filestore.generate.base import (
