@@ -19,9 +19,9 @@ from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from tui.app.frame import Frame, Options
 from tui.state.findings import Coverage
-from tui.state.state import Saved
 from tui.views.browse import BrowseView
 from tui.workers import Opening, TaskManager
+from tui.workers.session_file import Saved
 
 from .processes import children
 

@@ -39,7 +39,6 @@ from tui.formatting.commands import quoted
 from tui.formatting.lines import Line, one_line, span
 from tui.state.findings import Findings
 from tui.state.prompt import Typed
-from tui.state.state import Saved
 from tui.views.context import Severity, View, bindings_of
 from tui.views.modals.small import SmallScreen, is_too_small
 from tui.widgets.bar import Bar, Item
@@ -47,6 +46,7 @@ from tui.widgets.steady import MainScreen, drawable
 from tui.widgets.themes import THEMES, first_theme
 from tui.workers import TaskManager
 from tui.workers.faults import UnexpectedError, trace_of
+from tui.workers.session_file import Saved
 from tui.workers.terminal_input import TerminalDriver
 
 FOOTER_KEYS: Final = 7

@@ -21,10 +21,11 @@ from tui.formatting.lines import count, one_line
 from tui.state.finding_index import StatsFindings, by_stats
 from tui.state.findings import Coverage
 from tui.state.prompt import Typed
-from tui.state.state import Saved
 from tui.views.context import View
 from tui.widgets.themes import first_theme
-from tui.workers import Handlers, Job, Opening, TaskManager, session_file, store_creation
+from tui.workers import Handlers, Job, Opening, TaskManager, session_file
+from tui.workers.open_store import make_store
+from tui.workers.session_file import Saved
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -112,7 +113,9 @@ class Inspector(Menus):
             failed=lambda _: None,
             urgent=True,
         )
-        self.go(self.options.page or self._first_page())
+        # Where what was asked for is seen; else the page that was left.
+        left = "browse" if self.options.select else self.saved.page
+        self.go(self.options.page or cast(Place, left))
         self.task_manager.read(
             _catalog_of,
             partial(self._opened, made_early),
@@ -120,12 +123,6 @@ class Inspector(Menus):
             failed=self.cannot_open,
             urgent=True,
         )
-
-    def _first_page(self) -> Place:
-        """Where what was asked for is seen; else the page that was left."""
-        if self.options.select:
-            return "browse"
-        return cast(Place, self.saved.page)
 
     def _opened(self, made_early: Sequence[View], catalog: str) -> None:
         self.when_ready(self.view, self._show_first)
@@ -180,7 +177,7 @@ class Inspector(Menus):
 
         def make() -> None:
             try:
-                root = store_creation.make_store(
+                root = make_store(
                     os.getcwd(), configuration=self.options.configuration, example=example
                 )
             except FilestoreError as error:

@@ -141,10 +141,6 @@ def totals_line(plan: Plan) -> Line:
     return line(", ".join(words), "warning" if any(map(removed_by, plan.steps)) else "text")
 
 
-def _files_key(plan: Plan) -> str:
-    return "  t leaves files alone" if plan.policy.truth else "  t adds what writes files"
-
-
 def plan_line(plan: Plan, *, about: str, stale: str, may_write: bool = True) -> Line:
     """What a plan is of, and whether it still fits the store.
 
@@ -154,12 +150,13 @@ def plan_line(plan: Plan, *, about: str, stale: str, may_write: bool = True) -> 
         stale: Why it may not fit any more; "" where it does.
         may_write: Whether the files of the store may be written at all.
     """
+    files = "leaves files alone" if plan.policy.truth else "adds what writes files"
     found = [
         span(f"plan for {about}", "title"),
         span(f"  {count(len(plan.steps), 'step')}"),
         *((span(f"  {len(plan.left):,} left for you", "warning"),) if plan.left else ()),
         span(f"  looked {plan.level}, generation {plan.generation:,}", "quiet"),
-        *((span(_files_key(plan), "quiet"),) if may_write else ()),
+        *((span(f"  t {files}", "quiet"),) if may_write else ()),
     ]
     return (
         (span(f"out of date: {stale}; r plans again  ", "warning"), *found)

@@ -83,12 +83,8 @@ def parse(text: str) -> Typed:
         return Typed(name="unknown", problem=f"'filestore {first}' runs in a terminal, not here")
     if not rest and "/" in first:
         return Typed(name="path", words=(first,))
-    return Typed(name="unknown", problem=_no_command(first))
-
-
-def _no_command(word: str) -> str:
-    meant = did_you_mean(word, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
-    return f"no command is called {word}{meant}"
+    meant = did_you_mean(first, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
+    return Typed(name="unknown", problem=f"no command is called {first}{meant}")
 
 
 def _command(name: str, rest: list[str]) -> Typed:

@@ -129,7 +129,9 @@ class MapPane(Vertical):
     def _redraw(self) -> None:
         if self.is_seen:
             self._title_caption.show(self._title())
-            self._show_legend()
+            width, letters = max(self.size.width - 2, 20), self._letters
+            known = texts.legend_lines(self._grouped, width=width, letters=letters)
+            self._legend_caption.show(known if self._found is not None else [])
             self.plot.draw_again()
 
     def _title(self) -> list[Line]:
@@ -148,11 +150,6 @@ class MapPane(Vertical):
     def _resized(self) -> None:
         # What stands around the map is wrapped to the width, which is not known before.
         self.call_after_refresh(self._redraw)
-
-    def _show_legend(self) -> None:
-        width, letters = max(self.size.width - 2, 20), self._letters
-        known = texts.legend_lines(self._grouped, width=width, letters=letters)
-        self._legend_caption.show(known if self._found is not None else [])
 
     @property
     def _letters(self) -> bool:

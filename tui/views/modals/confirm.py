@@ -68,13 +68,11 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
             yield TextPane()
             if self._removes:
                 yield Input(placeholder=f"type {YES} to continue", compact=True)
-            yield Static(self._hint(), classes="hint", markup=False)
-
-    def _hint(self) -> str:
-        if self._removes:
-            files = "a file" if self._removes == 1 else f"{self._removes:,} files"
-            return f"{files} will be removed: type {YES} and press enter; esc cancels"
-        return "y confirms; enter or esc cancels"
+            hint = "y confirms; enter or esc cancels"
+            if self._removes:
+                files = "a file" if self._removes == 1 else f"{self._removes:,} files"
+                hint = f"{files} will be removed: type {YES} and press enter; esc cancels"
+            yield Static(hint, classes="hint", markup=False)
 
     def begin(self) -> None:
         """Show what it means; begin where the answer is given."""

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.state.state import FORMAT, PAGES, Saved, parse, serialize
+from tui.workers.session_file import FORMAT, PAGES, Saved, parse, serialize
 
 NAMES = st.text(st.characters(exclude_categories=[]), max_size=20)
 JSON = st.recursive(
