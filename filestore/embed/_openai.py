@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.embed._answers import may_be_too_long, rows_of
 from filestore.embed.base import EMBEDDING, Choice, Embedder, ModelUnusable, neutral_vector
 from filestore.embed.dimensions import read_dimension, write_dimension
-from filestore.remote.address import DEFAULT_ENDPOINT, key_for, trusted_address
-from filestore.remote.refusals import Asked, is_final, refusal
-from filestore.remote.service import Deadline, Limits, Service
+from filestore.remote.address import DEFAULT_ENDPOINT, EndpointError, key_for, trusted_address
+from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
+from filestore.remote.service import Answer, Deadline, Limits, Service
 from filestore.remote.threads import in_order
 from filestore.remote.tokens import estimated_tokens
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_LENGTH_STATUSES: Final = frozenset({400, 413, 422})
 VERSION: Final = 1
 """Raised whenever the same service would give other vectors through us."""
 DEFAULT_MAX_TOKENS: Final = 512
@@ -218,7 +218,7 @@ class OpenAIEmbedder(Embedder):
             request["dimensions"] = self._choice.options.dimension
         answer = self._service.post(orjson.dumps(request), key, until)
         if answer.status == 200:
-            rows = rows_of(answer.body, len(texts), asked)
+            rows = _rows_of(answer.body, len(texts), asked)
             # Learn how long the vectors are, or see that it is as it was.
             found = rows.shape[1]
             with self._lock:
@@ -231,7 +231,7 @@ class OpenAIEmbedder(Embedder):
             if expected is not None and expected != found:
                 raise self._other_dimension(expected, found)
             return rows
-        if len(texts) > 1 and may_be_too_long(answer):
+        if len(texts) > 1 and _may_be_too_long(answer):
             middle = len(texts) // 2
             halves = (texts[:middle], texts[middle:])
             return np.concatenate([self._batch_rows(half, until) for half in halves])
@@ -260,3 +260,72 @@ def open_choice(choice: Choice) -> Embedder:
         EndpointUntrusted: The user did not allow this store to reach it.
     """
     return OpenAIEmbedder(choice)
+
+
+def _may_be_too_long(answer: Answer) -> bool:
+    """Whether fewer or shorter texts could be accepted where these were refused.
+
+    Services differ: 413, 400 or 422 with all kinds of words, and llama.cpp says 500.
+    """
+    return answer.status in _LENGTH_STATUSES or says_too_long(answer)
+
+
+def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
+    """The vectors of an answer in the order of the texts: ``(count, n) float64, rows of length 1``.
+
+    Raises:
+        EndpointError: It is no such answer, or one for another number of texts.
+        ModelUnusable: A vector holds something that is no finite number, or only zeros.
+    """
+    import numpy as np
+
+    vectors = _vectors_in_order(_entries(body, count, asked), asked)
+    try:
+        matrix = np.array(vectors)
+    except ValueError:
+        raise _unusable_answer(asked, "vectors of different lengths") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.dtype.kind not in "fiu":
+        raise _unusable_answer(asked, "something that is no vector of numbers")
+    rows: NDArray[np.float64] = matrix.astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise _unusable_answer(asked, "NaN or infinity")
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    if not largest.all():
+        raise _unusable_answer(asked, "a vector of zeros")
+    rows /= largest  # first, so that no square is too large or too small
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def _entries(body: bytes, count: int, asked: Asked) -> list[Any]:
+    entries: list[Any] = fields_of(body, "data", asked)["data"]
+    if len(entries) != count:
+        raise EndpointError(
+            f"{asked.address} gave {len(entries)} vectors for {count} texts",
+            remedy="see the service's own log, then run the command again",
+        )
+    return entries
+
+
+def _vectors_in_order(entries: list[Any], asked: Asked) -> list[Any]:
+    """By `index`; a service that gives none answers in order."""
+    places = [entry.get("index", place) for place, entry in enumerate(entries)]
+    if not all(type(place) is int for place in places) or sorted(places) != [*range(len(entries))]:
+        raise EndpointError(
+            f"{asked.address} does not say which vector belongs to which text: `index` must count "
+            f"from 0 to {len(entries) - 1}",
+            remedy="see the service's own log, then run the command again",
+        )
+    ordered = sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])
+    vectors = [entry.get("embedding") for _, entry in ordered]
+    if not all(isinstance(vector, list) for vector in vectors):
+        raise _unusable_answer(asked, "something that is no vector of numbers")
+    return vectors
+
+
+def _unusable_answer(asked: Asked, found: str) -> ModelUnusable:
+    return ModelUnusable(
+        f"the model {asked.model!r} at {asked.address} gives {found}",
+        remedy="see the service's own log; load the model anew there, or name another in "
+        "`embedder` in filestore.toml",
+    )

@@ -27,10 +27,11 @@ from filestore.embed._database import (
     are_sound,
     is_sound,
     model_checksum,
+    open_damaged,
     row_checksum,
+    salvaged_rows,
     seed_of,
 )
-from filestore.embed._salvage import open_damaged, salvaged_rows
 from filestore.fs import disk
 from filestore.fs.database import connect
 from filestore.fs.disk import pass_hidden_limits, pass_limits

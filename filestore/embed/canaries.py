@@ -2,10 +2,14 @@
 
 A fingerprint names the weights, not what a service or a runtime makes of them. So a few fixed texts
 are embedded with the first texts of a model and kept among its embeddings; before more are
-embedded, they are embedded again and compared.
+embedded, they are embedded again and compared. Packs and imported files are held against texts of
+the store; chance chooses which, so that nobody can foresee it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
@@ -24,6 +28,10 @@ CANARIES: Final = (
 )
 TOLERANCE: Final = 0.005
 """Runtimes and kernels differ by less in cosine; other weights by more."""
+COMPARED: Final = 16
+"""So many texts of the store are embedded again before vectors for them are taken."""
+LEAST_COSINE: Final = 1 - TOLERANCE
+"""Between the vector that was said and the one that the model gives."""
 
 
 class ModelDrifted(FilestoreError, ValueError):
@@ -81,3 +89,28 @@ def _least_cosine(
 def canary_keys() -> list[bytes]:
     """The embedding keys of the fixed texts, in their order."""
     return [embedding_key(text) for text in CANARIES]
+
+
+class Sampled(Struct, frozen=True, kw_only=True):
+    """A text to be embedded again."""
+
+    name: str
+    """Where it stands."""
+    text: str
+    vector: "NDArray[float32]"
+    """What is said to be its vector, of length 1."""
+
+
+def first_unlike(embedder: "Embedder", texts: Sequence[Sampled]) -> tuple[Sampled, float] | None:
+    """The first text whose vector is not what the model gives, with their cosine; None for none.
+
+    Raises:
+        EndpointError, ModelMissing, ModelUnusable: The model cannot be asked.
+    """
+    now = embedder.embed_documents([one.text for one in texts])
+    for one, vector in zip(texts, now, strict=True):
+        cosine = float(one.vector @ vector)
+        # Written so that a number that is none counts as wrong.
+        if not cosine >= LEAST_COSINE:
+            return one, cosine
+    return None

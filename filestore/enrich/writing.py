@@ -5,7 +5,8 @@ that they wrote or changed stays, and one that they deleted stays away.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.chunk_file import (
@@ -23,8 +24,7 @@ from filestore.generate import Made
 from filestore.git.merge import with_line_ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
+class Questions(Struct, frozen=True, kw_only=True):
     """What a file is to have."""
 
     questions: tuple[str, ...]

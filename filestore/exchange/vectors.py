@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.core.hashing import DIGEST_BYTES
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
-from filestore.embed.agreement import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.base import odd_lengths
+from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
 
 if TYPE_CHECKING:
     from numpy import float32

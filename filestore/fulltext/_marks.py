@@ -18,6 +18,7 @@ from msgspec import Struct
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     GRAM_CHARACTERS,
+    INVISIBLE,
     MAX_WORD_BYTES,
     MIN_COMPOUND_CHARACTERS,
     SPACELESS,
@@ -29,9 +30,9 @@ from filestore.fulltext._analysis import (
     clean,
     has_spaceless,
     language_of,
+    parted_words,
 )
 from filestore.fulltext._clauses import Clause, Kind
-from filestore.fulltext._parted import INVISIBLE, parted_words
 from filestore.fulltext._query import Query
 
 if TYPE_CHECKING:

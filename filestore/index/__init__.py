@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from filestore.core.spelling import did_you_mean
 from filestore.index._faiss_file import IndexDamagedError
 from filestore.index.backend import BackendChoice, BackendSettingsWrong, IndexBackend
-from filestore.index.base import VectorIndex, VectorsOf
+from filestore.index.base import OverlaidIndex, VectorIndex, VectorsOf
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -115,7 +115,6 @@ def overlaid(lower: VectorIndex, removed: "NDArray[int64]") -> VectorIndex:
         removed: Ids of it that count no more.
     """
     from filestore.index._faiss import FaissIndex
-    from filestore.index._overlaid import OverlaidIndex
 
     index = OverlaidIndex(lower, FaissIndex(lower.dimension))
     index.hide(removed)

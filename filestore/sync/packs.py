@@ -24,7 +24,7 @@ from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
-from filestore.embed.agreement import COMPARED, LEAST_COSINE, Sampled, first_unlike
+from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged_file import staged

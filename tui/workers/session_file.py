@@ -9,8 +9,9 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 FORMAT: Final = 1
 MOST_BYTES: Final = 1 << 20
@@ -18,8 +19,7 @@ MOST_BYTES: Final = 1 << 20
 PAGES: Final = ("browse", "verify", "repair")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class Saved(Struct, frozen=True, kw_only=True):
     """The state of the screen when it was left."""
 
     page: str = "browse"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from filestore.fulltext import Marker, parse_query
-from filestore.fulltext._parted import parted_words
+from filestore.fulltext._analysis import parted_words
 
 
 @pytest.mark.parametrize(
