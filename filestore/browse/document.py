@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import FilestoreError

@@ -23,7 +23,7 @@ from filestore.catalog import (
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, Section
 from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of, is_made
-from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
+from filestore.fs.stats import STAT_BYTES, unpack_names, unpack_stat
 
 
 class EntryRow(Struct, frozen=True, kw_only=True):

@@ -16,15 +16,14 @@ from filestore.browse import raw_file as present_files
 from filestore.browse.raw_file import Present, moment
 from filestore.catalog import Catalog, FileRow, encode_path, queries
 from filestore.chunks import frontmatter, kept, links
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
-from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation
 from filestore.core.diff import Difference, unified
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import shown_path
-from filestore.fs.scan import STAT_BYTES, unpack_stat
+from filestore.fs.stats import STAT_BYTES, unpack_stat
 from filestore.git import repository
 from filestore.sidecar.session import Parts
 from filestore.verify import recorded_state

@@ -17,9 +17,16 @@ from filestore.browse.records import ChunkFile, Record
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.document import DocumentDamagedError
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES, interpret_chunk
+from filestore.chunks.interpretation import interpret_chunk
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation, why_excluded
+from filestore.chunks.observation import (
+    DOCUMENT,
+    INDEXED,
+    MAX_CHUNK_BYTES,
+    RECORD,
+    Observation,
+    why_excluded,
+)
 from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
@@ -255,7 +262,7 @@ def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Reco
     text = KnownFile(
         path=path, resource=record["resource"], source=record["source"], freshness="fresh"
     )
-    (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable())
+    (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable)
     return {**record, "freshness": marked.freshness}
 
 

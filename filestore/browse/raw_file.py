@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.chunks.observe import describe_unread
 from filestore.fs import disk
 

@@ -15,8 +15,7 @@ from filestore.browse.file import document_metadata
 from filestore.browse.meant import meant, rows_of
 from filestore.catalog import Catalog, FileRow, queries
 from filestore.chunks import chunk_file
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
-from filestore.chunks.observation import DOCUMENT
+from filestore.chunks.observation import DOCUMENT, MAX_CHUNK_BYTES
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import StorePath
@@ -253,7 +252,7 @@ def _outdated(
         KnownFile(path=one.path, resource=resource, source=source, freshness=one.freshness)
         for one in given
     ]
-    marked, _ = outdated.marked(found, parts.places.tree, catalog, parts.reachable())
+    marked, _ = outdated.marked(found, parts.places.tree, catalog, parts.reachable)
     return tuple(
         replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from filestore.catalog._schema import CatalogUnreadableError, damaged
 from filestore.core.errors import FilestoreError
 from filestore.fs.disk import pass_hidden_limits, pass_limits
-from filestore.fs.scan import STAT_BYTES
+from filestore.fs.stats import STAT_BYTES
 
 
 class Suspect(Protocol):

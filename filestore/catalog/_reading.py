@@ -36,7 +36,7 @@ from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEF
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
-from filestore.fs.scan import PackedFolder
+from filestore.fs.stats import PackedFolder
 
 FILE_COLUMNS: Final = (
     "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"

@@ -27,7 +27,7 @@ from filestore.catalog._schema import upgrade
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
-from filestore.fs.scan import PackedFolder
+from filestore.fs.stats import PackedFolder
 
 MAX_FORGOTTEN_BYTES: Final = 64 * 1024 * 1024
 """So much is remembered of files that are gone; the oldest make room."""

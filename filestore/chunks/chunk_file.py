@@ -59,6 +59,7 @@ __all__ = [
     "update",
 ]
 
+
 KINDS: Final = ("chunk", "summary", "questions")
 
 OUR_KEYS: Final = (

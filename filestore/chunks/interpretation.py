@@ -9,8 +9,6 @@ from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import UNMERGED, Observation
 from filestore.core.hashing import embedding_key
 
-MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
-
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
 _CODE_FENCE: Final = re.compile(rb"^ {0,3}(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)

@@ -8,9 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
-from filestore.chunks import questions_file, resource_record
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES, conflict_lines, interpret_chunk, refuse
-from filestore.chunks.observation import RECORD, Observation
+from filestore.chunks.observation import MAX_CHUNK_BYTES, RECORD, Observation
 from filestore.config.layout import RECORD_NAME
 from filestore.config.settings import LayoutName
 from filestore.core.paths import ChunkPath, folder_of, made_of
@@ -104,6 +102,9 @@ class ChunkFiles(Layout):
 
     def interpret(self, seen: Observation, name: str) -> None:
         """Fill in what the bytes of a record or a chunk file mean."""
+        from filestore.chunks import questions_file, resource_record
+        from filestore.chunks.interpretation import conflict_lines, interpret_chunk, refuse
+
         if not self.is_record(name):
             interpret_chunk(seen)
             if seen.chunk is not None and seen.chunk.kind == questions_file.KIND:
@@ -153,6 +154,8 @@ class MadeFiles(ChunkFiles):
 
     def _judge_questions(self, seen: Observation, name: str) -> None:
         """One file of a document has them."""
+        from filestore.chunks import questions_file
+
         if name != questions_file.NAME:
             _refuse_kind(seen)
 
@@ -163,6 +166,8 @@ class MadeFiles(ChunkFiles):
 
 def _refuse_kind(seen: Observation) -> None:
     """Say that a file has questions alone where it cannot."""
+    from filestore.chunks.interpretation import refuse
+
     refuse(seen, "invalid-metadata", '\'kind\' must be "chunk" or "summary"', None)
     seen.chunk, seen.texts, seen.keys = None, (), ()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk
     from filestore.chunks.resource_record import Record
 
+MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
 INDEXED: Final = ""
 """The state of a chunk file that is searchable."""
 RECORD: Final = "record"

@@ -10,9 +10,9 @@ import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES, exclude
+from filestore.chunks.interpretation import exclude
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from filestore.chunks import chunk_file
 from filestore.chunks.frontmatter import MAX_BLOCK_BYTES, parse, serialize
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import INDEXED, Observation, why_excluded
+from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, Observation, why_excluded
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import origin_hash
 from filestore.core.paths import ChunkPath

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Final
 
-STAT_FIELDS: Final = 5
+from filestore.fs.stats import STAT_FIELDS
 
 BulkStat = Callable[..., "array[int] | None"]
 """Directory handle and names to size, mtime_ns, ctime_ns, inode and mode of each, in one array of

@@ -22,7 +22,15 @@ from filestore.core.paths import TOP, ChunkPath, inside
 from filestore.fs import disk, scan
 from filestore.fs.bulk_stat import open_bulk_stat
 from filestore.fs.folder_watches import FolderWatches, LostEventsError, UnwatchableError
-from filestore.fs.scan import FolderRules, FolderScan, PackedFolder, TopRules, TreeScan, Walk
+from filestore.fs.scan import FolderRules, FolderScan, TopRules, TreeScan, Walk
+from filestore.fs.stats import (
+    STAT_BYTES,
+    PackedFolder,
+    pack_folder,
+    pack_names,
+    unpack_names,
+    unpack_stat,
+)
 
 RESCAN_S: Final = 60.0
 """So often everything is looked at again, in the background."""
@@ -324,7 +332,7 @@ class _Kept:
         """See `Observer`."""
         self._folders[path] = known = _Folder(scan=folder, rules=rules)
         if self.rules is not None and not set(self.rules.marks).isdisjoint(
-            scan.unpack_names(folder.listed.names)
+            unpack_names(folder.listed.names)
         ):
             self.marked.add(path)
         if linked:
@@ -391,7 +399,7 @@ def _files(folder: FolderScan | None, names: Iterable[str]) -> set[str]:
     return {
         name
         for name in names
-        if name in entries and not stat.S_ISDIR(scan.unpack_stat(entries[name])[-1])
+        if name in entries and not stat.S_ISDIR(unpack_stat(entries[name])[-1])
     }
 
 
@@ -403,9 +411,9 @@ def _replaced(
         entries = listed.entries()
         for name in names:
             entries.pop(name, None)
-        now = scan.pack_folder({**entries, **found})
+        now = pack_folder({**entries, **found})
         return listed if now == listed else now
-    held, stats, size = scan.unpack_names(listed.names), bytearray(listed.stats), scan.STAT_BYTES
+    held, stats, size = unpack_names(listed.names), bytearray(listed.stats), STAT_BYTES
     is_same = True
     for name in names:
         place = bisect_left(held, name)
@@ -414,7 +422,7 @@ def _replaced(
         if is_held != bool(entry):
             held[place : place + is_held] = [name] * bool(entry)
             is_same = False
-    now = PackedFolder(listed.names if is_same else scan.pack_names(held), bytes(stats))
+    now = PackedFolder(listed.names if is_same else pack_names(held), bytes(stats))
     return listed if now == listed else now
 
 

@@ -16,7 +16,7 @@ from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKED, ChunkPath, StorePath
 from filestore.fs import disk
 from filestore.fs.disk import stat_values
-from filestore.fs.scan import pack_stat
+from filestore.fs.stats import pack_stat
 from filestore.fs.transaction import ChangedMeanwhile as ChangedMeanwhile
 from filestore.fs.transaction import (
     Content,

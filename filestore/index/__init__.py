@@ -3,10 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from filestore.core.spelling import did_you_mean
-from filestore.index._faiss_file import IndexDamagedError
-from filestore.index.backend import BackendChoice, BackendSettingsWrong, IndexBackend
-from filestore.index.base import OverlaidIndex, VectorIndex, VectorsOf
+from filestore.index.base import IndexDamagedError, OverlaidIndex, VectorIndex, VectorsOf
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -14,11 +11,10 @@ if TYPE_CHECKING:
 
     from filestore.index._approximate import ApproximateIndex
     from filestore.index._faiss import FaissIndex
+    from filestore.index.backend import BackendChoice, IndexBackend
 
 __all__ = [
     "BACKENDS",
-    "BackendChoice",
-    "IndexBackend",
     "IndexDamagedError",
     "VectorIndex",
     "VectorsOf",
@@ -38,7 +34,7 @@ BACKENDS: Final = {
 FAISS file, which `faiss` means without a path, is no member: the catalog names and seals it."""
 
 
-def open_backend(choice: BackendChoice) -> IndexBackend:
+def open_backend(choice: "BackendChoice") -> "IndexBackend":
     """The backend that settings name; nothing is connected before `load`.
 
     Raises:
@@ -47,6 +43,9 @@ def open_backend(choice: BackendChoice) -> IndexBackend:
         BackendMissing: Its package is not installed.
     """
     if choice.kind not in BACKENDS:
+        from filestore.core.spelling import did_you_mean
+        from filestore.index.backend import BackendSettingsWrong
+
         raise BackendSettingsWrong(
             f"there is no backend {choice.kind!r}{did_you_mean(choice.kind, BACKENDS)}",
             remedy=f"the backends are {', '.join(BACKENDS)}",

@@ -8,8 +8,7 @@ what can go wrong is only that a neighbour lies in a list that was not looked in
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filestore.index._faiss_file import FaissBacked, one_thread
-from filestore.index.backend import Where
-from filestore.index.base import VectorsOf, best_first
+from filestore.index.base import VectorsOf, Where, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, intp, uint8

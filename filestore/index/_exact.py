@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from filestore.index.backend import Where
-from filestore.index.base import VectorIndex, best_first
+from filestore.index.base import VectorIndex, Where, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64

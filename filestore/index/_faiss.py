@@ -4,8 +4,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.index._faiss_file import FaissBacked, one_thread
-from filestore.index.backend import Where
-from filestore.index.base import best_first
+from filestore.index.base import Where, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64

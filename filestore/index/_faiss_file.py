@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.core.errors import FilestoreError
 from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
 from filestore.fs.utf8_path import in_utf8
-from filestore.index.base import VectorIndex
+from filestore.index.base import IndexDamagedError, VectorIndex
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
 
 _HEADER: Final = struct.Struct("<4siqqq?i")
 """Of every index in a file: kind, dimension, count, two numbers for nothing, trained, metric."""
-
-
-class IndexDamagedError(FilestoreError):
-    """A FAISS file does not hold what it should."""
 
 
 class FaissBacked(VectorIndex):

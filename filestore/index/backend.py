@@ -7,13 +7,13 @@ declared, never guessed, and an answer that may be another store's is an error.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct, field
 
-from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown, brief
 from filestore.core.spelling import did_you_mean
+from filestore.index.base import BackendError, Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -23,14 +23,6 @@ WITHOUT: Final = "`filestore search --mode keyword` works without it"
 """What a store can do while its backend is away."""
 
 _TYPES: Final = {str: "a text", int: "a whole number", bool: "true or false", list: "a list"}
-
-Where: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
-"""Conditions that all hold in one and the same file of an item: a key, and the values of which
-that file has at least one."""
-
-
-class BackendError(FilestoreError):
-    """A backend cannot do what it is asked; files and embeddings are as they were."""
 
 
 class BackendKeysMissing(BackendError, ValueError):

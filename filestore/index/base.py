@@ -1,10 +1,10 @@
 """The contract of a vector index: ids of our choosing, vectors of length 1, inner product."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from filestore.index.backend import Where
+from filestore.core.errors import FilestoreError
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -15,6 +15,41 @@ VectorsOf: TypeAlias = (
 )
 """The embeddings as they were stored, by id: (n, dimension) float32, and which of them are to be
 had; the other rows mean nothing."""
+
+
+Where: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Conditions that all hold in one and the same file of an item: a key, and the values of which
+that file has at least one."""
+
+
+class IndexDamagedError(FilestoreError):
+    """A FAISS file does not hold what it should."""
+
+
+class BackendError(FilestoreError):
+    """A backend cannot do what it is asked; files and embeddings are as they were."""
+
+
+class VectorSource(ABC):
+    """Where the vectors of a store are kept."""
+
+    dimension: int
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there should be."""
+
+    @abstractmethod
+    def sample(self, count: int) -> "NDArray[float32]":
+        """About so many vectors, evenly chosen, always the same: (n, dimension) float32."""
+
+    @abstractmethod
+    def blocks(self) -> "Iterator[tuple[NDArray[int64], NDArray[float32]]]":
+        """Every vector that is to be had, in blocks: (n,) int64 and (n, dimension) float32."""
+
+    @abstractmethod
+    def vectors_of(self, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
+        """See `VectorsOf`."""
 
 
 class VectorIndex(ABC):

@@ -3,8 +3,6 @@
 Reads the vectors from wherever they are kept, in blocks, and says what it made.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
@@ -12,15 +10,15 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from filestore.core.schema import JsonObject
+from filestore.index.base import VectorIndex, VectorSource
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32, int64
+    from numpy import float32, int64
     from numpy.typing import NDArray
 
     from filestore.index._approximate import ApproximateIndex
     from filestore.index._faiss import FaissIndex
     from filestore.index._tuning import Judge
-    from filestore.index.base import VectorIndex
 
     Block: TypeAlias = tuple[NDArray[int64], NDArray[float32]]
 
@@ -81,28 +79,6 @@ class Grown(Struct, frozen=True, kw_only=True):
 
     index: "VectorIndex"
     trained_on: int
-
-
-class VectorSource(ABC):
-    """Where the vectors of a store are kept."""
-
-    dimension: int
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many there should be."""
-
-    @abstractmethod
-    def sample(self, count: int) -> "NDArray[float32]":
-        """About so many vectors, evenly chosen, always the same: (n, dimension) float32."""
-
-    @abstractmethod
-    def blocks(self) -> "Iterator[Block]":
-        """Every vector that is to be had, in blocks: (n,) int64 and (n, dimension) float32."""
-
-    @abstractmethod
-    def vectors_of(self, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
-        """See `filestore.index.base.VectorsOf`."""
 
 
 def build(

@@ -3,8 +3,8 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from filestore.index.backend import DocState, IndexBackend, Where, digest
-from filestore.index.base import VectorIndex
+from filestore.index.backend import DocState, IndexBackend, digest
+from filestore.index.base import VectorIndex, Where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from filestore.catalog import CatalogPages
 from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash, origin_hash

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from filestore.chunks import chunk_file, frontmatter
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import MAX_CHUNK_BYTES, Observation
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import origin_hash

@@ -17,7 +17,7 @@ from filestore.config.layout import Places
 from filestore.core.diff import unified
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of
-from filestore.fs.scan import PackedFolder, unpack_stat
+from filestore.fs.stats import PackedFolder, unpack_stat
 from filestore.git import repository
 
 Place = Literal["last seen", "git"]

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import StorePath

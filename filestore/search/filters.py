@@ -8,12 +8,11 @@ import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from filestore.catalog import Catalog, queries, vector_rows
-from filestore.chunks.chunk_file import KINDS
+from filestore.catalog import Catalog, queries
 from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
 from filestore.core.caller import leads
@@ -21,7 +20,9 @@ from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import composed
-from filestore.index.backend import Where
+
+if TYPE_CHECKING:
+    from filestore.index.base import Where
 
 _NAMED: Final = 8
 """Keys or values that a note names."""
@@ -92,7 +93,7 @@ def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]
     return set.intersection(*every)
 
 
-def conditions(catalog: Catalog, filters: Filters) -> Where:
+def conditions(catalog: Catalog, filters: Filters) -> "Where":
     """The same filters as a backend takes them; empty where it cannot tell some of them.
 
     It has the metadata of chunk files, not that of their documents, and knows no globs.
@@ -102,6 +103,8 @@ def conditions(catalog: Catalog, filters: Filters) -> Where:
         filters: At least one.
     """
     every: list[tuple[str, tuple[str, ...]]] = []
+    from filestore.catalog import vector_rows
+
     for key, value in filters.where:
         if key in ("kind", "path", "source") or vector_rows.is_of_documents(catalog, key):
             return ()
@@ -168,6 +171,8 @@ def _no_such_value(catalog: Catalog, key: str, value: str) -> str:
 
 
 def _no_such_kind(catalog: Catalog, kinds: Sequence[str]) -> str:
+    from filestore.chunks.chunk_file import KINDS
+
     kind, known = kinds[0], queries.kinds(catalog)
     meant = "" if kind in KINDS else did_you_mean(kind, KINDS)
     return f"no file is of kind {brief(kind)}" + (meant or _instead(kind, known, "kinds"))

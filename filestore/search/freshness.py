@@ -8,24 +8,24 @@ that was read just now and could be indexed as it is.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import chunk_file, frontmatter, kept
-from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import Value
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import observe
 from filestore.config.layout import Places
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
-from filestore.sidecar import losses
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk, Section
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -46,6 +46,8 @@ class UserKeys(Mapping[str, Value]):
 
     def _parsed(self) -> Mapping[str, Value]:
         if self._keys is None:
+            from filestore.chunks import chunk_file
+
             self._keys = chunk_file.parse(self._head).user
         return self._keys
 
@@ -92,7 +94,11 @@ class Look(Struct, frozen=True, kw_only=True):
     @property
     def questions(self) -> tuple[str, ...]:
         """Those that a chunk file has; parsed now, as most hits are not found by them."""
-        return chunk_file.parse(self.data).questions if b"questions" in self.data else ()
+        if b"questions" not in self.data:
+            return ()
+        from filestore.chunks import chunk_file
+
+        return chunk_file.parse(self.data).questions
 
 
 def first_line(body: str, line: int) -> int:
@@ -198,6 +204,8 @@ class Looker:
 
     def _observed(self, row: FileRow, layout: Layout) -> Observation | Look:
         """A file as it is now, or why it cannot be read."""
+        from filestore.chunks.observe import observe
+
         assert self._chunked is not None
         (seen,) = observe(self._chunked, [row.path], layout=layout, unmerged=self._unmerged)
         if isinstance(seen, Observation):
@@ -209,6 +217,8 @@ class Looker:
         """A section of a document: as it was indexed, or what became of it since."""
         if row.state != INDEXED:
             return self._no_longer_excluded(row)
+        from filestore.chunks import kept
+
         try:
             before = kept.read(self._catalog.content(row.id) or b"")
             section = before.sections[part]
@@ -250,7 +260,7 @@ class Looker:
         return data if content_hash(data) == row.file_hash else None
 
 
-def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Look:
+def _look_at_section(chunk: "Chunk", section: "Section", freshness: Freshness) -> Look:
     body = chunk.body[section.start : section.end]
     starts = chunk.pages_between(section.start, section.end)
     return Look(
@@ -265,7 +275,7 @@ def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Lo
     )
 
 
-def _same_section(before: Chunk, part: int, now: Chunk) -> Section:
+def _same_section(before: "Chunk", part: int, now: "Chunk") -> "Section":
     """The section of an edited document that one became: of the same text, else the same place."""
     was = before.sections[part]
     text = before.body[was.start : was.end].strip()
@@ -288,6 +298,8 @@ def notes(places: Places, layout: Layout, catalog: Catalog, looks: Sequence[Look
     said = []
     gone = sum(look.freshness == "gone" for look in looks)
     if gone:
+        from filestore.sidecar import losses
+
         needs_word = losses.needs_word(places, layout, catalog)
         command = "filestore sync" + (" --forget-missing" if needs_word else "")
         said.append(f"{_files(gone)} of these results {_are(gone)} gone: run '{command}'")

@@ -8,17 +8,14 @@ from collections.abc import Collection, Sequence
 
 from filestore.catalog import Catalog, file_of_text, part_of_text, summaries, text_id
 from filestore.chunks import kept, questions_file
-from filestore.chunks.layout import Layout
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import SUMMARIES, ChunkPath, is_made, made_of
 
 _Scored = tuple[int, float, int]
 
 
-def questions_of(catalog: Catalog, files: Collection[int], layout: Layout) -> set[int]:
+def questions_of(catalog: Catalog, files: Collection[int]) -> set[int]:
     """The files of questions that lead to some documents in place."""
-    if not layout.is_in_place:
-        return set()
     paths = catalog.indexed_paths(list(files)).values()
     there = catalog.files(
         [

@@ -7,8 +7,8 @@ One rule: what the store may not look at is left as it is, and a file that a per
 original.
 """
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,15 +16,16 @@ from filestore.catalog import Catalog, queries, summaries
 from filestore.catalog.summaries import Stale
 from filestore.core.paths import Tree
 from filestore.search.answer import Answer, KnownFile
-from filestore.sidecar import originals
-from filestore.sidecar.originals import Document
-from filestore.sidecar.reachable import Reachable
+
+if TYPE_CHECKING:
+    from filestore.sidecar.originals import Document, Seen
+    from filestore.sidecar.reachable import Reachable
 
 AnyFound = TypeVar("AnyFound", bound=KnownFile)
 
 
 def mark(
-    answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable, stale: Stale
+    answer: Answer, tree: Tree, catalog: Catalog, reachable: "Callable[[], Reachable]", stale: Stale
 ) -> Answer:
     """An answer in which hits that are as indexed say where their original changed or went.
 
@@ -32,7 +33,7 @@ def mark(
         answer: What was found.
         tree: Where the files lie.
         catalog: Inside a snapshot.
-        reachable: Where the store may look.
+        reachable: Says where the store may look; asked if there is an original at all.
         stale: Knows which summaries are out of date.
     """
     hits, notes = marked(answer.hits, tree, catalog, reachable, stale)
@@ -43,7 +44,7 @@ def marked(
     found: Sequence[AnyFound],
     tree: Tree,
     catalog: Catalog,
-    reachable: Reachable,
+    reachable: "Callable[[], Reachable]",
     stale: Stale | None = None,
 ) -> tuple[list[AnyFound], list[str]]:
     """Such hits, and what is to be known of them; see `mark`."""
@@ -76,7 +77,7 @@ def _by_children(
 
 
 def _by_original(
-    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: Reachable
+    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: "Callable[[], Reachable]"
 ) -> tuple[list[AnyFound], list[str]]:
     fresh = {
         tree.chunk_path(hit.path): hit for hit in found if hit.freshness == "fresh" and hit.source
@@ -85,8 +86,10 @@ def _by_original(
     made = {row.path: fresh[row.path].source or "" for row in rows.values() if row.origin}
     if not made:
         return list(found), []
+    from filestore.sidecar import originals
+
     documents = queries.documents_from(catalog, sorted(set(made.values())))
-    drift = originals.look(catalog, reachable, documents=documents)
+    drift = originals.look(catalog, reachable(), documents=documents)
     seen = drift.seen
     gone, changed = 0, 0
     hits = []
@@ -104,14 +107,14 @@ def _by_original(
     return hits, _notes(changed, gone)
 
 
-def _recorded(documents: Sequence[Document], source: str, resource: str) -> set[str]:
+def _recorded(documents: "Sequence[Document]", source: str, resource: str) -> set[str]:
     """The hashes that a document had when the chunks of a resource were made from it."""
     made = {name: digest for _, name, one, digest in documents if one == source}
     # A chunk that was moved elsewhere belongs to whichever record names its source.
     return {made[resource]} if resource in made else set(made.values())
 
 
-def _differs(seen: originals.Seen, recorded: set[str]) -> bool:
+def _differs(seen: "Seen", recorded: set[str]) -> bool:
     return not seen.reason and seen.found not in recorded
 
 

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,11 +20,12 @@ from filestore.catalog import Catalog, queries
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import source_hash
 from filestore.core.paths import StorePath
-from filestore.extract import is_text
 from filestore.fs import disk
-from filestore.fs.scan import pack_stat
+from filestore.fs.stats import pack_stat
 from filestore.search.passage import Passage
-from filestore.sidecar.reachable import Reachable
+
+if TYPE_CHECKING:
+    from filestore.sidecar.reachable import Reachable
 
 MOST_ORIGINAL_BYTES: Final = 4 * 1024 * 1024
 """No larger original is searched for a passage."""
@@ -94,7 +95,7 @@ class Place(Struct, frozen=True, kw_only=True):
 class Locator:
     """Finds the places of the hits of one answer; what it reads is read once."""
 
-    def __init__(self, reachable: Callable[[], Reachable], catalog: Catalog) -> None:
+    def __init__(self, reachable: "Callable[[], Reachable]", catalog: Catalog) -> None:
         """Prepare.
 
         Args:
@@ -119,6 +120,8 @@ class Locator:
         if chunk.in_place:
             return self._in_document(chunk, passage, context)
         if chunk.source and passage.text:
+            from filestore.extract import is_text
+
             is_markup = chunk.source.lower().endswith(_MARKUP)
             if is_text(chunk.source) and not chunk.pages:
                 text = self._text_of(chunk.source)

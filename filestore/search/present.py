@@ -11,7 +11,6 @@ from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
-from filestore.extract import is_code
 from filestore.fulltext import Marker
 from filestore.search import passage as passages
 from filestore.search.answer import Answer, Found, Hit
@@ -83,9 +82,12 @@ def _question(found: Found, passage: Passage, marker: Marker) -> str | None:
 
 
 def _section(hit: Hit, passage: Passage) -> tuple[str, ...]:
-    if hit.source and is_code(hit.source):
-        # What begins with a hash there is a comment.
-        return hit.headings
+    if hit.source:
+        from filestore.extract import is_code
+
+        if is_code(hit.source):
+            # What begins with a hash there is a comment.
+            return hit.headings
     return passages.section_at(hit.text, passage.start, hit.headings)
 
 

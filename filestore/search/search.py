@@ -39,14 +39,12 @@ from filestore.fulltext import (
     parse_query,
     respelled,
 )
-from filestore.index.backend import BackendError
+from filestore.index.base import BackendError
 from filestore.search import filters, freshness, said
 from filestore.search.answer import Answer, Found, Hit, Why
-from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
-from filestore.search.leading import Leading
 from filestore.search.passage import Nearest
 from filestore.search.query import Extra, Mode
 from filestore.search.ranking import (
@@ -60,14 +58,14 @@ from filestore.search.ranking import (
     why_of_one,
     with_question,
 )
-from filestore.search.traverse import descend
 from filestore.search.vectors import Vectors
 from filestore.sidecar.fulltext_feed import open_reader
-from filestore.sidecar.summary_tree import SummaryTree
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.search.leading import Leading
+    from filestore.sidecar.summary_tree import SummaryTree
     from filestore.sidecar.vector_rows import VectorRows
 
 _SPARE: Final = 8
@@ -137,7 +135,9 @@ class Searcher:
         self._looker.close()
 
     @cached_property
-    def _tree(self) -> SummaryTree:
+    def _tree(self) -> "SummaryTree":
+        from filestore.sidecar.summary_tree import SummaryTree
+
         return SummaryTree(summaries.all_children(self._catalog))
 
     @cached_property
@@ -282,6 +282,8 @@ class Searcher:
 
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranking without summaries and their texts crowding each other out."""
+        from filestore.search.collapse import collapse
+
         paths = list(dict.fromkeys(path for (path, _), _, _ in ranked))
         found, lifted = collapse(ranked, self._ancestors.of(paths))
         self._via = {path: (summary,) for path, summary in lifted.items()}
@@ -294,6 +296,7 @@ class Searcher:
         if not self.has_summaries:
             notes.append(NO_TREE)
             return allowed
+        from filestore.search.traverse import descend
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}
@@ -467,6 +470,8 @@ class Searcher:
         if not self._layout.is_in_place:
             return scored
         if self._leading is None:
+            from filestore.search.leading import Leading
+
             self._leading = Leading(self._catalog)
         return self._leading.led(scored)
 

@@ -10,30 +10,27 @@ from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress
 from filestore.fulltext import Syntax
-from filestore.search import evaluate, grouping, outdated
-from filestore.search import rerank as reranking
-from filestore.search import rewrite as rewriting
+from filestore.search import outdated
 from filestore.search.answer import Answer
-from filestore.search.evaluate import Compared, Evaluation
 from filestore.search.filters import Filters
-from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
 from filestore.search.query import Extra, Mode, Which
-from filestore.search.rewrite import Rewrites
 from filestore.search.search import Searcher
-from filestore.sidecar.beside import NothingBeside
-from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.generate import Generator
     from filestore.search.compare_models import ModelComparison
+    from filestore.search.evaluate import Compared, Evaluation
+    from filestore.search.metrics import Question
+    from filestore.search.rewrite import Rewrites
+    from filestore.sidecar.session import Parts
 
 
 class SearchSession:
     """Keeps a searcher for as long as the store stays in one generation."""
 
-    def __init__(self, parts: Callable[[], Parts]) -> None:
+    def __init__(self, parts: "Callable[[], Parts]") -> None:
         self._parts = parts
         self._searchers: dict[Which, Searcher] = {}
         self._rewritten: tuple[Hashable, Rewrites] | None = None
@@ -83,7 +80,12 @@ class SearchSession:
             )
 
         with catalog.snapshot():
-            found = ask(k) if group is None else grouping.by_document(ask, k, again=rerank is None)
+            if group is None:
+                found = ask(k)
+            else:
+                from filestore.search import grouping
+
+                found = grouping.by_document(ask, k, again=rerank is None)
             searcher = self._fresh_searcher(parts, catalog, model)
             return present(
                 found,
@@ -115,9 +117,16 @@ class SearchSession:
         """
         parts = self._parts()
         catalog = parts.catalog()
-        rewriting.require_possible(rewrite)
-        reranker = parts.model.reranker(rerank) if rerank else None
-        depth = reranking.depth_for(k) if reranker else k
+        depth = k
+        if rewrite:
+            from filestore.search.rewrite import require_possible, rewritten
+
+            require_possible(rewrite)
+        if rerank:
+            from filestore.search import rerank as reranking
+
+            reranker = parts.model.reranker(rerank)
+            depth = reranking.depth_for(k)
         with catalog.snapshot():
             ask = partial(
                 self._fresh_searcher(parts, catalog, model).search,
@@ -128,38 +137,44 @@ class SearchSession:
                 tree=tree,
                 without=without,
             )
-            key = (query, rewrite, mode, filters, syntax, tree, model, catalog.generation)
-            rewrites = partial(self._rewrites, key, rewrite, parts.model.generator)
-            answer = (
-                rewriting.rewritten(ask, rewrites, count=depth) if rewrite else ask(count=depth)
-            )
-        if reranker:
+            if rewrite:
+                key = (query, rewrite, mode, filters, syntax, tree, model, catalog.generation)
+                rewrites = partial(self._rewrites, key, rewrite, parts.model.generator)
+                answer = rewritten(ask, rewrites, count=depth)
+            else:
+                answer = ask(count=depth)
+        if rerank:
             answer = reranking.rerank(answer, reranker, count=k)
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, model).stale
             answer = replace(answer, model=model)
-            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable(), stale)
+            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable, stale)
 
     def _rewrites(
         self, key: Hashable, wanted: int, generator: "Callable[[], Generator]", plain: Answer
-    ) -> Rewrites:
+    ) -> "Rewrites":
         """New queries, made once where the same is asked again for more hits."""
+        from filestore.search.rewrite import rewrites_of
+
         if self._rewritten is None or self._rewritten[0] != key:
-            self._rewritten = key, rewriting.rewrites_of(plain, wanted, generator)
+            self._rewritten = key, rewrites_of(plain, wanted, generator)
         return self._rewritten[1]
 
     def evaluate(
         self,
-        questions: Sequence[Question],
+        questions: "Sequence[Question]",
         *,
         k: int,
         syntax: Syntax,
-        compared: Compared | None,
+        compared: "Compared | None",
         on_progress: OnProgress,
-    ) -> Evaluation:
+    ) -> "Evaluation":
         """See `Store.evaluate`."""
+        from filestore.search import evaluate
+        from filestore.search.rewrite import require_possible
+
         if compared is not None:
-            rewriting.require_possible(compared.rewrite)
+            require_possible(compared.rewrite)
         parts = self._parts()
         catalog = parts.catalog()
         with catalog.snapshot():
@@ -176,7 +191,7 @@ class SearchSession:
 
     def compare_models(
         self,
-        questions: Sequence[Question] | None,
+        questions: "Sequence[Question] | None",
         *,
         k: int,
         mode: Mode,
@@ -184,6 +199,7 @@ class SearchSession:
     ) -> "ModelComparison":
         """See `Store.compare_models`."""
         from filestore.search import compare_models
+        from filestore.sidecar.beside import NothingBeside
 
         parts = self._parts()
         beside = parts.settings.beside
@@ -202,13 +218,15 @@ class SearchSession:
                 on_progress=on_progress,
             )
 
-    def _fresh_searcher(self, parts: Parts, catalog: Catalog, model: Which) -> Searcher:
+    def _fresh_searcher(self, parts: "Parts", catalog: Catalog, model: Which) -> Searcher:
         """What searches with one of the two models; one query never meets vectors of the other."""
         if any(one.generation != catalog.generation for one in self._searchers.values()):
             self.close()
         if model not in self._searchers:
             is_own = model == "own"
             if not is_own and parts.beside is None:
+                from filestore.sidecar.beside import NothingBeside
+
                 raise NothingBeside
             self._searchers[model] = Searcher(
                 places=parts.places,

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
-from filestore.index.backend import Where
 from filestore.search import filters
 from filestore.search.filters import Filters
-from filestore.search.leading import questions_of
 from filestore.sidecar import vector_file
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.index.base import VectorIndex
+    from filestore.index.base import VectorIndex, Where
     from filestore.sidecar.vector_rows import VectorRows
 
     Nearest = Callable[[int], list[tuple[int, float]]]
@@ -110,8 +108,11 @@ class Vectors:
         where = self._conditions if is_filtered and index.takes_conditions else ()
         vectors = None
         if allowed is not None and not where:
-            files = allowed | questions_of(self._catalog, allowed, self._layout)
-            vectors = numpy.array(self._catalog.vectors_of_files(files), dtype=numpy.int64)
+            if self._layout.is_in_place:
+                from filestore.search.leading import questions_of
+
+                allowed = allowed | questions_of(self._catalog, allowed)
+            vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
         if text not in self._asked:
             self._asked[text] = self._embedder.embed_query(text)
         vector = self._asked[text]

@@ -36,7 +36,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
-from filestore.fs.scan import pack_folder, stat_entry
+from filestore.fs.stats import pack_folder, stat_entry
 from filestore.sidecar import vector_file
 from filestore.sidecar.beside import take_over
 from filestore.sidecar.beside_feed import BesideFeed

@@ -12,7 +12,7 @@ from filestore.chunks.observe import look_at
 from filestore.chunks.resource_record import Record
 from filestore.config.layout import Places
 from filestore.core.paths import TOP, ChunkPath, folder_of
-from filestore.fs.scan import unpack_stat
+from filestore.fs.stats import unpack_stat
 
 _BATCH: Final = 64
 

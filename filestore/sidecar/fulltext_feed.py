@@ -9,29 +9,29 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches, queries, text_id
-from filestore.chunks import chunk_file, kept, questions_file
-from filestore.chunks.chunk_file import Chunk
 from filestore.config import user_config
 from filestore.config.layout import Places
 from filestore.core.encoded_data import without_data
 from filestore.core.paths import ChunkPath
 from filestore.fulltext import (
-    Entry,
     FulltextDamaged,
     FulltextMissing,
     Reader,
     Stamp,
-    Writer,
     check_files,
     write_stamp,
 )
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_file import own_stamp
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.fulltext import Entry, Writer
 
 EXACT_TEXTS: Final = 10_000
 EXACT_BYTES: Final = 12_000_000
@@ -41,13 +41,16 @@ MOST_DELETED: Final = 0.01
 """A larger one is written whole when this share of its texts was deleted."""
 
 
-def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
+def entries(identifier: int, path: ChunkPath, chunk: "Chunk") -> "Iterator[Entry]":
     """What is indexed of a file.
 
     Of a chunk file its headings as title, its body and questions as text; of a file of questions
     each; of a document each section, which is found by title and file name as well, and the first
     by its other names.
     """
+    from filestore.chunks import chunk_file, questions_file
+    from filestore.fulltext import Entry
+
     if chunk.kind == questions_file.KIND:
         for part, text in enumerate(chunk_file.texts(chunk)):
             yield Entry(id=text_id(identifier, part), title="", text=text)
@@ -168,7 +171,7 @@ class FulltextFeed:
         """The generation that the index on disk reflects; -1 where it has to be rebuilt."""
         return -1 if self._stamp is None else self._stamp.generation
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: "Iterable[Entry]") -> None:
         """Take documents with ids never seen before."""
         if not self._whole:
             self._open().add(entries)
@@ -219,8 +222,10 @@ class FulltextFeed:
         is_small = texts <= EXACT_TEXTS and self._catalog.content_bytes() <= EXACT_BYTES
         return self._deleted > (0 if is_small else texts * MOST_DELETED)
 
-    def _open(self) -> Writer:
+    def _open(self) -> "Writer":
         if self._writer is None:
+            from filestore.fulltext import Writer
+
             try:
                 self._writer = Writer.open(self._folder, self._stamp, checked=self._is_checked)
             except (FulltextDamaged, FulltextMissing):
@@ -240,7 +245,9 @@ class FulltextFeed:
                 self._writer.add(self._kept_entries(added))
         return self._writer
 
-    def _kept_entries(self, ids: Iterable[int]) -> Iterator[Entry]:
+    def _kept_entries(self, ids: Iterable[int]) -> "Iterator[Entry]":
+        from filestore.chunks import kept
+
         for batch in in_batches(list(ids)):
             paths = self._catalog.indexed_paths(batch)
             for identifier in batch:

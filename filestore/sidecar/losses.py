@@ -23,7 +23,7 @@ from filestore.extract import is_read
 from filestore.extract.by_products import is_litter
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
-from filestore.fs.scan import pack_folder, pack_stat
+from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_names
 from filestore.git.repository import deleted_paths
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def walk(
     places: Places,
     *,
     processes: int,
-    recorded: Mapping[ChunkPath, scan.PackedFolder] | None = None,
+    recorded: Mapping[ChunkPath, PackedFolder] | None = None,
 ) -> scan.TreeScan:
     """The tree as it is: empty where there is none, a problem where it cannot be read."""
     try:
@@ -291,7 +291,7 @@ def vanished(
 
 def _paths(tree: scan.TreeScan) -> Iterator[ChunkPath]:
     for folder, packed in tree.folders.items():
-        for name in scan.unpack_names(packed.names):
+        for name in unpack_names(packed.names):
             yield inside(folder, name)
 
 

@@ -29,8 +29,6 @@ from filestore.embed import (
     open_embedder,
     reaches_out,
 )
-from filestore.embed.models import DEFAULT_MODEL
-from filestore.embed.one_at_a_time import OneAtATime
 from filestore.git.repository import work_tree
 
 if TYPE_CHECKING:
@@ -119,6 +117,8 @@ class StoreModel:
 
     def take_turns(self) -> None:
         """From now on threads may share the embedder: one at a time asks it."""
+        from filestore.embed.one_at_a_time import OneAtATime
+
         opened = self._opened
         if opened.embedder is not None and not isinstance(opened.embedder, OneAtATime):
             self._opened = replace(opened, embedder=OneAtATime(opened.embedder))
@@ -238,6 +238,8 @@ def _open(choice: Choice) -> Model:
 
 def best_installed(machine: Machine) -> Chosen:
     """The best embedder whose library and default model are here."""
+    from filestore.embed.models import DEFAULT_MODEL
+
     for kind in PREFERRED:
         choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
         model = open_model(choice)
@@ -268,6 +270,8 @@ def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> 
         UnknownEmbedder: It is none of these.
         UsageError: The folder's name is in use for another model.
     """
+    from filestore.embed.models import DEFAULT_MODEL
+
     kind, colon, model = word.partition(":")
     if kind not in known_embedders():
         kind, model = _kind_of(os.path.expanduser(word), word), word

@@ -17,7 +17,8 @@ from filestore.config.settings import Follow
 from filestore.core.hashing import source_hash
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs import disk
-from filestore.fs.scan import HORIZON_NS, pack_stat, stat_entry
+from filestore.fs.scan import HORIZON_NS
+from filestore.fs.stats import pack_stat, stat_entry
 from filestore.sidecar.reachable import Reachable
 
 BATCH: Final = 100

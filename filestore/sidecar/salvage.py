@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.catalog import BEFORE, LET_GO, Forgotten, decode_path, queries
 from filestore.chunks import kept
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath, has_plain_names

@@ -22,9 +22,6 @@ from filestore.core.paths import ChunkPath, is_below
 from filestore.fs import disk, refusals
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
 from filestore.git.repository import deleted_paths, operation, unmerged
-from filestore.sidecar import git_losses
-from filestore.sidecar.beside import NotEmbedded
-from filestore.sidecar.beside import known as known_beside
 from filestore.sidecar.refusals import check_sidecar
 
 if TYPE_CHECKING:
@@ -250,7 +247,9 @@ class Parts:
         return self._kept_here(catalog, self.beside.embedder if self.beside else None)
 
     def _kept_here(self, catalog: Catalog, embedder: "Embedder | None") -> "Embedder | None":
-        kept = known_beside(catalog)
+        from filestore.sidecar import beside
+
+        kept = beside.known(catalog)
         mine = {catalog.meta("fingerprint"), kept.fingerprint if kept else None}
         return embedder if embedder is not None and embedder.fingerprint in mine else None
 
@@ -274,6 +273,8 @@ class Parts:
         if self.beside is None or self.settings.beside is None:
             return "no model stands beside"
         name = self.settings.beside.embedder
+        from filestore.sidecar.beside import NotEmbedded
+
         not_yet = NotEmbedded(f"no text was embedded with {name} yet", remedy="filestore sync")
         return f"the model beside: {_with_remedy(self.beside.problem or not_yet)}"
 
@@ -308,6 +309,7 @@ class Parts:
 
     def snapshot(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "StoreSnapshot":
         """What is verified and followed."""
+        from filestore.sidecar import git_losses
         from filestore.sidecar.snapshot import StoreSnapshot
 
         root, problem = self.places.root, self.model.problem
@@ -483,6 +485,7 @@ class Parts:
         other: "Embedder | None",
     ) -> "BesideFeed | None":
         """What keeps the vectors of the model beside complete; None where there is nothing to."""
+        from filestore.sidecar.beside import known
         from filestore.sidecar.beside_feed import BesideFeed
 
         if self.beside is not None and other is None:
@@ -490,7 +493,7 @@ class Parts:
                 self.beside.ask()
             other = self.beside.embedder
         fingerprint: str | None
-        before, kept = catalog.meta("fingerprint"), known_beside(catalog)
+        before, kept = catalog.meta("fingerprint"), known(catalog)
         if other is not None:
             fingerprint = other.fingerprint
         elif main is not None and before not in (None, main.fingerprint):

@@ -19,15 +19,7 @@ from filestore.core.findings import Finding
 from filestore.embed.base import odd_lengths as wrong_lengths
 from filestore.fs import disk, part
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
-from filestore.index.building import (
-    Built,
-    Description,
-    Grown,
-    Limits,
-    VectorSource,
-    build,
-    is_current,
-)
+from filestore.index.base import VectorSource
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -37,6 +29,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
+    from filestore.index.building import Built, Description, Grown, Limits
 
 PREFIX: Final = "vectors-"
 SUFFIX: Final = ".faiss"
@@ -128,7 +121,7 @@ def write(
     embeddings: "EmbeddingCache",
     embedder: "Embedder",
     *,
-    limits: Limits | None = None,
+    limits: "Limits | None" = None,
 ) -> bool:
     """Write a FAISS file of every embedded vector and name it in the running transaction.
 
@@ -146,6 +139,8 @@ def write(
         WriteFailedError: The disk refused; the old file stays.
     """
     import numpy
+
+    from filestore.index.building import Limits, build
 
     source = StoredVectors(catalog, embeddings, embedder)
     limits = limits or Limits()
@@ -167,7 +162,7 @@ def write(
     return bool(source.lacking)
 
 
-def _written(places: Places, catalog: "CatalogWriter", built: Built) -> IndexFile:
+def _written(places: Places, catalog: "CatalogWriter", built: "Built") -> IndexFile:
     name = f"{PREFIX}{catalog.next_generation}{SUFFIX}"
     path = os.path.join(places.sidecar, name)
     temporary = os.path.join(places.sidecar, f"{disk.TEMPORARY_PREFIX}{name}")
@@ -183,8 +178,10 @@ def _written(places: Places, catalog: "CatalogWriter", built: Built) -> IndexFil
     return IndexFile(name, size_bytes, digest, catalog.next_generation)
 
 
-def describe(catalog: Catalog) -> Description | None:
+def describe(catalog: Catalog) -> "Description | None":
     """What kind of index the FAISS file is, from the catalog alone; None where there is none."""
+    from filestore.index.building import Description
+
     text = catalog.meta(_DESCRIPTION)
     if text is not None:
         return Description.parse(text)
@@ -194,7 +191,7 @@ def describe(catalog: Catalog) -> Description | None:
     return Description(kind="exact", vectors=catalog.count("vectors"))
 
 
-def _tried(catalog: Catalog, embedder: "Embedder") -> Description | None:
+def _tried(catalog: Catalog, embedder: "Embedder") -> "Description | None":
     """The exact index of this model for which lists were tried; None where there is none."""
     described = describe(catalog)
     if described is None or described.kind != "exact" or described.trained_on is None:
@@ -208,9 +205,11 @@ def _grown(
     embeddings: "EmbeddingCache",
     embedder: "Embedder",
     wanted: "NDArray[int64]",
-) -> Grown | None:
+) -> "Grown | None":
     """The trained index of the file with what came since, if it holds the wanted ids."""
     import numpy
+
+    from filestore.index.building import Grown, is_current
 
     described = describe(catalog)
     is_trained = described is not None and described.kind == "approximate"

@@ -22,9 +22,9 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import StorePath, is_below
 from filestore.fs.disk import TEMPORARY_PREFIX
-from filestore.index import BackendChoice, open_backend, overlaid
+from filestore.index import open_backend, overlaid
 from filestore.index.backend import (
-    BackendError,
+    BackendChoice,
     BackendForeign,
     BackendSettingsWrong,
     BackendUnusable,
@@ -33,11 +33,11 @@ from filestore.index.backend import (
     IndexBackend,
     Item,
     Stamp,
-    Where,
     digest,
     plan,
     whitelisted,
 )
+from filestore.index.base import BackendError, Where
 from filestore.index.served import ServedIndex
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts

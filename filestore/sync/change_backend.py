@@ -20,8 +20,9 @@ from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.index.backend import BackendError, BackendKeysMissing, BackendSettingsWrong
+from filestore.index.backend import BackendKeysMissing, BackendSettingsWrong
 from filestore.index.backend import plan as compare
+from filestore.index.base import BackendError
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
 from filestore.sidecar.vector_rows import Sent, VectorRows, check_stamp, taken

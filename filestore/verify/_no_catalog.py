@@ -16,7 +16,8 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress
-from filestore.fs.scan import TreeScan, unpack_stat
+from filestore.fs.scan import TreeScan
+from filestore.fs.stats import unpack_stat
 from filestore.sidecar import git_losses
 from filestore.sidecar.losses import walk
 from filestore.sidecar.recover import catalog_finding

@@ -17,6 +17,7 @@ from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan
+from filestore.fs.stats import unpack_names, unpack_stat
 from filestore.sidecar.losses import (
     DeletedPaths,
     LostFiles,
@@ -134,7 +135,7 @@ def _to_look_at_again(
 
 def _is_there(tree: scan.TreeScan, path: ChunkPath) -> bool:
     packed = tree.folders.get(folder_of(path))
-    return packed is not None and path.rpartition("/")[2] in scan.unpack_names(packed.names)
+    return packed is not None and path.rpartition("/")[2] in unpack_names(packed.names)
 
 
 class _Arrivals:
@@ -211,7 +212,7 @@ def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int]:
         folder, name = folder_of(path), path.rpartition("/")[2]
         if folder not in unpacked:
             unpacked[folder] = folders[folder].entries()
-        sizes.add(scan.unpack_stat(unpacked[folder][name])[0])
+        sizes.add(unpack_stat(unpacked[folder][name])[0])
     # An entry that was never clean tells no size, so any may be the one.
     return _AnySize() if 0 in sizes else sizes
 

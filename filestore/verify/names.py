@@ -13,7 +13,7 @@ from typing import Final
 from filestore.config.layout import folded_path
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of, inside
-from filestore.fs.scan import PackedFolder, unpack_names
+from filestore.fs.stats import PackedFolder, unpack_names
 
 MAX_UNITS: Final = 255
 """Of a name: bytes of UTF-8 on most file systems, UTF-16 units, which are never more, on others."""

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from filestore.catalog import Catalog, queries
 from filestore.fs import disk
-from filestore.fs.scan import NEVER_CLEAN, unpack_stat
+from filestore.fs.stats import NEVER_CLEAN, unpack_stat
 from filestore.sidecar.originals import read
 from filestore.sidecar.reachable import Reachable
 

@@ -132,7 +132,8 @@ def figures(folder: str, place: Place, total: int, queries: int) -> list[measure
     """Fill a backend, ask it and the plain client, verify it and change a little."""
     from synthetic import Clusters
 
-    from filestore.index import BackendChoice, open_backend
+    from filestore.index import open_backend
+    from filestore.index.backend import BackendChoice
 
     asked = Clusters(total).queries(queries)
     choice = BackendChoice(kind=place.kind, options=place.options, folder=folder, environment={})

@@ -138,7 +138,8 @@ def _measured(
 
 def _opened(front: servers.Server, **options: Any) -> "IndexBackend":
     """The backend of filestore as settings open it; the password is in the environment."""
-    from filestore.index import BackendChoice, open_backend
+    from filestore.index import open_backend
+    from filestore.index.backend import BackendChoice
 
     os.environ["PGPASSWORD"] = front.password
     dsn = f"postgresql://{servers.USER}@127.0.0.1:{front.port}/{servers.DATABASE}"
@@ -409,7 +410,7 @@ def _lose(report: Report, front: servers.Server, lost: servers.Server, asked: As
 
 def _failure(action: Callable[[], object]) -> str:
     """What an action says that has to fail, and how soon."""
-    from filestore.index.backend import BackendError
+    from filestore.index.base import BackendError
 
     started = time.perf_counter()
     try:

@@ -19,14 +19,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
-from filestore.index import BackendChoice, IndexBackend, open_backend
+from filestore.index import open_backend
 from filestore.index.backend import (
+    BackendChoice,
     BackendForeign,
     BackendKeysMissing,
     BackendSettingsWrong,
     BackendUnreachable,
     DocState,
     EmbedConfig,
+    IndexBackend,
     Item,
     Plan,
     Stamp,

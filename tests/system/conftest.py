@@ -155,7 +155,7 @@ class Workspace:
 
     def rot(self, path: Path, data: bytes) -> None:
         """Change a file, and make the catalog take its new stamps for those it recorded."""
-        from filestore.fs.scan import PackedFolder, pack_folder, pack_stat
+        from filestore.fs.stats import PackedFolder, pack_folder, pack_stat
 
         path.write_bytes(data)
         folder = path.relative_to(self.chunked).parent.as_posix().removeprefix(".").encode()

@@ -21,7 +21,8 @@ from msgspec.structs import fields
 from filestore.config.layout import Places
 from filestore.config.settings import Backend
 from filestore.config.user_config import Machine
-from filestore.index.backend import BackendError, BackendSettingsWrong, BackendUnreachable
+from filestore.index.backend import BackendSettingsWrong, BackendUnreachable
+from filestore.index.base import BackendError
 from filestore.sidecar.vector_rows import BackendUntrusted, VectorRows
 from filestore.sync.change_backend import KINDS
 from filestore.verify.trust import Reaches

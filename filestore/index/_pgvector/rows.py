@@ -28,7 +28,6 @@ from filestore.index.backend import (
     Item,
     Stamp,
     State,
-    Where,
     check_length,
     check_stamp,
     check_where,
@@ -37,6 +36,7 @@ from filestore.index.backend import (
     not_announced,
     whitelisted,
 )
+from filestore.index.base import Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64

@@ -21,7 +21,6 @@ from filestore.index.backend import (
     Item,
     Stamp,
     State,
-    Where,
     check_length,
     check_stamp,
     check_where,
@@ -31,6 +30,7 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
+from filestore.index.base import Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64

@@ -12,7 +12,7 @@ import pytest
 
 from filestore.browse import InspectedStore, UnknownPathError, Wanted
 from filestore.chunks.chunk_file import generate, update
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import MAX_CHUNK_BYTES
 
 Manual = Callable[[Iterable[str]], str]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from filestore.extract.folder import documents
 from filestore.extract.ignore import MAX_BYTES, MAX_RULES
 from filestore.extract.tree_rules import tree_rules
-from filestore.fs.scan import MAX_DEPTH, scan_tree, unpack_names
+from filestore.fs.scan import MAX_DEPTH, scan_tree
+from filestore.fs.stats import unpack_names
 
 EXAMPLES = int(os.environ.get("FILESTORE_EXAMPLES", "120"))
 

@@ -9,12 +9,14 @@ import pytest
 
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
-from filestore.index import BackendChoice, IndexBackend, _row_lines, open_backend
+from filestore.index import _row_lines, open_backend
 from filestore.index.backend import (
+    BackendChoice,
     BackendSettingsWrong,
     BackendUnreachable,
     BackendUnusable,
     EmbedConfig,
+    IndexBackend,
     Item,
     WrongDimension,
 )

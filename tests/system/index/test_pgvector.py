@@ -15,14 +15,16 @@ import pytest
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
-from filestore.index import BackendChoice, IndexBackend, open_backend
+from filestore.index import open_backend
 from filestore.index.backend import (
+    BackendChoice,
     BackendForeign,
     BackendMissing,
     BackendSettingsWrong,
     BackendUnreachable,
     BackendUnusable,
     EmbedConfig,
+    IndexBackend,
     Item,
     WrongDimension,
     digest,

@@ -18,8 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
-from filestore.index import BackendChoice, open_backend
+from filestore.index import open_backend
 from filestore.index.backend import (
+    BackendChoice,
     BackendMissing,
     BackendUnreachable,
     BackendUnusable,

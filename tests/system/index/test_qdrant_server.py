@@ -6,8 +6,9 @@ import socket
 import pytest
 
 from filestore.core.errors import FilestoreError
-from filestore.index import BackendChoice, open_backend
+from filestore.index import open_backend
 from filestore.index.backend import (
+    BackendChoice,
     BackendUnreachable,
     BackendUnusable,
     EmbedConfig,

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from filestore.index import BackendChoice, IndexBackend, open_backend
-from filestore.index.backend import BackendUnreachable, EmbedConfig, Item, digest
+from filestore.index import open_backend
+from filestore.index.backend import (
+    BackendChoice,
+    BackendUnreachable,
+    EmbedConfig,
+    IndexBackend,
+    Item,
+    digest,
+)
 from tests.bench import servers
 from tests.vectors import unit_rows
 

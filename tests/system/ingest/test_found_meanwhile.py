@@ -110,7 +110,7 @@ def test_rot_is_told_while_files_are_read(workspace: Any) -> None:
 
 def _rot_unseen(workspace: Any, paths: list[Path]) -> None:
     """Rot that no stat tells: the catalog takes the new stamps for those it recorded."""
-    from filestore.fs.scan import PackedFolder, pack_folder, pack_stat
+    from filestore.fs.stats import PackedFolder, pack_folder, pack_stat
 
     with sqlite3.connect(workspace.sidecar / "catalog.sqlite") as connection:
         for path in paths:

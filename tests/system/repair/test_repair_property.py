@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
-from filestore.fs.scan import PackedFolder, pack_folder, pack_stat
+from filestore.fs.stats import PackedFolder, pack_folder, pack_stat
 from filestore.repair.plan import Plan, Policy
 from filestore.store import Store
 

@@ -16,7 +16,8 @@ import pytest
 
 from filestore import Store
 from filestore.catalog import CatalogWriter
-from filestore.index import BackendChoice, IndexBackend, open_backend
+from filestore.index import open_backend
+from filestore.index.backend import BackendChoice, IndexBackend
 from tests.postgres_server import PASSWORD, Server, new_database, new_server
 
 WORDS: Final = ("harbour", "lantern", "orchard", "granite", "violin", "glacier")

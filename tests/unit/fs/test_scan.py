@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.fs.scan import (
+from filestore.fs.scan import TreeScan, differences
+from filestore.fs.stats import (
     NEVER_CLEAN,
     STAT_BYTES,
     PackedFolder,
-    TreeScan,
-    differences,
     pack_folder,
     pack_names,
     pack_stat,

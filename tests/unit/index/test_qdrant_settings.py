@@ -2,8 +2,8 @@
 
 import pytest
 
-from filestore.index import BackendChoice, open_backend
-from filestore.index.backend import BackendKeysMissing, BackendSettingsWrong
+from filestore.index import open_backend
+from filestore.index.backend import BackendChoice, BackendKeysMissing, BackendSettingsWrong
 
 SECRET = "s3cr3t"
 

@@ -14,7 +14,8 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import folded_path
 from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, ChunkPath
-from filestore.fs.scan import TreeScan, pack_folder, pack_stat
+from filestore.fs.scan import TreeScan
+from filestore.fs.stats import pack_folder, pack_stat
 from filestore.sidecar.losses import MASS_FILES, gone_findings, is_emptied, is_mass, match_moves
 from filestore.verify.drift import Drift, classify, is_as_recorded, missing_findings
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filestore.config.layout import folded_path
 from filestore.core.paths import CHUNKS, IN_PLACE
-from filestore.fs.scan import pack_folder
+from filestore.fs.stats import pack_folder
 from filestore.verify.names import collisions, is_plain, unportable, why_unportable
 
 ENTRY = bytes(40)
