@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
 _SHOWN = 10
-_DEFAULT_QUESTIONS = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Plan, ask where it costs something, make and write."""
-    wanted: dict[str, Any] = {"questions": _questions(options), "summaries": _summaries(options)}
-    wanted |= {"across": options.across, "refresh": options.refresh, "generator": options.generator}
+    wanted = {"across": options.across, "refresh": options.refresh, "generator": options.generator}
+    if options.summaries or options.questions is not None:
+        wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
             plan = _planned(store, options, wanted)
@@ -76,17 +76,6 @@ def run(options: Any) -> int:
     else:
         _words(report)
     return _exit_code(report, as_json=options.json)
-
-
-def _questions(options: Any) -> int | None:
-    """None where only summaries are asked for."""
-    if options.questions is not None:
-        return int(options.questions)
-    return None if options.summaries else _DEFAULT_QUESTIONS
-
-
-def _summaries(options: Any) -> bool:
-    return options.summaries or options.questions is None
 
 
 def _planned(store: "Store", options: Any, wanted: dict[str, Any]) -> "EnrichPlan":

@@ -229,9 +229,8 @@ class Enriching:
 
     def _lines(self, file: ChunkFile, made: Made) -> Sequence[str]:
         """What was made; keys come behind what was made of the same text by another generator."""
-        if self._generator.lines == "questions" or self._wish.replace:
-            return made.lines
-        if writing.are_stale(file.chunk, file.text):
+        is_same = not (self._wish.replace or writing.are_stale(file.chunk, file.text))
+        if self._generator.lines == "questions" or not is_same:
             return made.lines
         own = chunk_file.own_questions(file.chunk)
         there = [line for line in file.chunk.questions if line not in own]
@@ -415,10 +414,11 @@ class Enriching:
         held = set(material.excluded)
         files = [material.summaries[path] for path in resource.tree.superfluous]
         for file in sorted(files, key=lambda one: one.chunk.level or 0):
-            if held.intersection(child.path for child in file.chunk.children):
+            chunk = file.chunk
+            if held.intersection(child.path for child in chunk.children):
                 held.add(file.path)
                 self._keep(file.path, "a text of it is excluded from search for now")
-            elif writing.has_something_of_a_persons(file.chunk):
+            elif writing.is_a_persons(chunk) or chunk.user or chunk_file.own_questions(chunk):
                 self._keep(file.path, "a person wrote in it; its group is no more")
             else:
                 found.append(file)

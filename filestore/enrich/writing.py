@@ -76,11 +76,6 @@ def is_a_persons(chunk: Chunk) -> bool:
     return chunk.origin is None or chunk_file.hand_edited(chunk)
 
 
-def has_something_of_a_persons(chunk: Chunk) -> bool:
-    """Whether a summary holds anything that no generator made."""
-    return bool(is_a_persons(chunk) or chunk.user or own_questions(chunk))
-
-
 def with_questions(file: ChunkFile, made: Sequence[str]) -> bytes:
     """A file with questions that were generated for it.
 

@@ -19,7 +19,7 @@ EVEN: Final = 0.85
 """It stays, too, where so many of the texts below it answer about equally: the last of them has so
 much of the score of the best. Then the question is about what they have in common.
 
-Over all of XQuAD, with what the extractive generator makes of it, hybrid search has .0004 (en),
+Over all of XQuAD, with questions and summaries of sentences, hybrid search has .0004 (en),
 .0013 (de) and .0025 (zh) of nDCG@10 less than without questions and summaries; with the order of
 scores alone it is .02 to .03."""
 

@@ -33,8 +33,8 @@ questions it cost at most 0.1 points of nDCG@10 and gained 0.4."""
 REWRITTEN_WEIGHT: Final = 0.1
 """The weight of all rewritten queries together: they decide near ties and add what is not found.
 
-Over XQuAD, three of the extractive generator each, nDCG@10 is +.005 (en), -.002 (de) and -.004 (zh)
-beside the typed query alone; with 0.5 it lost .008 to .012."""
+Over XQuAD, three of the extractive generator each, nDCG@10 is .000 (en), -.002 (de) and -.001 (zh)
+beside the typed query alone; with 0.5 other queries lost .008 to .012."""
 
 QUESTION_SHARE: Final = 0.3
 """What a question of a text adds to its score: so much of what it is nearer to the query.

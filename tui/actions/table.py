@@ -199,8 +199,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "their direction, enter opens it",
         "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
-        "make questions, offline keys, and summaries of the resource under the cursor; asks first, "
-        "with the price",
+        "make questions (offline: keys) and summaries of the resource; asks first, with the price",
         of.enrich, refusal=of.no_enrich, footer=38, writes=True, asks=True),
     _browse("refresh", "R", "refresh",
         "make again the summaries and questions of it that are out of date; asks first, with the "

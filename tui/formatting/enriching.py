@@ -66,9 +66,8 @@ def summary(report: "EnrichReport") -> str:
     kept = f", {len(report.kept):,} kept as edited by hand" if report.kept else ""
     undo = f"; u undoes {report.undo}" if report.undo else ""
     tokens = f"; {report.tokens:,} tokens" if report.tokens else ""
-    lines = f"{report.lines} in {count(report.questions, 'file')}"
-    made = f"{lines}, {_summaries(report.summaries)} written"
-    return f"{made}{removed}{kept}{tokens}{undo}"
+    made = f"{report.lines} in {count(report.questions, 'file')}"
+    return f"{made}, {_summaries(report.summaries)} written{removed}{kept}{tokens}{undo}"
 
 
 def failure(report: "EnrichReport") -> FilestoreError:
