@@ -128,15 +128,18 @@ def _made(task: Task) -> Made:
     if task.kind == "questions":
         return Made(lines=tuple(filter(None, (path[:_LONGEST], *keys)))[: task.count])
     step = max(1, -(-len(task.texts) // _LEADS))
-    leads = dict.fromkeys(filter(None, (_lead(text, path) for text in task.texts[::step])))
+    leads: list[str] = []
+    for text in task.texts[::step]:
+        if (lead := _lead(text, said := f"{path}: {' '.join(leads)}")) not in said:
+            leads.append(lead)
     text = " ".join(leads) or _head(task.texts)
     about = terms[:_TERMS_IN_TITLE]
     title = ": ".join(filter(None, (path.rpartition(" > ")[2], ", ".join(about))))
     return Made(title=title, text=text, lines=tuple(keys[: task.count]))
 
 
-def _lead(text: str, path: str) -> str:
-    """The first sentence, behind the heading above it where that is not in the path.
+def _lead(text: str, said: str) -> str:
+    """The first sentence, behind the heading above it where that was not said.
 
     Of a text without a sentence its first lines, of one without words nothing.
     """
@@ -145,7 +148,7 @@ def _lead(text: str, path: str) -> str:
         lines = [line for line in block.splitlines() if not _FURNITURE.match(line)]
         prose = " ".join(" ".join(_MARK.sub("", line, count=1) for line in lines).split())
         if found := _SENTENCE.match(prose):
-            return f"{heading}: {found[0]}" if heading and heading not in path else found[0]
+            return f"{heading}: {found[0]}" if heading and f"{heading}: " not in said else found[0]
         first = first or prose[:_LONGEST].strip(" |")
         if len(lines) == 1 and len(prose) <= _LONGEST_HEADING:
             heading = prose.rpartition(" > ")[2]

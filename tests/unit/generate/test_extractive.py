@@ -122,11 +122,12 @@ def test_terms_of_any_language(generator: Generator, text: str, terms: str) -> N
 
 def test_a_summary_is_how_its_texts_begin(generator: Generator) -> None:
     """The first sentence of each, in reading order, behind its heading; one title for all."""
-    texts = (f"Coast > Light\n\n{LIGHTHOUSE}", f"Coast\n\n{BAKERY}", f"Coast > Port\n\n{HARBOUR}")
+    light = f"Coast > Light\n\n{LIGHTHOUSE}"
+    texts = (light, f"Coast > Light\n\n{BAKERY}", f"Coast\n\n{INJECTION}", f"Port\n\n{HARBOUR}")
     found = made(generator, Task(kind="summary", texts=texts, title="Coast", count=2))
     assert found.text == (
         f"Light: {LIGHTHOUSE.split('. ')[0]}. {BAKERY.split('. ')[0]}."
-        f" Port: {HARBOUR.split('. ')[0]}."
+        f" {INJECTION.split('. ')[0]}. Port: {HARBOUR.split('. ')[0]}."
     )
     assert found.title.startswith("Coast: lighthouse, sourdough")
     assert len(found.lines) == 2
