@@ -39,7 +39,7 @@ _GRAPHS: Final = (_GRAPH, os.path.join("onnx", _GRAPH))
 _TOKENS: Final = ("last_hidden_state", "token_embeddings")
 _OWN_PRECISION: Final = "graph"
 _WRITES_ONE: Final = (
-    'sentence-transformers writes one: SentenceTransformer(FOLDER, backend="onnx")'
+    'sentence-transformers[onnx] writes one: SentenceTransformer(FOLDER, backend="onnx")'
     ".save_pretrained(NEW_FOLDER)"
 )
 _FATAL_ONLY: Final = 4
