@@ -7,15 +7,20 @@ from typing import Final
 from filestore.core.errors import UsageError
 
 REMOVED: Final = {
-    "compare --min-ndcg": "--max-loss bounds how far the mean nDCG may fall; 'filestore evaluate --json' prints it",
-    "compare --workflow": "run 'filestore compare REV --queries FILE --max-loss D' in your CI: exit code 1 is a loss",
-    "embedder export": "sentence-transformers[onnx] writes a folder for onnxruntime: SentenceTransformer(MODEL, backend=\"onnx\").save_pretrained(FOLDER), or 'optimum-cli export onnx --model MODEL FOLDER'",
+    "compare --min-ndcg": "--max-loss bounds how far the mean nDCG may fall; 'filestore evaluate --json' "
+    "prints it",
+    "compare --workflow": "run 'filestore compare REV --queries FILE --max-loss D' in your CI: exit code "
+    "1 is a loss",
+    "embedder export": "sentence-transformers[onnx] writes a folder for onnxruntime: "
+    'SentenceTransformer(MODEL, backend="onnx").save_pretrained(FOLDER), or '
+    "'optimum-cli export onnx --model MODEL FOLDER'",
     "embeddings --model": "'filestore embeddings export --all PACK' writes those of every model",
     "export obsidian": "filestore export markdown TARGET",
     "import markdown": "index the folder where it lies: filestore init --in-place FOLDER",
     "import obsidian": "index the vault where it lies: filestore init --in-place VAULT",
     "log --path": "git log --follow -- FILE",
-    "repair --apply": "look with 'filestore repair --plan', then 'filestore repair --yes' with the same --only and --path",
+    "repair --apply": "look with 'filestore repair --plan', then 'filestore repair --yes' with the "
+    "same --only and --path",
     "repair --truth": "it is called --write-files",
     "tui --findings": "'filestore tui --page verify' verifies, and 'filestore verify' prints",
     "tui --serve": "'filestore serve' has a page for browsers, behind a token",
