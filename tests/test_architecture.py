@@ -274,6 +274,23 @@ def test_values_are_structs() -> None:
     assert others == []
 
 
+def test_a_command_loads_no_other_one() -> None:
+    """The table of commands knows neither their modules nor their options until one is asked."""
+    program = (
+        "import sys\n"
+        "from filestore.cli import _parser\n"
+        "loaded = lambda: {name for name in sys.modules if name.startswith('filestore.')}\n"
+        "others = ('filestore.server.requests', 'filestore.cli.', 'jsonschema')\n"
+        "print(sorted(n for n in loaded() if n.startswith(others) and '._' not in n))\n"
+        "_parser.parse(['redo'])\n"
+        "print(sorted(n for n in loaded() if n.startswith(others) and '._' not in n))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.splitlines() == ["[]", "['filestore.cli.redo']"], done.stderr
+
+
 def test_library_never_prints() -> None:
     """Nothing but the command line, the inspector and the embedding process uses a stream."""
     loud = [

@@ -24,11 +24,12 @@ import filestore
 from filestore import chunking, extract
 from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
-from filestore.cli import COMMANDS, _parser
+from filestore.cli import _parser
 from filestore.config import settings
 from filestore.core.packages import DISTRIBUTION, PACKAGES, UPGRADE
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
+from filestore.server.operations import COMMANDS
 from tests import reference
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -268,7 +269,8 @@ def test_help_has_an_example_that_is_right(command: str) -> None:
     program, *rest = shlex.split(example)
     assert program == "filestore"
     assert rest[0] == command
-    assert callable(_parser.parse(rest).run)
+    run, _ = _parser.parse(rest)
+    assert callable(run)
 
 
 def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -285,8 +287,8 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 def test_every_option_is_documented(command: str) -> None:
     """Every option has a help sentence, and stands on a page."""
     pages = " ".join(map(text_of, ("README.md", "FORMAT.md", "JSON.md", "ADAPTERS.md")))
-    parser = argparse.ArgumentParser(add_help=False)
-    import_module(f"filestore.cli.{command}").configure(parser)
+    parser = _parser.command_parser(command)
+    parser.format_help()
     unexplained = [
         action.option_strings
         for action in options_of(parser)

@@ -16,46 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
 
-COMMANDS: Final = {
-    "init": "create a store",
-    "add": "add documents, or update them",
-    "update": "follow the originals: re-ingest what changed",
-    "rm": "remove resources",
-    "ls": "list resources, or the chunks of one",
-    "show": "show one chunk and its record",
-    "status": "show what drifted, as fast as git status",
-    "verify": "check everything, change nothing",
-    "sync": "update the index from the files",
-    "repair": "plan repairs, ask, and apply them",
-    "undo": "undo a change of files, or list the changes",
-    "redo": "redo a change that was undone",
-    "watch": "keep the index up to date while files change",
-    "git": "git hooks that keep the index up to date",
-    "search": "search the chunks",
-    "about": "say what the store, a resource or a question is about",
-    "similar": "find what is similar to a file, or to one of its lines",
-    "duplicates": "find files with the same text, or nearly",
-    "links": "list the links of a file, and those to it",
-    "open": "open a search hit in your editor, at its line",
-    "evaluate": "measure search quality",
-    "log": "say which commits changed the answer to a question",
-    "compare": "say which answers changed between two commits",
-    "embedder": "list models, or change the store's model",
-    "backend": "show or choose where the vectors are searched",
-    "embeddings": "carry embeddings from one store to another in a file",
-    "export": "write the store in a form of other programs",
-    "import": "take in what a store or another program wrote",
-    "convert": "turn an index in a .ragmd file into FAISS + JSON, or back",
-    "enrich": "make questions and summaries, kept as files",
-    "trust": "allow the service that the settings name",
-    "reconstruct": "rebuild texts from chunks, also from those that others made",
-    "serve": "serve stores to programs, agents and browsers",
-    "mcp": "answer agents over MCP",
-    "demo": "a tour in a temporary folder",
-    "tui": "open the inspector",
-}
-"""Every command with its one line of help; each is a module of this package."""
-
 EXIT_INTERRUPTED: Final = 130
 EXIT_PARTIAL: Final = 5
 """Some of what was asked for was done, and some failed. A script that gets 3 knows that nothing
@@ -120,8 +80,8 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
     try:
         _diagnostics.require_files()
         _diagnostics.require_memory()
-        options = _parser.parse(words)
+        run, options = _parser.parse(words)
         with guarded():
-            return int(options.run(options))
+            return run(options)
     except FilestoreError as error:
         return _diagnostics.report(error, as_json=as_json)

@@ -32,11 +32,11 @@ def run_words(store: "Store", request: Request) -> Reply | None:
     before = _KEPT.set(kept)
     try:
         with answering(request.caller), _context.served(store):
-            options = _parser.parse(request.words)
-            is_answered = options.run.__module__.rpartition(".")[2] in ASKED
+            run, options = _parser.parse(request.words)
+            is_answered = run.__module__.rpartition(".")[2] in ASKED
             if not is_answered or any(getattr(options, name, None) for name in _OWN):
                 return None
-            code = int(options.run(options))
+            code = run(options)
     except (Exception, SystemExit):
         return None
     finally:

@@ -5,16 +5,29 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import find_root
 from filestore.core.caller import named_store, working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text
 from filestore.store import Store
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Common(Protocol):
+        """What every command takes."""
+
+        @property
+        def store(self) -> str | None: ...
+
+        @property
+        def json(self) -> bool: ...
 
 
 class OtherStoreError(FilestoreError):
@@ -34,7 +47,7 @@ def served(store: Store) -> Iterator[None]:
         _SERVED.reset(before)
 
 
-def open_store(options: Any) -> AbstractContextManager[Store]:
+def open_store(options: "Common") -> AbstractContextManager[Store]:
     """Open the store of --store, of FILESTORE, or the nearest one around the working folder."""
     if open_already := _SERVED.get():
         explicit = named(options)
@@ -50,14 +63,14 @@ def open_store(options: Any) -> AbstractContextManager[Store]:
     )
 
 
-def named(options: Any) -> str | None:
+def named(options: "Common") -> str | None:
     """The folder that --store, or FILESTORE, names; None where neither does."""
     word = options.store if options.store is not None else named_store() or None
     # No shell replaces the sign in '--store=~/notes', nor in the settings of a program.
     return word and os.path.expanduser(word)
 
 
-def root_of(options: Any) -> str:
+def root_of(options: "Common") -> str:
     """The root of the store that is meant."""
     explicit = named(options)
     try:
@@ -75,6 +88,16 @@ def _tell_waiting(holder: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(safe_text(f"filestore: waiting for {holder}, which is writing") + "\n")
         sys.stderr.flush()
+
+
+def tell(options: "Common", found: Any, words: Callable[[Any], None]) -> None:
+    """Print what a command found: as JSON, or its notes and then the words for it."""
+    if options.json:
+        _output.write_json(found.to_dict())
+        return
+    for note in getattr(found, "notes", ()):
+        _diagnostics.say(note)
+    words(found)
 
 
 def end_politely() -> threading.Event:

@@ -6,17 +6,19 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
-from filestore.cli import COMMANDS
+from msgspec import Struct
+
 from filestore.cli._removed import refuse_removed
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
-from filestore.core.limits import LIMITED, OPTION, USUAL, Limits
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import on_disk
+from filestore.server.operations import COMMANDS
+from filestore.server.options import CommonOptions, Field, fields_of, sentences
 
 _COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
@@ -32,10 +34,14 @@ _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "
 """What options and arguments call a path on the disk, which may be typed in other letters."""
 _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
 """Options that may stand before the command."""
+_KIND: Final = "_kind"
+_RUN: Final = "_run"
 
 
 class _Parser(argparse.ArgumentParser):
     """Takes every option by its whole name: a short form would mean another one some day."""
+
+    options: type[Struct]
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
@@ -62,6 +68,15 @@ class _Parser(argparse.ArgumentParser):
             return value
         return found if os.path.isabs(arg_string) else os.path.relpath(found, working_folder())
 
+    def format_help(self) -> str:
+        """The help, with the sentences of the options: only who asks for it waits for them."""
+        fields = {field.name: field for field in fields_of(self.options)}
+        for name, text in sentences(self.options).items():
+            for action in self._actions:
+                if action.dest == name and action.help is None:
+                    action.help = _explained(fields[name], text).replace("%", "%%")
+        return super().format_help()
+
     def visible_options(self) -> list[str]:
         """Every option that the help shows, also those of the actions of a command."""
         found: list[str] = []
@@ -74,8 +89,8 @@ class _Parser(argparse.ArgumentParser):
         return list(dict.fromkeys(found))
 
 
-def parse(words: Sequence[str]) -> Any:
-    """The options of one call, with `run`, the function of its command.
+def parse(words: Sequence[str]) -> tuple[Callable[[Any], int], Any]:
+    """The function of one call's command, and the options it is called with.
 
     Raises:
         UsageError: The words fit no command.
@@ -89,28 +104,70 @@ def parse(words: Sequence[str]) -> Any:
         formatter_class=_formatter,
     )
     parser.add_argument("--version", "-V", action="store_true", help="print the version")
-    parser.add_argument("--store", metavar="DIR", help="the store, or a folder with file_index/")
-    parser.add_argument("--json", action="store_true", help="print JSON on standard output")
+    _take(parser, CommonOptions)
     if command is None:
         _list_commands(parser)
         parser.parse_args(list(words))
         parser.print_help(sys.stderr)
         raise UsageError("no command was given", remedy="filestore --help")
-    options = parser.parse_args(list(words[:position]))
-    refuse_removed(command, words[position + 1 :])
-    own = command_parser(command, options)
+    front = parser.parse_args(words[:position])
     rest = list(words[position + 1 :])
+    refuse_removed(command, rest)
+    own = command_parser(command)
     joined = _joined_with_flag(rest) if command == "search" else None
     if joined is not None:
         query = [word for word in rest if not word.startswith("-")]
-        asked = argparse.Namespace(query=query)
-        raise _unexpected(command, asked, [joined], rest, own.visible_options())
+        raise _unexpected(command, query, [joined], rest, own.visible_options())
     chosen, unknown = own.parse_known_args(rest)
+    given = vars(chosen)
     if unknown:
-        options_known = own.visible_options()
-        raise _unexpected(command, chosen, unknown, words[position + 1 :], options_known)
-    chosen.run = import_module(f"filestore.cli.{command}").run
-    return chosen
+        raise _unexpected(command, given.get("text"), unknown, rest, own.visible_options())
+    given = {"store": getattr(front, "store", None), "json": hasattr(front, "json")} | given
+    if (kind := given.pop(_KIND, None)) is None:
+        actions = ", ".join(import_module(f"filestore.cli.{command}").ACTIONS)
+        raise UsageError(f"no action was given: {actions}", remedy=f"filestore {command} --help")
+    return given.pop(_RUN), _made(kind, given, command)
+
+
+def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> CommonOptions:
+    """Options of the words that were given.
+
+    Raises:
+        UsageError: Some do not go together.
+    """
+    fields = {field.name: field for field in fields_of(kind)}
+    groups: dict[str, list[str]] = {}
+    for name in given:
+        field = fields[name]
+        typed = field.typed
+        if typed.needs and not given.get(typed.needs):
+            needed = fields[typed.needs].names[-1]
+            raise UsageError(
+                f"{field.names[-1]} goes with {needed}", remedy=f"filestore {command} --help"
+            )
+        if typed.group and given[name]:
+            groups.setdefault(typed.group, []).append(field.names[-1])
+        if typed.joined:
+            given[name] = " ".join(given[name])
+        elif field.kind is dict:
+            given[name] = _by_key(field, given[name])
+    for names in groups.values():
+        if len(names) > 1:
+            raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
+    return kind(**given)
+
+
+def _by_key(field: Field, words: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            raise UsageError(
+                f"{field.names[-1]} takes KEY=VALUE, found {word!r}",
+                remedy=f"{field.names[-1]} tags=git",
+            )
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def _joined_with_flag(words: Sequence[str]) -> str | None:
@@ -119,15 +176,35 @@ def _joined_with_flag(words: Sequence[str]) -> str | None:
     return next((word for word in own if re.fullmatch(r"-[l0](?![l0]*$).*", word)), None)
 
 
+def _explained(field: Field, text: str) -> str:
+    """The sentence of an option, with the words that it takes and its default."""
+    text = _phrase(text)
+    if field.default is True:
+        return f"do not {text}"
+    if field.typed.one_of:
+        text = f"{text} {', '.join(field.typed.one_of)}"
+    return f"{text} (default: {field.default})" if field.default and "default" not in text else text
+
+
+def _phrase(text: str) -> str:
+    """A sentence as it stands behind an option."""
+    text = text.replace("`", "").removesuffix(".")
+    return (text[:1].lower() if text[1:2].islower() else text[:1]) + text[1:]
+
+
 def _unexpected(
-    command: str, chosen: Any, unknown: Sequence[str], words: Sequence[str], known: Sequence[str]
+    command: str,
+    query: Sequence[str] | None,
+    unknown: Sequence[str],
+    words: Sequence[str],
+    known: Sequence[str],
 ) -> UsageError:
     """What no option takes; in a query it may be meant for a word with a sign."""
     remedy = f"filestore {command} --help"
     if command == "search" and not unknown[0].startswith("--"):
-        is_all_query = all(word in (*chosen.query, *unknown) for word in words)
-        query = shlex.join(words) if is_all_query else "QUERY"
-        remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {query}"
+        is_all_query = all(word in (*(query or ()), *unknown) for word in words)
+        asked = shlex.join(words) if is_all_query else "QUERY"
+        remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {asked}"
     return UsageError(_not_known(unknown[0], known), remedy=remedy)
 
 
@@ -138,14 +215,13 @@ def _not_known(word: str, options: Sequence[str]) -> str:
     return f"unexpected argument {(name if meant else word)!r}{meant}"
 
 
-def command_parser(command: str, front: Any) -> _Parser:
+def command_parser(command: str) -> _Parser:
     """What a command takes.
 
     An option that takes a list adds up where it is repeated; of any other the last one holds.
 
     Args:
         command: Its name.
-        front: The options that stood before it.
     """
     module = import_module(f"filestore.cli.{command}")
     own = _Parser(
@@ -154,51 +230,46 @@ def command_parser(command: str, front: Any) -> _Parser:
         epilog=f"example:\n  {module.EXAMPLE}",
         formatter_class=_formatter,
     )
-    own.add_argument("--store", metavar="DIR", default=front.store, help="the store to use")
-    own.add_argument(
-        "--json", action="store_true", default=front.json, help="print JSON on standard output"
-    )
-    module.configure(own)
+    actions = getattr(module, "ACTIONS", None)
+    if actions is None:
+        _take(own, module.Options, module.run)
+        return own
+    _take(own, *actions.get(None, (CommonOptions,)))
+    inner = own.add_subparsers(metavar="ACTION")
+    for name, (kind, run) in actions.items():
+        if name is not None:
+            _take(inner.add_parser(name, help=_phrase(kind.__doc__ or "")), kind, run)
     return own
 
 
-def shared_options() -> argparse.ArgumentParser:
-    """What may stand behind an action, too: for the `parents` of the parsers of actions."""
-    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    shared.add_argument("--store", metavar="DIR", help="the store to use")
-    shared.add_argument("--json", action="store_true", help="print JSON on standard output")
-    return shared
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Let a command that reads what a stranger wrote take more of it; see `limits_of`."""
-    shown = " ".join(f"{name}={getattr(USUAL, name)}" for name in LIMITED)
-    parser.add_argument(
-        OPTION,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="KEY=N",
-        help=f"take more than {shown}",
-    )
-
-
-def limits_of(options: Any) -> Limits:
-    """The limits, some of them others.
-
-    Raises:
-        UsageError: There is no such limit, or it is no number of things.
-    """
-    found: dict[str, int] = {}
-    for word in options.limit:
-        name, _, number = word.partition("=")
-        if name not in LIMITED or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
-            raise UsageError(
-                f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}=",
-                remedy=f"{OPTION} rows=1000000",
-            )
-        found[name] = int(number)
-    return Limits(**found)
+def _take(parser: _Parser, kind: type[Struct], run: Callable[[Any], int] | None = None) -> None:
+    """Let a parser take the fields of options; those that are not given stay unset."""
+    parser.options = kind
+    for field in fields_of(kind):
+        typed = field.typed
+        settings: dict[str, Any] = {"help": argparse.SUPPRESS if typed.hidden else None}
+        if field.kind is bool:
+            settings["action"] = "store_false" if field.default is True else "store_true"
+        else:
+            settings |= {"metavar": typed.metavar, "choices": field.choices}
+            settings["type"] = field.kind if field.kind in (int, float) else None
+        several = field.several or typed.joined
+        if typed.argument:
+            least = "+" if several else None
+            most = "*" if several else "?"
+            settings["nargs"] = least if field.required else most
+        else:
+            settings |= {"dest": field.name, "required": field.required}
+            if several or field.kind is dict:
+                settings["action"] = "extend" if typed.many else "append"
+            if typed.many:
+                settings["nargs"] = "+"
+        names = field.names or (field.name,)
+        parser.add_argument(*names, default=argparse.SUPPRESS, **settings)
+    if run is not None:
+        parser.set_defaults(**{_KIND: kind, _RUN: run})
+    # Else argparse would take every negative number for an option: `-k -3`, `return -1`.
+    parser._has_negative_number_optionals.clear()
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -229,5 +300,5 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
 
 def _list_commands(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("commands")
-    for name, line in COMMANDS.items():
-        group.add_argument(f"_{name}", metavar=name, nargs="?", help=line)
+    for name, operation in COMMANDS.items():
+        group.add_argument(f"_{name}", metavar=name, nargs="?", help=operation.about)

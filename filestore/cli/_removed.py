@@ -7,10 +7,8 @@ from typing import Final
 from filestore.core.errors import UsageError
 
 REMOVED: Final = {
-    "compare --min-ndcg": "--max-loss bounds how far the mean nDCG may fall; 'filestore evaluate --json' "
-    "prints it",
-    "compare --workflow": "run 'filestore compare REV --queries FILE --max-loss D' in your CI: exit code "
-    "1 is a loss",
+    "compare --min-ndcg": "--max-loss bounds the fall; 'filestore evaluate --json' has the mean",
+    "compare --workflow": "run 'filestore compare REV --queries FILE --max-loss D' in CI",
     "embedder export": "sentence-transformers[onnx] writes a folder for onnxruntime: "
     'SentenceTransformer(MODEL, backend="onnx").save_pretrained(FOLDER), or '
     "'optimum-cli export onnx --model MODEL FOLDER'",

@@ -4,12 +4,12 @@ Summaries from the top down, the documents, and the headings of one. Where there
 titles and headings tell.
 """
 
-import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _output
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server.requests import About as Options
 
 if TYPE_CHECKING:
     from filestore.browse.overview import Overview, OverviewNode
@@ -19,33 +19,11 @@ _INDENT = "   "
 _LISTED = 20
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "asked",
-        nargs="*",
-        metavar="RESOURCE|QUERY",
-        help="a resource, a file, or a question; none for the whole store",
-    )
-    parser.add_argument(
-        "--depth",
-        type=int,
-        default=2,
-        metavar="N",
-        help="so many levels of the tree, from the top (default: 2)",
-    )
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Tell; 1 where there is nothing that answers."""
     with _context.open_store(options) as store:
-        found = store.about(" ".join(options.asked), depth=options.depth)
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        for note in found.notes:
-            _diagnostics.say(note)
-        _words(found)
+        found = options.answer(store)
+    _context.tell(options, found, _words)
     return 0 if found.nodes or found.documents or found.outline else 1
 
 

@@ -3,17 +3,18 @@
 Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
 """
 
-import argparse
 import os
 import re
 from collections import Counter
 from collections.abc import Sequence, Sized
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _updated
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server import requests
+from filestore.server.options import argument
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
@@ -34,26 +35,16 @@ _NUMBERED: Final = re.compile(r"(?<!at most )\b\d[\d,.]* (\w+?)s?\b")
 _QUOTED: Final = re.compile(r"'[^']*'|\S+://\S+")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="a file or a folder; none inside a folder that was added: update that",
-    )
-    parser.add_argument("--into", metavar="NAME", help="the resource's name (default: the file's)")
-    parser.add_argument(
-        "--no-copy",
-        action="store_true",
-        help="only reference originals outside the work tree, which are copied otherwise",
-    )
-    parser.add_argument(
-        "--each", action="store_true", help="make each child of a folder its own resource"
-    )
+class Options(requests.Add, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    paths: Annotated[list[str], argument("PATH")] = []
+    """a file or a folder; none inside a folder that was added: update that"""
+    copy: bool = True
+    """copy originals outside the work tree: they are only referenced then"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Add every path; what fails is said and the rest goes on."""
     if not options.paths:
         return _update_here(options)
@@ -62,7 +53,7 @@ def run(options: Any) -> int:
             *options.paths,
             into=options.into,
             each=options.each,
-            copy=not options.no_copy,
+            copy=options.copy,
             on_copy=_say_copies,
             on_progress=on_progress,
         )
@@ -123,7 +114,7 @@ def _say_copies(path: str, outcome: "Outcome") -> None:
     )
 
 
-def _update_here(options: Any) -> int:
+def _update_here(options: Options) -> int:
     """Update the resources whose source holds the working folder, or lies in it."""
     if options.into is not None or options.each:
         raise UsageError("name a file or a folder to add", remedy=EXAMPLE)

@@ -1,12 +1,12 @@
 """List where vectors may be searched, show where they are, and choose another place."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 
-from filestore.cli import _context, _diagnostics, _output, _parser
+from filestore.cli import _context, _diagnostics, _output
 from filestore.core.schema import JsonObject
+from filestore.server.options import CommonOptions, argument
 from filestore.sync import change_backend
 
 if TYPE_CHECKING:
@@ -54,38 +54,30 @@ class BackendSet(JsonObject, Struct, frozen=True, kw_only=True):
     """Whether the vectors in the place that was left are deleted."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    common = _parser.shared_options()
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    actions.add_parser(
-        "show", parents=[common], help="show where the vectors are and how it stands (the default)"
-    )
-    actions.add_parser(
-        "list", parents=[common], help="list where vectors may be and whether that works here"
-    )
-    change = actions.add_parser(
-        "set", parents=[common], help="send the vectors to another place; nothing is embedded"
-    )
-    change.add_argument("kind", metavar="KIND", help="faiss, local, qdrant or pgvector")
-    change.add_argument(
-        "options", metavar="KEY=VALUE", nargs="*", default=[], help="see 'backend list'"
-    )
-    change.add_argument("--yes", action="store_true", help="do not ask")
-    change.add_argument(
-        "--take-over", action="store_true", help="replace what another store has there"
-    )
-    change.add_argument(
-        "--clear", action="store_true", help="delete the vectors in the place that is left"
-    )
+class Show(CommonOptions, frozen=True, kw_only=True):
+    """Show where the vectors are and how it stands (the default)."""
 
 
-def run(options: Any) -> int:
-    """Do what the action says."""
-    return _ACTIONS[options.action or "show"](options)
+class List(CommonOptions, frozen=True, kw_only=True):
+    """List where vectors may be and whether that works here."""
 
 
-def _list(options: Any) -> int:
+class Set(CommonOptions, frozen=True, kw_only=True):
+    """Send the vectors to another place; nothing is embedded."""
+
+    kind: Annotated[str, argument("KIND")]
+    """faiss, local, qdrant or pgvector"""
+    options: Annotated[list[str], argument("KEY=VALUE")] = []
+    """see 'backend list'"""
+    yes: bool = False
+    """do not ask"""
+    take_over: bool = False
+    """replace what another store has there"""
+    clear: bool = False
+    """delete the vectors in the place that is left"""
+
+
+def _list(options: List) -> int:
     found = {kind: change_backend.missing(kind) for kind in change_backend.KINDS}
     if options.json:
         items = [
@@ -98,7 +90,7 @@ def _list(options: Any) -> int:
     return 0
 
 
-def _show(options: Any) -> int:
+def _show(options: Show) -> int:
     with _context.open_store(options) as store:
         shown = store.backend()
     if options.json:
@@ -121,7 +113,7 @@ def _waiting(shown: "change_backend.ShownBackend") -> str:
     return f", {shown.waiting:,} wait to be sent"
 
 
-def _set(options: Any) -> int:
+def _set(options: Set) -> int:
     backend = change_backend.options_of(options.kind, options.options)
     with _context.open_store(options) as store:
         before = store.backend_rows()
@@ -160,4 +152,9 @@ def _ask(change: "BackendChange") -> None:
     _diagnostics.ask(words)
 
 
-_ACTIONS = {"list": _list, "show": _show, "set": _set}
+ACTIONS: Final = {
+    None: (Show, _show),
+    "show": (Show, _show),
+    "list": (List, _list),
+    "set": (Set, _set),
+}

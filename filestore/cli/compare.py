@@ -4,9 +4,8 @@ A file that was renamed is the same answer. With a bound, such as --max-loss, th
 where the answers got worse than that: a check for changes of knowledge, as tests are for code.
 """
 
-import argparse
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import asdict
 
@@ -14,7 +13,8 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
 from filestore.core.safe_text import shown_path
 from filestore.past.compare import Gate
-from filestore.search.query import MODES
+from filestore.search.query import Mode
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison
@@ -25,38 +25,29 @@ _SHOWN: Final = 20
 """So many queries are listed; the rest is counted."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("first", metavar="REV1", help="a commit: HEAD~3, a tag, a branch, a hash")
-    parser.add_argument(
-        "second", metavar="REV2", nargs="?", help="a later one; else today's files, as indexed"
-    )
-    parser.add_argument(
-        "--queries",
-        required=True,
-        metavar="FILE",
-        help='a question a line, "-" for standard input; or JSON lines as for \'filestore '
-        "evaluate', where relevant may be left out",
-    )
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
-    )
-    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    parser.add_argument(
-        "--max-loss", type=float, metavar="D", help="1 if the mean nDCG at REV2 is less by more"
-    )
-    parser.add_argument(
-        "--min-overlap",
-        type=float,
-        metavar="O",
-        help="1 if less of the answers is the same, 0 to 1; needs no known answers",
-    )
-    parser.add_argument(
-        "--embed", action="store_true", help="embed the texts of both that never were"
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    first: Annotated[str, argument("REV1")]
+    """a commit: HEAD~3, a tag, a branch, a hash"""
+    second: Annotated[str | None, argument("REV2")] = None
+    """a later one; else today's files, as indexed"""
+    queries: Annotated[str, option("FILE")]
+    """a question a line, "-" for standard input; or JSON lines as for 'filestore evaluate', where
+    relevant may be left out"""
+    k: Annotated[int, option("N")] = 10
+    """look at the first N results"""
+    mode: Mode = "hybrid"
+    """what ranks the results"""
+    max_loss: Annotated[float | None, option("D")] = None
+    """1 if the mean nDCG at REV2 is less by more"""
+    min_overlap: Annotated[float | None, option("O")] = None
+    """1 if less of the answers is the same, 0 to 1; needs no known answers"""
+    embed: bool = False
+    """embed the texts of both that never were"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Compare; 1 where the later time falls below a bound."""
     questions = read_questions(options.queries, known=False)
     gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
@@ -71,16 +62,11 @@ def run(options: Any) -> int:
             embed=options.embed,
             on_progress=on_progress,
         )
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        _words(found)
+    _context.tell(options, found, _words)
     return 1 if found.failed else 0
 
 
 def _words(found: "StoreComparison") -> None:
-    for note in found.notes:
-        _diagnostics.say(note)
     for each in found.changed[:_SHOWN]:
         _query(each, found.count)
     if len(found.changed) > _SHOWN:

@@ -1,33 +1,30 @@
 """Turn an index in one file, KB.ragmd, into FAISS + JSON, or back; no store is needed."""
 
-import argparse
-from typing import Any
+from typing import Annotated
 
-from filestore.cli import _diagnostics, _output, _parser
+from filestore.cli import _diagnostics, _output
+from filestore.cli._given import Limited
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server.options import argument
 
 EXAMPLE = "filestore convert handbook.ragmd handbook-index"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="a .ragmd file; a folder with index.faiss, corpus.json, embeddings.npy and"
-        " metadata.json; or a file vectors-NAME.faiss beside metadata-NAME.json",
-    )
-    parser.add_argument(
-        "target", metavar="TARGET", help="the same, of another kind; an index there is replaced"
-    )
-    _parser.add_limits(parser)
+class Options(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    source: Annotated[str, argument("SOURCE")]
+    """a .ragmd file; a folder with index.faiss, corpus.json, embeddings.npy and metadata.json; or a
+    file vectors-NAME.faiss beside metadata-NAME.json"""
+    target: Annotated[str, argument("TARGET")]
+    """the same, of another kind; an index there is replaced"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Convert, and say what."""
     from filestore.exchange.convert import convert
 
-    done = convert(options.source, options.target, _parser.limits_of(options))
+    done = convert(options.source, options.target, options.limits)
     if options.json:
         _output.write_json(done.to_dict())
         return 0

@@ -1,18 +1,17 @@
 """A tour in a temporary folder: search a small store, edit its files, see drift, sync."""
 
-import argparse
 import contextlib
 import os
 import shlex
 import sys
 import tempfile
-from typing import Any
 
 from msgspec import Struct
 
 from filestore.cli import _output, main
 from filestore.core.example import FOLDER, copy_example
 from filestore.core.schema import JsonObject
+from filestore.server.options import CommonOptions as Options
 from filestore.store import Store
 
 EXAMPLE = "filestore demo"
@@ -29,22 +28,18 @@ class Toured(JsonObject, Struct, frozen=True):
     """Whether the last verification was clean."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes: nothing of its own."""
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Walk through the store's life once, with the real commands."""
+    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
     if not options.json:
-        return _walk(options)
+        return _walk(root)
     with contextlib.redirect_stdout(sys.stderr):
-        code = _walk(options)
-    _output.write_json(Toured(options.root, code == 0).to_dict())
+        code = _walk(root)
+    _output.write_json(Toured(root, code == 0).to_dict())
     return code
 
 
-def _walk(options: Any) -> int:
-    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
+def _walk(root: str) -> int:
     copy_example(root)
     tour = _Tour(root)
     tour.say(f"A copy of the example store is in {root}.")
@@ -61,7 +56,6 @@ def _walk(options: Any) -> int:
     tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
     tour.command("verify", "--level", "full")
     _farewell(tour, root)
-    options.root = root
     return 0 if tour.codes[-1] == 0 else 1
 
 

@@ -5,12 +5,12 @@ belongs to it. In place the texts are the sections of documents. Short texts are
 others, and so are headers, footers and forms.
 """
 
-import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
+from filestore.server.options import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.browse.duplicates import DuplicateFile, DuplicateGroup, Duplicates
@@ -22,31 +22,22 @@ _LINES: Final = 20
 """Lines printed of one diff."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "--above",
-        type=float,
-        default=0.95,
-        metavar="C",
-        help="the least cosine, above 0 and at most 1 (default: 0.95)",
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    above: Annotated[float, option("C")] = 0.95
+    """the least cosine, above 0 and at most 1"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Show the groups; 1 where there is none."""
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.duplicates(above=options.above, on_progress=on_progress)
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        _words(found)
+    _context.tell(options, found, _words)
     return 0 if found.groups else 1
 
 
 def _words(found: "Duplicates") -> None:
-    for note in found.notes:
-        _diagnostics.say(note)
     for number, group in enumerate(found.groups, start=1):
         _group(number, group)
     if not found.groups:

@@ -1,14 +1,13 @@
 """List models, change the store's, try a second one beside it, or download one."""
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from filestore.cli import _context, _diagnostics, _output, _parser
+from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
@@ -19,6 +18,7 @@ from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, is_service, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
+from filestore.server.options import CommonOptions, argument, option
 from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
     from filestore.sync.change_model import ModelChange
 
-_COMPARE = "ask the store's model and the one beside the same, and say where they differ"
 _SHOWN = 3
 """So many results of each model are named for a query."""
 EXAMPLE = "filestore embedder set all-MiniLM-L6-v2"
@@ -82,71 +81,66 @@ class LocalModel(JsonObject, Struct, frozen=True):
     """Where it lies now."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    common = _parser.shared_options()
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    actions.add_parser(
-        "list",
-        parents=[common],
-        help="list the kinds of embedders and whether they work here (the default)",
-    )
-    change = actions.add_parser(
-        "set", parents=[common], help="change the store's embedder and embed its texts again"
-    )
-    change.add_argument("embedder", metavar="E", help="as 'filestore init --embedder' takes it")
-    change.add_argument("--endpoint", metavar="URL", help="the service of openai:MODEL")
-    change.add_argument(
-        "--beside",
-        action="store_true",
-        help="keep the store's model, and make the vectors of this one beside: see "
-        "'search --beside', 'embedder compare' and 'embedder switch'",
-    )
-    change.add_argument("--yes", action="store_true", help="do not ask")
-    actions.add_parser(
-        "switch",
-        parents=[common],
-        help="make the model beside the store's own, and the other way round; embeds nothing",
-    )
-    drop = actions.add_parser(
-        "drop", parents=[common], help="delete the model beside, with its embeddings"
-    )
-    drop.add_argument("--yes", action="store_true", help="do not ask")
-    _configure_compare(actions.add_parser("compare", parents=[common], help=_COMPARE))
-    use = actions.add_parser("use", parents=[common], help="set where a model is on this machine")
-    use.add_argument("name", metavar="NAME", help="as the settings of a store spell it")
-    use.add_argument("folder", metavar="FOLDER", help="with its weights and tokenizer")
-    fetch = actions.add_parser(
-        "fetch", parents=[common], help="download a model from the Hugging Face hub"
-    )
-    fetch.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT_MODEL)
+class List(CommonOptions, frozen=True, kw_only=True):
+    """List the kinds of embedders and whether they work here (the default)."""
 
 
-def _configure_compare(compare: argparse.ArgumentParser) -> None:
-    compare.add_argument(
-        "queries",
-        metavar="QUERIES",
-        nargs="?",
-        help="as 'filestore evaluate' takes them; without any, queries are taken from the store's "
-        "own questions and titles, and only the overlap is told",
-    )
-    compare.add_argument(
-        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
-    )
-    compare.add_argument(
-        "--mode", choices=("vector", "hybrid"), default="vector", help="default: vector"
-    )
-    compare.add_argument(
-        "--per-query", action="store_true", help="show each query, not only those that differ most"
-    )
+class Set(CommonOptions, frozen=True, kw_only=True):
+    """Change the store's embedder and embed its texts again."""
+
+    embedder: Annotated[str, argument("E")]
+    """as 'filestore init --embedder' takes it"""
+    endpoint: Annotated[str | None, option("URL")] = None
+    """the service of openai:MODEL"""
+    beside: bool = False
+    """keep the store's model, and make the vectors of this one beside: see 'search --beside',
+    'embedder compare' and 'embedder switch'"""
+    yes: bool = False
+    """do not ask"""
 
 
-def run(options: Any) -> int:
-    """Do what the action says."""
-    return _ACTIONS[options.action or "list"](options)
+class Switch(CommonOptions, frozen=True, kw_only=True):
+    """Make the model beside the store's own, and the other way round; embeds nothing."""
 
 
-def _list(options: Any) -> int:
+class Drop(CommonOptions, frozen=True, kw_only=True):
+    """Delete the model beside, with its embeddings."""
+
+    yes: bool = False
+    """do not ask"""
+
+
+class Compare(CommonOptions, frozen=True, kw_only=True):
+    """Ask the store's model and the one beside the same, and say where they differ."""
+
+    queries: Annotated[str | None, argument("QUERIES")] = None
+    """as 'filestore evaluate' takes them; without any, queries are taken from the store's own
+    questions and titles, and only the overlap is told"""
+    k: Annotated[int, option("N")] = 10
+    """look at the first N results"""
+    mode: Literal["vector", "hybrid"] = "vector"
+    """what ranks the results"""
+    per_query: bool = False
+    """show each query, not only those that differ most"""
+
+
+class Use(CommonOptions, frozen=True, kw_only=True):
+    """Set where a model is on this machine."""
+
+    name: Annotated[str, argument("NAME")]
+    """as the settings of a store spell it"""
+    folder: Annotated[str, argument("FOLDER")]
+    """with its weights and tokenizer"""
+
+
+class Fetch(CommonOptions, frozen=True, kw_only=True):
+    """Download a model from the Hugging Face hub."""
+
+    name: Annotated[str, argument("NAME")] = DEFAULT_MODEL
+    """its name there"""
+
+
+def _list(options: List) -> int:
     here = user_config.read_machine(configuration_folder(), os.environ)
     found = {}
     for kind in known_embedders():
@@ -171,7 +165,7 @@ def _list(options: Any) -> int:
     return 0
 
 
-def _own(options: Any) -> "tuple[Embedder | None, Embedder | None]":
+def _own(options: List) -> "tuple[Embedder | None, Embedder | None]":
     """What the store that is meant uses, and what stands beside; None where there is none."""
     try:
         with _context.open_store(options) as store:
@@ -190,7 +184,7 @@ def _usable(name: str, model: "StoreModel") -> Embedder:
     return Embedder(name, not why, why)
 
 
-def _set(options: Any) -> int:
+def _set(options: Set) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
@@ -207,7 +201,7 @@ def _set(options: Any) -> int:
     return _diagnostics.left_without(report.problem)
 
 
-def _switch(options: Any) -> int:
+def _switch(options: Switch) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
     if options.json:
@@ -217,7 +211,7 @@ def _switch(options: Any) -> int:
     return 0
 
 
-def _drop(options: Any) -> int:
+def _drop(options: Drop) -> int:
     with _context.open_store(options) as store:
         planned = store.plan_drop()
         number = _output.count(planned.embeddings, "embedding")
@@ -234,7 +228,7 @@ def _drop(options: Any) -> int:
     return 0
 
 
-def _compare(options: Any) -> int:
+def _compare(options: Compare) -> int:
     questions = read_questions(options.queries) if options.queries else None
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.compare_models(
@@ -277,7 +271,7 @@ def _ask_price(change: "ModelChange") -> None:
     _diagnostics.ask(f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)")
 
 
-def _use(options: Any) -> int:
+def _use(options: Use) -> int:
     folder = absolute(options.folder)
     _check_model(folder)
     configuration = configuration_folder()
@@ -305,12 +299,12 @@ def _check_model(folder: str) -> None:
     raise problems[-1]
 
 
-def _fetch(options: Any) -> int:
+def _fetch(options: Fetch) -> int:
     folder = fetch_model(options.name, environment=os.environ)
     return _said(options, LocalModel(options.name, folder), f"{options.name}: {folder}")
 
 
-def _said(options: Any, value: JsonObject, words: str) -> int:
+def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
     if options.json:
         _output.write_json(value.to_dict())
     else:
@@ -318,12 +312,13 @@ def _said(options: Any, value: JsonObject, words: str) -> int:
     return 0
 
 
-_ACTIONS = {
-    "list": _list,
-    "set": _set,
-    "switch": _switch,
-    "drop": _drop,
-    "compare": _compare,
-    "use": _use,
-    "fetch": _fetch,
+ACTIONS: Final = {
+    None: (List, _list),
+    "list": (List, _list),
+    "set": (Set, _set),
+    "switch": (Switch, _switch),
+    "drop": (Drop, _drop),
+    "compare": (Compare, _compare),
+    "use": (Use, _use),
+    "fetch": (Fetch, _fetch),
 }

@@ -1,12 +1,12 @@
 """Carry embeddings to another store in a file, a pack, or remove those that nothing needs."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
-from filestore.cli import _context, _diagnostics, _output, _parser
-from filestore.core.errors import UsageError
+from filestore.cli import _context, _diagnostics, _output
+from filestore.cli._given import Limited
 from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server.options import CommonOptions, argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,60 +18,46 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore embeddings export handbook.fspack"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    common = _parser.shared_options()
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    export = actions.add_parser(
-        "export", parents=[common], help="write the vectors of the store's texts into a pack"
-    )
-    export.add_argument("pack", metavar="PACK", help="the file; an earlier pack is replaced")
-    export.add_argument(
-        "--all",
-        action="store_true",
-        help="all that was ever embedded, by any model, also texts that are gone",
-    )
-    take = actions.add_parser(
-        "import", parents=[common], help="check a pack and take what is not here; then run 'sync'"
-    )
-    take.add_argument("pack", metavar="PACK", help="the file, which may come from anybody")
-    take.add_argument(
-        "--unchecked",
-        action="store_true",
-        help="take also what cannot be checked here; what can be is checked all the same",
-    )
-    _parser.add_limits(take)
-    info = actions.add_parser(
-        "info", parents=[common], help="say what is in a pack, and whether it is whole"
-    )
-    info.add_argument("pack", metavar="PACK", help="the file")
-    prune = actions.add_parser(
-        "prune",
-        parents=[common],
-        help="remove the vectors that no text here, no undo and no searched commit has",
-    )
-    prune.add_argument("--plan", action="store_true", help="only say what would be removed")
-    prune.add_argument("--yes", action="store_true", help="do not ask")
+class Export(CommonOptions, frozen=True, kw_only=True):
+    """Write the vectors of the store's texts into a pack."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file; an earlier pack is replaced"""
+    all: bool = False
+    """all that was ever embedded, by any model, also texts that are gone"""
 
 
-def run(options: Any) -> int:
-    """Do what the action says."""
-    if options.action is None:
-        raise UsageError(
-            f"no action was given: {', '.join(_ACTIONS)}", remedy="filestore embeddings --help"
-        )
-    return _ACTIONS[options.action](options)
+class Import(Limited, frozen=True, kw_only=True):
+    """Check a pack and take what is not here; then run 'sync'."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file, which may come from anybody"""
+    unchecked: bool = False
+    """take also what cannot be checked here; what can be is checked all the same"""
 
 
-def _export(options: Any) -> int:
+class Info(CommonOptions, frozen=True, kw_only=True):
+    """Say what is in a pack, and whether it is whole."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file"""
+
+
+class Prune(CommonOptions, frozen=True, kw_only=True):
+    """Remove the vectors that no text here, no undo and no searched commit has."""
+
+    plan: bool = False
+    """only say what would be removed"""
+    yes: bool = False
+    """do not ask"""
+
+
+def _export(options: Export) -> int:
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
         )
-    if options.json:
-        _output.write_json(done.to_dict())
-    else:
-        _exported(done)
+    _context.tell(options, done, _exported)
     if done.lacking:
         _diagnostics.say(
             f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
@@ -85,18 +71,15 @@ def _exported(done: "ExportedEmbeddings") -> None:
     _models(done.models)
 
 
-def _import(options: Any) -> int:
+def _import(options: Import) -> int:
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.import_embeddings(
             options.pack,
             unchecked=options.unchecked,
-            limits=_parser.limits_of(options),
+            limits=options.limits,
             on_progress=on_progress,
         )
-    if options.json:
-        _output.write_json(done.to_dict())
-    else:
-        _imported(done)
+    _context.tell(options, done, _imported)
     return 0
 
 
@@ -112,17 +95,14 @@ def _imported(done: "ImportedEmbeddings") -> None:
     _output.line("next: filestore sync")
 
 
-def _info(options: Any) -> int:
+def _info(options: Info) -> int:
     from filestore.embed.pack import Pack
 
     with Pack.open(options.pack) as pack, _diagnostics.ProgressBar() as on_progress:
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         found = pack.info
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        _told(found)
+    _context.tell(options, found, _told)
     return 0
 
 
@@ -132,7 +112,7 @@ def _told(found: "PackInfo") -> None:
     _output.line("it is whole")
 
 
-def _prune(options: Any) -> int:
+def _prune(options: Prune) -> int:
     with _context.open_store(options) as store:
         found = store.plan_prune()
         if not options.plan:
@@ -159,4 +139,9 @@ def _models(models: "Iterable[PackedModel]") -> None:
         _output.line(f"    {vectors} of {name}, {model.dimension:,} numbers each")
 
 
-_ACTIONS = {"export": _export, "import": _import, "info": _info, "prune": _prune}
+ACTIONS: Final = {
+    "export": (Export, _export),
+    "import": (Import, _import),
+    "info": (Info, _info),
+    "prune": (Prune, _prune),
+}

@@ -4,13 +4,13 @@ Offline there are keys in place of questions, a heading path and rare terms, and
 first sentences of its texts; questions take a chat service.
 """
 
-import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import RefusedError
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
@@ -20,44 +20,36 @@ EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
 _SHOWN = 10
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "resources", nargs="*", metavar="RESOURCE", help="only these (default: all)"
-    )
-    parser.add_argument(
-        "--questions",
-        type=int,
-        metavar="N",
-        help="make at most N questions for each text, offline keys; alone: no summaries"
-        " (default: 3)",
-    )
-    parser.add_argument(
-        "--summaries",
-        action="store_true",
-        help="summarise texts that belong together; alone: no questions",
-    )
-    parser.add_argument(
-        "--across",
-        action="store_true",
-        help="also summarise what the resources have on top: one tree over the store",
-    )
-    parser.add_argument(
-        "--refresh", action="store_true", help="make again only what is out of date"
-    )
-    parser.add_argument("--plan", action="store_true", help="only show what it would take")
-    parser.add_argument(
-        "--budget", type=int, metavar="TOKENS", help="begin nothing beyond so many tokens"
-    )
-    parser.add_argument(
-        "--generator", metavar="G", help="extractive, or openai:MODEL (default: the store's)"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    resources: Annotated[list[str], argument("RESOURCE")] = []
+    """only these (default: all)"""
+    questions: Annotated[int | None, option("N")] = None
+    """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""
+    summaries: bool = False
+    """summarise texts that belong together; alone: no questions"""
+    across: bool = False
+    """also summarise what the resources have on top: one tree over the store"""
+    refresh: bool = False
+    """make again only what is out of date"""
+    plan: bool = False
+    """only show what it would take"""
+    budget: Annotated[int | None, option("TOKENS")] = None
+    """begin nothing beyond so many tokens"""
+    generator: Annotated[str | None, option("G")] = None
+    """extractive, or openai:MODEL (default: the store's)"""
+    yes: bool = False
+    """do not ask"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Plan, ask where it costs something, make and write."""
-    wanted = {"across": options.across, "refresh": options.refresh, "generator": options.generator}
+    wanted: dict[str, Any] = {
+        "across": options.across,
+        "refresh": options.refresh,
+        "generator": options.generator,
+    }
     if options.summaries or options.questions is not None:
         wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
@@ -78,7 +70,7 @@ def run(options: Any) -> int:
     return _exit_code(report, as_json=options.json)
 
 
-def _planned(store: "Store", options: Any, wanted: dict[str, Any]) -> "EnrichPlan":
+def _planned(store: "Store", options: Options, wanted: dict[str, Any]) -> "EnrichPlan":
     with _diagnostics.ProgressBar() as on_progress:
         return store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
 
@@ -118,7 +110,7 @@ def _price(plan: "EnrichPlan") -> str:
     return f"{words}; {plan.cost:,.2f} by the prices in filestore.toml"
 
 
-def _ask(plan: "EnrichPlan", options: Any) -> None:
+def _ask(plan: "EnrichPlan", options: Options) -> None:
     """Ask before anything is paid for.
 
     Raises:

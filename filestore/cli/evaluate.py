@@ -1,14 +1,14 @@
 """Score search on questions with known answers: grep, keyword, vector and hybrid."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import asdict, replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
-from filestore.fulltext import SYNTAXES
+from filestore.fulltext import Syntax
 from filestore.search.evaluate import Compared
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.search.evaluate import Evaluation
@@ -17,45 +17,27 @@ EXAMPLE = "filestore evaluate questions.jsonl -k 10 --json"
 _QUERY_COLUMNS = 36
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "queries",
-        metavar="QUERIES",
-        help='JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where'
-        " relevant names chunk files, sources or resources, or is an object of them to grades",
-    )
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
-    )
-    parser.add_argument(
-        "--syntax",
-        choices=SYNTAXES,
-        default="auto",
-        help="as in 'filestore search' (default: auto)",
-    )
-    parser.add_argument(
-        "--compare",
-        action="store_true",
-        help="also ask with and without questions, summaries, rewriting and reranking",
-    )
-    parser.add_argument(
-        "--rewrite",
-        type=int,
-        default=3,
-        metavar="N",
-        help="with --compare: new queries for each, 0 for none (default: 3)",
-    )
-    parser.add_argument(
-        "--rerank",
-        default="cross-encoder",
-        metavar="R",
-        help="with --compare: as in 'filestore search', \"\" for none (default: cross-encoder)",
-    )
-    parser.add_argument("--per-query", action="store_true", help="also show each question")
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    queries: Annotated[str, argument("QUERIES")]
+    """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
+    names chunk files, sources or resources, or is an object of them to grades"""
+    k: Annotated[int, option("N")] = 10
+    """look at the first N results"""
+    syntax: Syntax = "auto"
+    """as in 'filestore search'"""
+    compare: bool = False
+    """also ask with and without questions, summaries, rewriting and reranking"""
+    rewrite: Annotated[int, option("N")] = 3
+    """with --compare: new queries for each, 0 for none"""
+    rerank: Annotated[str, option("R")] = "cross-encoder"
+    """with --compare: as in 'filestore search', "" for none"""
+    per_query: bool = False
+    """also show each question"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Measure, and print the means."""
     questions = read_questions(options.queries)
     compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None

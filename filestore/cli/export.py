@@ -1,11 +1,11 @@
 """Write the store in a form of other programs; 'filestore import' takes all but Markdown back."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.exchange.forms import FORMS
+from filestore.server.options import CommonOptions, argument
 
 if TYPE_CHECKING:
     from filestore.exchange.from_store import Exported
@@ -13,38 +13,30 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore export jsonl handbook.jsonl handbook"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("form", metavar="FORM", help=f"one of: {', '.join(FORMS)}")
-    parser.add_argument(
-        "target", metavar="TARGET", help="the file or folder; an earlier export there is replaced"
-    )
-    parser.add_argument(
-        "resources",
-        nargs="*",
-        default=[],
-        metavar="RESOURCE",
-        help="only these (default: the whole store)",
-    )
-    parser.add_argument(
-        "--no-vectors", action="store_true", help="texts and metadata alone, not their vectors"
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    form: Annotated[str, argument("FORM", one_of=list(FORMS))]
+    """one of:"""
+    target: Annotated[str, argument("TARGET")]
+    """the file or folder; an earlier export there is replaced"""
+    resources: Annotated[list[str], argument("RESOURCE")] = []
+    """only these (default: the whole store)"""
+    vectors: bool = True
+    """write the vectors beside texts and metadata"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Write it."""
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.export(
             options.form,
             options.target,
             *options.resources,
-            vectors=not options.no_vectors,
+            vectors=options.vectors,
             on_progress=on_progress,
         )
-    if options.json:
-        _output.write_json(done.to_dict())
-    else:
-        _told(done)
+    _context.tell(options, done, _told)
     _output.left_out(done.left_out, done.more_left_out)
     return 1 if done.left_out or not done.chunks else 0
 

@@ -1,9 +1,8 @@
 """Git hooks that update the index after checkout, merge and rebase, and check staged files."""
 
-import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "filestore git install"
 # The store is loaded where it is needed: a hook runs at every checkout.
-_ACTIONS: Final = ("install", "remove", "status")
 _WAIT_S: Final = 60.0
 """How long a sync in the background waits for the one before it."""
 _TOLD: Final = {
@@ -47,19 +46,21 @@ class Hooks(JsonObject, Struct, frozen=True):
     """Each hook."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes; what hooks call it with is not shown."""
-    parser.add_argument(
-        "action",
-        choices=(*_ACTIONS, "hook", "follow"),
-        metavar="|".join(_ACTIONS),
-        help="install or remove the hooks, or show which are installed",
-    )
-    parser.add_argument("--in", dest="stores", action="append", help=argparse.SUPPRESS)
-    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes; what hooks call it with is not shown."""
+
+    action: Annotated[
+        Literal["install", "remove", "status", "hook", "follow"],
+        argument("install|remove|status"),
+    ]
+    """install or remove the hooks, or show which are installed"""
+    stores: Annotated[list[str], option(None, "--in", hidden=True)] = []
+    """those that a hook serves"""
+    arguments: Annotated[list[str], argument("NAME", hidden=True)] = []
+    """the hook's name, and what git gives it"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Do it; 1 where a hook that is not ours stands in the way, or one is not there."""
     if options.action == "hook":
         return _hook(options)
@@ -71,7 +72,7 @@ def run(options: Any) -> int:
     return _follow(options) if options.action == "follow" else _manage(options)
 
 
-def _manage(options: Any) -> int:
+def _manage(options: Options) -> int:
     from filestore.cli import _context
     from filestore.git.hooks import install, remove, repository, status
 
@@ -114,12 +115,11 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
         _diagnostics.say(place.note)
 
 
-def _hook(options: Any) -> int:
+def _hook(options: Options) -> int:
     """What a hook does: git is failed by nothing but findings in what is staged."""
     from filestore.git.hooks import CHECKING, HOOKS
 
     name = options.arguments[0] if options.arguments else ""
-    stores = options.stores or []
     if name not in HOOKS:
         raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(HOOKS)}")
     # What a hook says is for a person, and stdout belongs to whoever reads git's.
@@ -127,8 +127,8 @@ def _hook(options: Any) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         if name == CHECKING:
-            return _check(stores)
-        _follow_all(stores)
+            return _check(options.stores)
+        _follow_all(options.stores)
     except FilestoreError as error:
         _diagnostics.report(error, as_json=False)
     return 0
@@ -179,7 +179,7 @@ def _tell(store: str, checked: "Staged") -> None:
         _diagnostics.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
 
 
-def _follow(options: Any) -> int:
+def _follow(options: Options) -> int:
     """Follow originals and sync, without embedding; say what concerns a person who uses git."""
     from filestore.cli import _context
 

@@ -1,11 +1,12 @@
 """Take in what a store or another program wrote, be it a stranger's: files and vectors."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli._given import Limited
 from filestore.core.safe_text import safe_text
 from filestore.exchange.forms import READ
+from filestore.server.options import argument
 
 if TYPE_CHECKING:
     from filestore.exchange.imported import Imported
@@ -21,28 +22,24 @@ _WORDS = {
 }
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("form", metavar="FORM", help=f"one of: {', '.join(READ)}")
-    parser.add_argument("source", metavar="SOURCE", help="the file or folder")
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="replace resources that are there and differ; 'filestore undo' brings them back",
-    )
-    parser.add_argument(
-        "--unchecked",
-        action="store_true",
-        help="take the vectors although the model that could check them is not here",
-    )
-    parser.add_argument(
-        "--no-embed", action="store_true", help="leave texts without a vector to 'filestore sync'"
-    )
-    parser.add_argument("--plan", action="store_true", help="say what would be written, only")
-    _parser.add_limits(parser)
+class Options(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    form: Annotated[str, argument("FORM", one_of=list(READ))]
+    """one of:"""
+    source: Annotated[str, argument("SOURCE")]
+    """the file or folder"""
+    replace: bool = False
+    """replace resources that are there and differ; 'filestore undo' brings them back"""
+    unchecked: bool = False
+    """take the vectors although the model that could check them is not here"""
+    embed: bool = True
+    """embed texts that come without a vector"""
+    plan: bool = False
+    """say what would be written, only"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Take it in."""
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.import_from(
@@ -50,15 +47,12 @@ def run(options: Any) -> int:
             options.source,
             replace=options.replace,
             unchecked=options.unchecked,
-            embed=not options.no_embed,
+            embed=options.embed,
             plan=options.plan,
-            limits=_parser.limits_of(options),
+            limits=options.limits,
             on_progress=on_progress,
         )
-    if options.json:
-        _output.write_json(done.to_dict())
-    else:
-        _told(done)
+    _context.tell(options, done, _told)
     _output.left_out(done.left_out, done.more_left_out)
     return _code(done)
 

@@ -4,8 +4,7 @@ One in place is indexed at once: there is nothing to add. Only where that would 
 service it waits for a command of its own.
 """
 
-import argparse
-from typing import Any
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -14,6 +13,7 @@ from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.core.errors import UsageError
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
+from filestore.server.options import CommonOptions, argument, option
 from filestore.store import Store
 from filestore.sync.apply import SyncReport
 
@@ -35,39 +35,24 @@ class Created(JsonObject, Struct, frozen=True, kw_only=True):
     """What the first sync did; None where nothing was indexed."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "folder",
-        nargs="?",
-        metavar="DIR",
-        help="default: file_index; with --in-place the working folder",
-    )
-    parser.add_argument(
-        "--layout",
-        metavar="tree|flat|in-place",
-        help="tree: one folder a resource; flat: all files in one folder; in-place: the documents "
-        "of DIR as they are (default: tree)",
-    )
-    parser.add_argument(
-        "--in-place",
-        action="store_true",
-        help="index the documents of DIR where they lie: --layout in-place",
-    )
-    parser.add_argument(
-        "--embedder",
-        metavar="E",
-        help="builtin, onnx, sentence-transformers or openai, each with :MODEL; or a model's "
-        "folder (default: the best whose model is here)",
-    )
-    parser.add_argument(
-        "--endpoint",
-        metavar="URL",
-        help="the service of openai:MODEL, as http://127.0.0.1:11434/v1",
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    folder: Annotated[str | None, argument("DIR")] = None
+    """default: file_index; with --in-place the working folder"""
+    layout: Annotated[str | None, option("tree|flat|in-place")] = None
+    """tree: one folder a resource; flat: all files in one folder; in-place: the documents of DIR as
+    they are (default: tree)"""
+    in_place: bool = False
+    """index the documents of DIR where they lie: --layout in-place"""
+    embedder: Annotated[str | None, option("E")] = None
+    """builtin, onnx, sentence-transformers or openai, each with :MODEL; or a model's folder
+    (default: the best whose model is here)"""
+    endpoint: Annotated[str | None, option("URL")] = None
+    """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Make the store and say where, and why it has its embedder."""
     if options.endpoint and not is_service((options.embedder or "").partition(":")[0]):
         raise UsageError(
@@ -119,7 +104,7 @@ def _indexed(store: Store) -> SyncReport:
         return store.sync(on_progress=on_progress)
 
 
-def _layout(options: Any) -> str:
+def _layout(options: Options) -> str:
     if not options.in_place:
         return options.layout or "tree"
     if options.layout not in (None, "in-place"):

@@ -4,12 +4,12 @@ A link of yours from one chunk file to another is marked where it leads nowhere;
 with an original leads to another original, and is marked where that was never added.
 """
 
-import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
+from filestore.server.requests import Links as Options
 
 if TYPE_CHECKING:
     from filestore.browse.links import Link
@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore links chunked/glossary.md/chunk1.md"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "path", metavar="PATH", help="a chunk file, or an original: then of all its chunks"
-    )
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Show them; 1 where one of its own leads nowhere."""
     with _context.open_store(options) as store:
-        found = store.links(options.path)
+        found = options.answer(store)
         is_in_place = store.places.is_in_place
     if options.json:
         _output.write_json(found.to_dict())

@@ -4,19 +4,19 @@ Every commit of the first parents that touched the store is asked as 'search --a
 first, and held against the one before.
 """
 
-import argparse
 import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from filestore import extract
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.past.log import MOST, Log
-from filestore.search.query import MODES
+from filestore.search.query import Mode
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.log import AnswerChange, LogEntry
@@ -25,43 +25,32 @@ EXAMPLE = "filestore log how long is parental leave"
 _NEXT = "interrupted: what was found so far"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "asked",
-        metavar="QUERY",
-        nargs="+",
-        help="several words need no quotes; put -- before words that begin with a sign",
-    )
-    parser.add_argument(
-        "--query", action="store_true", help="it is a question, even where a file is called so"
-    )
-    parser.add_argument(
-        "--max",
-        type=int,
-        default=MOST,
-        metavar="N",
-        help=f"ask the newest N commits (default: {MOST})",
-    )
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="the first N results count (default: 10)"
-    )
-    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    parser.add_argument(
-        "--embed", action="store_true", help="embed the texts of each commit that never were"
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    asked: Annotated[str, argument("QUERY", joined=True)]
+    """several words need no quotes; put -- before words that begin with a sign"""
+    query: bool = False
+    """it is a question, even where a file is called so"""
+    max: Annotated[int, option("N")] = MOST
+    """ask the newest N commits"""
+    k: Annotated[int, option("N")] = 10
+    """the first N results count"""
+    mode: Mode = "hybrid"
+    """what ranks the results"""
+    embed: bool = False
+    """embed the texts of each commit that never were"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Look back; 1 where nothing is found."""
-    asked = " ".join(options.asked)
     entries: list[LogEntry] = []
     try:
         with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
             if not options.query:
-                _refuse_file(asked, (os.curdir, store.root, store.places.chunked))
+                _refuse_file(options.asked, (os.curdir, store.root, store.places.chunked))
             found = store.log(
-                asked,
+                options.asked,
                 most=options.max,
                 k=options.k,
                 mode=options.mode,
@@ -72,9 +61,10 @@ def run(options: Any) -> int:
     except KeyboardInterrupt:
         if not entries:
             raise
-        _print(options, Log(asked=asked, entries=tuple(entries), notes=(_NEXT,)))
+        found = Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
+        _context.tell(options, found, _words)
         return EXIT_INTERRUPTED
-    _print(options, found)
+    _context.tell(options, found, _words)
     return 0 if found.entries else 1
 
 
@@ -94,12 +84,7 @@ def _refuse_file(asked: str, starts: Sequence[str]) -> None:
         )
 
 
-def _print(options: Any, found: Log) -> None:
-    if options.json:
-        _output.write_json(found.to_dict())
-        return
-    for note in found.notes:
-        _diagnostics.say(note)
+def _words(found: Log) -> None:
     for entry in found.entries:
         commit, head = entry.commit, "today, as indexed"
         if commit is not None:

@@ -3,38 +3,27 @@
 In place: the documents, those of a folder, or the sections of one with their lines.
 """
 
-import argparse
-from typing import Any
-
-from filestore.browse.records import ChunkFile, ChunkFiles, Resource, Resources
+from filestore.browse.records import ChunkFile, Resource, Resources
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
+from filestore.server.requests import Ls as Options
 
 EXAMPLE = "filestore ls field-guide"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("resource", nargs="?", metavar="RESOURCE")
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """List."""
     with _context.open_store(options) as store:
         part = "section" if store.places.is_in_place else "chunk"
         first = "sync" if store.places.is_in_place else "add PATH…"
-        named = options.resource
-        listed = store.resources() if named is None else store.documents(named)
-        chunks = store.chunks(named) if listed is None else []
+        found = options.answer(store)
     if options.json:
-        shown = ChunkFiles(chunks) if listed is None else Resources(listed)
-        _output.write_json(shown.to_dict())
+        _output.write_json(found.to_dict())
         return 0
-    for chunk in chunks:
-        _output.line(_chunk(chunk))
-    for item in listed or ():
-        _output.line(_resource(item, part))
-    if not (listed or chunks):
+    for item in found.items:
+        is_resource = isinstance(found, Resources)
+        _output.line(_resource(item, part) if is_resource else _chunk(item))
+    if not found.items:
         _output.line(f"nothing yet: filestore {first}")
     return 0
 

@@ -4,55 +4,49 @@ A program that speaks it, such as Claude, Cursor or VS Code, starts this command
 that write are there with --write alone; what they change can be undone.
 """
 
-import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import shown_path
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.server.stores import Stores
 
 EXAMPLE = "filestore mcp handbook work=../work --write"
-_PROGRAMS = ("claude", "cursor", "vscode")
 
 
 class AgentsMissingError(FilestoreError, ImportError):
     """What speaks with agents is not installed."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "stores",
-        nargs="*",
-        metavar="STORE",
-        help="a store, or NAME=PATH; none: the store that every command would use",
-    )
-    parser.add_argument("--write", action="store_true", help="let agents write notes, and sync")
-    parser.add_argument(
-        "--install", choices=_PROGRAMS, help="print what a program is to be told, and where"
-    )
-    parser.add_argument("--yes", action="store_true", help="with --install: write it there")
-    parser.add_argument(
-        "--to", metavar="FILE", help="with --install: another file, such as .mcp.json of a project"
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    stores: Annotated[list[str], argument("STORE")] = []
+    """a store, or NAME=PATH; none: the store that every command would use"""
+    write: bool = False
+    """let agents write notes, and sync"""
+    install: Literal["claude", "cursor", "vscode"] | None = None
+    """print what a program is to be told, and where"""
+    yes: Annotated[bool, option(needs="install")] = False
+    """with --install: write it there"""
+    to: Annotated[str | None, option("FILE", needs="install")] = None
+    """with --install: another file, such as .mcp.json of a project"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Serve until standard input is closed; or tell a program how it does that."""
     if missing_packages("mcp"):
         raise AgentsMissingError(
             "agents cannot be answered: packages are missing", remedy=install_line("mcp")
         )
     if options.install:
-        return _install(options)
-    if options.yes or options.to:
-        raise UsageError("--yes and --to go with --install", remedy="filestore mcp --help")
+        return _install(options, options.install)
     from filestore.server.agents.server import run_stdio
 
     if sys.stdin.isatty():
@@ -61,22 +55,20 @@ def run(options: Any) -> int:
     return run_stdio(lambda: _opened(options))
 
 
-def _given(options: Any) -> list[str]:
+def _given(options: Options) -> list[str]:
     return options.stores or [_context.root_of(options)]
 
 
-def _opened(options: Any) -> "Stores":
+def _opened(options: Options) -> "Stores":
     from filestore.server.stores import Access, Stores
 
     return Stores.open(_given(options), Access(writes=options.write))
 
 
-def _install(options: Any) -> int:
+def _install(options: Options, program: str) -> int:
     from filestore.server.agents import install
 
-    wanted = install.installation(
-        options.install, _given(options), write=options.write, to=options.to
-    )
+    wanted = install.installation(program, _given(options), write=options.write, to=options.to)
     if not options.json:
         _output.line(wanted.lines)
     done = install.install(wanted) if options.yes else wanted
@@ -84,8 +76,8 @@ def _install(options: Any) -> int:
         _output.write_json(done.to_dict())
     elif not options.yes:
         _output.line(f"belongs into {shown_path(done.file)} ({done.program})")
-        _output.line(f"or, for one project, into {install.PROGRAMS[options.install].project}")
-        if options.install == "claude":
+        _output.line(f"or, for one project, into {install.PROGRAMS[program].project}")
+        if program == "claude":
             _output.line(f"or, for Claude Code: {done.command_line}")
         _output.line("to write it there: add --yes")
     elif done.written:

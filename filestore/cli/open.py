@@ -6,11 +6,10 @@ document that it was made from. The editor is $VISUAL or $EDITOR; what is no tex
 desktop opens it.
 """
 
-import argparse
 import os
 import shlex
 import sys
-from typing import Any
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -22,6 +21,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs.programs import find_program, run_program
+from filestore.server.options import CommonOptions, argument, option
 
 EXAMPLE = "filestore open notes/lease.md:57"
 _DESKTOP = {"darwin": ("open",)}
@@ -48,18 +48,18 @@ class Opened(JsonObject, Struct, frozen=True):
     """The program and its arguments."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("hit", metavar="HIT", help="as 'search' prints it: PATH or PATH:LINE")
-    parser.add_argument(
-        "--chunk", action="store_true", help="open the chunk file itself, not its document"
-    )
-    parser.add_argument(
-        "--print", action="store_true", dest="only_print", help="print the command, run nothing"
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    hit: Annotated[str, argument("HIT")]
+    """as 'search' prints it: PATH or PATH:LINE"""
+    chunk: bool = False
+    """open the chunk file itself, not its document"""
+    only_print: Annotated[bool, option(None, "--print")] = False
+    """print the command, run nothing"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Find the document, and hand it to a program."""
     hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
     if not hit.strip():

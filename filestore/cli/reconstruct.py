@@ -1,20 +1,21 @@
 """Put a text together from its chunks: of a resource, or of chunks that others made."""
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli._given import Limited
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.limits import Counter
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 from filestore.fs.target import check_target
+from filestore.server.options import argument, option
 
 if TYPE_CHECKING:
     from filestore.exchange.base import LeftOut
@@ -23,56 +24,32 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 
 _FOLDER = "reconstructed"
-_FOREIGN = ("only", "overlap", "endpoint", "limit")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "names",
-        metavar="RESOURCE",
-        nargs="*",
-        help="its chunks as they are on disk now; with --from: folders, or files of JSON lines",
-    )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        metavar="FILE",
-        help="write to a file, not to stdout; with --from: to a folder"
-        f" (default: {_FOLDER}/), NAME.reconstructed.md for each document",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the file of -o")
-    parser.add_argument(
-        "--from",
-        dest="origin",
-        metavar="WHERE",
-        help="chunks that others made, which may overlap: folder (text files), jsonl, or"
-        " openai:VECTOR_STORE_ID",
-    )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="with --from: only these documents",
-    )
-    parser.add_argument(
-        "--overlap",
-        metavar="N",
-        help="with --from: what neighbours repeat: 200 (characters), '50 words', '400 tokens', 0"
-        " (default: found out)",
-    )
-    parser.add_argument(
-        "--endpoint",
-        metavar="URL",
-        help="with --from openai: a service that answers as OpenAI does; the key of"
-        " FILESTORE_API_KEY is sent there",
-    )
-    _parser.add_limits(parser)
+class Options(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    names: Annotated[list[str], argument("RESOURCE")] = []
+    """its chunks as they are on disk now; with --from: folders, or files of JSON lines"""
+    output: Annotated[str | None, option("FILE", "-o")] = None
+    """write to a file, not to stdout; with --from: to a folder (default: reconstructed/),
+    NAME.reconstructed.md for each document"""
+    force: bool = False
+    """replace the file of -o"""
+    origin: Annotated[str | None, option("WHERE", "--from")] = None
+    """chunks that others made, which may overlap: folder (text files), jsonl, or
+    openai:VECTOR_STORE_ID"""
+    only: Annotated[list[str], option("NAME", many=True, needs="origin")] = []
+    """with --from: only these documents"""
+    overlap: Annotated[str | None, option("N", needs="origin")] = None
+    """with --from: what neighbours repeat: 200 (characters), '50 words', '400 tokens', 0 (default:
+    found out)"""
+    endpoint: Annotated[str | None, option("URL", needs="origin")] = None
+    """with --from openai: a service that answers as OpenAI does; the key of FILESTORE_API_KEY is
+    sent there"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Write the text; warnings go to stderr."""
     if options.origin is not None:
         if options.force:
@@ -80,10 +57,9 @@ def run(options: Any) -> int:
                 "--force does not go with --from, which replaces files of its own names",
                 remedy="leave it out",
             )
-        return _rebuild(options)
-    given = [f"--{name}" for name in _FOREIGN if getattr(options, name)]
-    if given:
-        raise UsageError(f"{given[0]} goes with --from", remedy="filestore reconstruct --help")
+        return _rebuild(options, options.origin)
+    if options.limit:
+        raise UsageError("--limit goes with --from", remedy="filestore reconstruct --help")
     if len(options.names) != 1:
         raise UsageError(
             f"unexpected argument {options.names[1]!r}"
@@ -94,7 +70,7 @@ def run(options: Any) -> int:
     return _reconstruct(options)
 
 
-def _reconstruct(options: Any) -> int:
+def _reconstruct(options: Options) -> int:
     """The text of a resource."""
     if options.output is not None:
         check_target(
@@ -129,7 +105,7 @@ def _reconstruct(options: Any) -> int:
     return code
 
 
-def _rebuild(options: Any) -> int:
+def _rebuild(options: Options, origin: str) -> int:
     """Every document of a foreign collection, a file each."""
     from filestore.exchange.base import LeftOut
     from filestore.exchange.rebuild.joining import told
@@ -138,7 +114,7 @@ def _rebuild(options: Any) -> int:
     left_out = LeftOut()
     with _diagnostics.ProgressBar() as on_progress:
         done = rebuild(
-            _documents(options, left_out),
+            _documents(options, origin, left_out),
             options.output or _FOLDER,
             only=options.only,
             strategy=None if options.overlap is None else told(options.overlap),
@@ -167,7 +143,7 @@ def _rebuild(options: Any) -> int:
     return code
 
 
-def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
+def _documents(options: Options, origin: str, left_out: "LeftOut") -> "Iterator[Document]":
     """The documents of what the options name.
 
     Raises:
@@ -176,9 +152,9 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
     from filestore.exchange.rebuild import foreign_chunks
     from filestore.exchange.rebuild.vector_store import VectorStore
 
-    name = ", ".join(map(shown_path, options.names)) or options.origin
-    counter = Counter(_parser.limits_of(options), name)
-    kind, _, identifier = options.origin.partition(":")
+    name = ", ".join(map(shown_path, options.names)) or origin
+    counter = Counter(options.limits, name)
+    kind, _, identifier = origin.partition(":")
     if kind == "openai":
         if options.names:
             raise UsageError(
@@ -193,9 +169,9 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
             counter=counter,
         ).documents()
     readers = {"folder": foreign_chunks.in_folder, "jsonl": foreign_chunks.in_lines}
-    if options.origin not in readers:
+    if origin not in readers:
         raise UsageError(
-            f"--from {options.origin}: expected folder, jsonl or openai:VECTOR_STORE_ID",
+            f"--from {origin}: expected folder, jsonl or openai:VECTOR_STORE_ID",
             remedy="filestore reconstruct --help",
         )
     if options.endpoint:

@@ -1,8 +1,7 @@
 """Verify, show a plan of repairs, ask, apply it, and verify again."""
 
-import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.repair.plan import KINDS, Plan, SkippedStep, Step
+from filestore.server.options import CommonOptions, option
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -21,14 +21,6 @@ EXAMPLE = "filestore repair --write-files --path chunked/notes.md/chunk1.md"
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
 _WIDTH = 80
-_LISTS = (
-    ("--only", "CODE", "repair only these findings"),
-    ("--path", "P", "repair only these files or folders"),
-    ("--ours", "PATH", "keep the edit of a file as it is, or our side of git's conflict in it"),
-    ("--theirs", "PATH", "take the source's new text, or their side"),
-    ("--remove", "PATH", "remove a file whose text another file has"),
-)
-"""Options that take several words, and add up where they are repeated."""
 
 
 class PlannedRepair(JsonObject, Struct, frozen=True):
@@ -48,29 +40,31 @@ class PlannedRepair(JsonObject, Struct, frozen=True):
     """Empty."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("--plan", action="store_true", help="only show the plan")
-    for option, metavar, text in _LISTS:
-        parser.add_argument(
-            option, nargs="+", action="extend", default=[], metavar=metavar, help=text
-        )
-    parser.add_argument(
-        "--write-files",
-        dest="truth",
-        action="store_true",
-        help="also apply steps that write, restore or remove files",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument(
-        "--level",
-        choices=("fast", "full", "deep"),
-        help="how thoroughly to verify first; only full finds damage (default: what --only needs,"
-        " else fast)",
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    plan: bool = False
+    """only show the plan"""
+    only: Annotated[list[str], option("CODE", many=True)] = []
+    """repair only these findings"""
+    path: Annotated[list[str], option("P", many=True)] = []
+    """repair only these files or folders"""
+    ours: Annotated[list[str], option("PATH", many=True)] = []
+    """keep the edit of a file as it is, or our side of git's conflict in it"""
+    theirs: Annotated[list[str], option("PATH", many=True)] = []
+    """take the source's new text, or their side"""
+    remove: Annotated[list[str], option("PATH", many=True)] = []
+    """remove a file whose text another file has"""
+    truth: Annotated[bool, option(None, "--write-files")] = False
+    """also apply steps that write, restore or remove files"""
+    yes: bool = False
+    """do not ask"""
+    level: Literal["fast", "full", "deep"] | None = None
+    """how thoroughly to verify first; only full finds damage (default: what --only needs, else
+    fast)"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Plan, ask, apply; 1 where something is left, 4 where no answer was possible."""
     with _context.open_store(options) as store:
         with _diagnostics.ProgressBar() as on_progress:
@@ -93,7 +87,7 @@ def run(options: Any) -> int:
         return _applied(store, options, plan)
 
 
-def _print_plan(options: Any, plan: Plan, store: Store) -> int:
+def _print_plan(options: Options, plan: Plan, store: Store) -> int:
     if options.json:
         _output.write_json(PlannedRepair(plan, plan.findings).to_dict())
     else:
@@ -184,7 +178,7 @@ def _wrapped(text: str, width: int = _WIDTH - 8) -> list[str]:
     return textwrap.wrap(text, width)
 
 
-def _ask(options: Any, plan: Plan) -> None:
+def _ask(options: Options, plan: Plan) -> None:
     """Show the plan and ask a person who can answer; anybody else has to say --yes."""
     is_terminal = sys.stdin.isatty()
     if not options.json:
@@ -198,7 +192,7 @@ def _ask(options: Any, plan: Plan) -> None:
     _diagnostics.go_on()
 
 
-def _applied(store: Store, options: Any, plan: Plan) -> int:
+def _applied(store: Store, options: Options, plan: Plan) -> int:
     with _diagnostics.ProgressBar() as on_progress:
         report = store.apply(plan, on_progress=on_progress)
     clean = is_clean(list(report.remaining), store.settings.accepted)

@@ -1,11 +1,11 @@
 """Remove resources with their chunks and vectors; the files are kept under .undo/."""
 
-import argparse
-from typing import Any, Final
+from typing import Final
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
 from filestore.ingest.remove import RemovedResources
+from filestore.server.requests import Remove as Options
 
 EXAMPLE = "filestore rm notes.md"
 _COMES_BACK: Final = """\
@@ -13,12 +13,7 @@ _COMES_BACK: Final = """\
   to keep it out, name it in the .filestoreignore of that folder"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("resources", nargs="+", metavar="RESOURCE", help="a name that 'ls' shows")
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Remove all that are named, or none; one undo brings them back."""
     with _context.open_store(options) as store:
         sources = {one["resource"]: one["source"] for one in store.resources()}

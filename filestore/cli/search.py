@@ -7,18 +7,19 @@ A word that no document has is searched for as the nearest words that some have,
 not in quotes, not after +, and not where it is code.
 """
 
-import argparse
 import contextlib
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _hits, _output
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import timestamp
-from filestore.fulltext import SYNTAXES
-from filestore.search.query import MODES
+from filestore.search.query import Which
+from filestore.server import requests
+from filestore.server.options import option
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -28,123 +29,35 @@ if TYPE_CHECKING:
     from filestore.store import Store
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
+_FIELDS = [f"{{{field}}}" for field in _hits.FIELDS]
 _PRESETS = {"oneline": _hits.ONELINE}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "query",
-        metavar="QUERY",
-        nargs="+",
-        help="several words need no quotes; put -- before words that begin with a sign",
-    )
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="at most N files (default: 10)"
-    )
-    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="K=V",
-        help="only chunks whose frontmatter or document says so; repeated: all of it",
-    )
-    parser.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="only chunks of these files or folders; repeated: of any of them",
-    )
-    parser.add_argument(
-        "--kind",
-        action="append",
-        default=[],
-        metavar="K",
-        help="only this kind: chunk or summary; repeated: any of them",
-    )
-    parser.add_argument(
-        "--syntax",
-        choices=SYNTAXES,
-        default="auto",
-        help="signs that are operators: those that can mean nothing else (auto, the default), "
-        'none (plain), or all (operators: also -1, NOT, "word", and in long queries)',
-    )
-    _configure_ways(parser)
-    _configure_output(parser)
+class Options(requests.Search, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    store: Annotated[str | None, option("DIR", local=True)] = None
+    """the store, or a folder with file_index/"""
+    json: Annotated[bool, option(local=True)] = False
+    """print JSON on standard output"""
+    beside: bool = False
+    """search with the model that stands beside the store's own, see 'filestore embedder set
+    --beside'"""
+    format: Annotated[str | None, option("F", one_of=_FIELDS)] = None
+    """one record a hit: oneline (document:line: excerpt), or a template with"""
+    documents: Annotated[bool, option(None, "-l")] = False
+    """only the documents, each once"""
+    at: Annotated[str | None, option("REV")] = None
+    """search the store as a commit had it: HEAD~3, a tag, a branch, a hash"""
+    embed: bool = False
+    """with --at: embed the texts that never were"""
+    nul: Annotated[bool, option(None, "-0")] = False
+    """records of -l and --format end with NUL, and paths are the bytes on disk"""
 
 
-def _configure_ways(parser: argparse.ArgumentParser) -> None:
-    """Say what is asked besides the plain way."""
-    parser.add_argument(
-        "--beside",
-        action="store_true",
-        help="search with the model that stands beside the store's own, see 'filestore embedder "
-        "set --beside'",
-    )
-    parser.add_argument(
-        "--rerank",
-        metavar="R",
-        help="let a model that reads question and text together order the results: cross-encoder, "
-        "or cross-encoder:MODEL with a hub name or a folder",
-    )
-    parser.add_argument(
-        "--tree",
-        action="store_true",
-        help="go from the summaries at the top down to the chunks, best branches first; what no "
-        "summary hints at is not found",
-    )
-    parser.add_argument(
-        "--rewrite",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also ask up to N queries that the store's generator makes of it, and say which",
-    )
-
-
-def _configure_output(parser: argparse.ArgumentParser) -> None:
-    """Say how hits are printed."""
-    parser.add_argument(
-        "--group",
-        choices=("document",),
-        help="only the best hit of each document, with the number of the others; -k counts these",
-    )
-    parser.add_argument(
-        "--context", type=int, default=0, metavar="N", help="also N lines before and after"
-    )
-    parser.add_argument(
-        "--format",
-        metavar="F",
-        help=f"one record a hit: oneline (document:line: excerpt), or a template with "
-        f"{', '.join(f'{{{field}}}' for field in _hits.FIELDS)}",
-    )
-    parser.add_argument(
-        "-l", dest="documents", action="store_true", help="only the documents, each once"
-    )
-    parser.add_argument(
-        "--at",
-        metavar="REV",
-        help="search the store as a commit had it: HEAD~3, a tag, a branch, a hash",
-    )
-    parser.add_argument(
-        "--embed", action="store_true", help="with --at: embed the texts that never were"
-    )
-    parser.add_argument(
-        "-0",
-        dest="nul",
-        action="store_true",
-        help="records of -l and --format end with NUL, and paths are the bytes on disk",
-    )
-    # Else argparse would take every negative number for an option: `-k -3`, `return -1`.
-    parser._has_negative_number_optionals.clear()
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Search; 1 where nothing is found that is still there."""
     template = _template(options)
-    where = _where(options.where)
     if options.embed and options.at is None:
         raise UsageError("--embed is for --at", remedy="filestore sync")
     if options.beside and options.at is not None:
@@ -154,21 +67,9 @@ def run(options: Any) -> int:
         _diagnostics.ProgressBar() as on_progress,
         _asked(store, options, on_progress) as asked,
     ):
-        answer = asked.search(
-            " ".join(options.query),
-            k=options.k,
-            mode=options.mode,
-            where=where,
-            source=options.source,
-            kind=options.kind,
-            syntax=options.syntax,
-            rerank=_reranker(options.rerank),
-            group=options.group,
-            context=options.context,
-            tree=options.tree,
-            rewrite=options.rewrite,
-            model="beside" if options.beside else "own",
-        )
+        model: Which = "beside" if options.beside else "own"
+        query = replace(options, rerank=_reranker(options.rerank), model=model)
+        answer = query.answer(asked)
     if options.json:
         _output.write_json(answer.to_dict())
     else:
@@ -185,7 +86,7 @@ def run(options: Any) -> int:
 
 
 def _asked(
-    store: "Store", options: Any, on_progress: "OnProgress"
+    store: "Store", options: Options, on_progress: "OnProgress"
 ) -> "AbstractContextManager[Searchable]":
     """The store, or what it was."""
     if options.at is None:
@@ -193,7 +94,7 @@ def _asked(
     return store.at(options.at, embed=options.embed, on_progress=on_progress)
 
 
-def _template(options: Any) -> _hits.Template | None:
+def _template(options: Options) -> _hits.Template | None:
     """What a record of the output is; None for words, and for JSON."""
     wanted = {
         "--json": options.json,
@@ -219,16 +120,6 @@ def _template(options: Any) -> _hits.Template | None:
             remedy="--format '{before} {excerpt} {after}'",
         )
     return template
-
-
-def _where(given: Sequence[str]) -> dict[str, list[str]]:
-    where: dict[str, list[str]] = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
-        where.setdefault(key, []).append(value)
-    return where
 
 
 def _reranker(word: str | None) -> str | None:

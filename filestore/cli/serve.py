@@ -4,22 +4,22 @@ It answers this machine alone and asks for a token, unless told otherwise; it ch
 without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
 """
 
-import argparse
 import contextlib
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.config.discovery import NoStoreError
 from filestore.core.caller import leads
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import JsonObject
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.server.rag.collections import Collections
@@ -42,45 +42,33 @@ class Serving(JsonObject, Struct, frozen=True):
     """Names of the stores."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "stores",
-        nargs="*",
-        metavar="STORE",
-        help="a store, or NAME=PATH; none: the store that every command would use",
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine")
-    parser.add_argument("--port", type=int, default=8765, help="default 8765; 0: any that is free")
-    parser.add_argument(
-        "--token",
-        metavar="T",
-        help="instead of the one that is made once and kept in the folder of your settings; "
-        "other users see it in the list of processes: FILESTORE_TOKEN is better",
-    )
-    parser.add_argument("--no-token", action="store_true", help="ask for none")
-    parser.add_argument("--read-only", action="store_true", help="change nothing (the default)")
-    parser.add_argument("--write", action="store_true", help="allow what changes a store")
-    parser.add_argument(
-        "--documents",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="documents of this folder may be added by their path, too; repeated: of any of them",
-    )
-    parser.add_argument(
-        "--collections",
-        metavar="DIR",
-        help="a folder of collections for the routes below /rag; each is a store of its own",
-    )
-    parser.add_argument(
-        "--insecure",
-        action="store_true",
-        help="say again that --no-token, or a --host that others reach, is meant",
-    )
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    stores: Annotated[list[str], argument("STORE")] = []
+    """a store, or NAME=PATH; none: the store that every command would use"""
+    host: str = "127.0.0.1"
+    """where it listens (default 127.0.0.1: this machine)"""
+    port: int = 8765
+    """0: any that is free"""
+    token: Annotated[str | None, option("T", group="token")] = None
+    """instead of the one that is made once and kept in the folder of your settings; other users see
+    it in the list of processes: FILESTORE_TOKEN is better"""
+    no_token: Annotated[bool, option(group="token")] = False
+    """ask for none"""
+    read_only: Annotated[bool, option(group="writes")] = False
+    """change nothing (the default)"""
+    write: Annotated[bool, option(group="writes")] = False
+    """allow what changes a store"""
+    documents: Annotated[list[str], option("DIR")] = []
+    """documents of this folder may be added by their path, too; repeated: of any of them"""
+    collections: Annotated[str | None, option("DIR")] = None
+    """a folder of collections for the routes below /rag; each is a store of its own"""
+    insecure: bool = False
+    """say again that --no-token, or a --host that others reach, is meant"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Serve until Ctrl-C, or until the system ends it."""
     watched = ("watched tree",) if sys.platform == "linux" else ()
     if missing_packages("serve"):
@@ -88,16 +76,12 @@ def run(options: Any) -> int:
             "stores cannot be served: packages are missing",
             remedy=install_line("serve", *watched),
         )
-    if options.write and options.read_only:
-        raise UsageError("--read-only and --write exclude each other", remedy="choose one")
-    if options.no_token and options.token:
-        raise UsageError("--token and --no-token exclude each other", remedy="choose one")
     if any(map(missing_packages, watched)):
         _diagnostics.say(f"trees are not watched, status walks them: {install_line(*watched)}")
     return _serve(options)
 
 
-def _serve(options: Any) -> int:
+def _serve(options: Options) -> int:
     from filestore.cli import _answering
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
@@ -137,7 +121,7 @@ def _serve(options: Any) -> int:
 
 
 def _collections(
-    options: Any, configuration: str
+    options: Options, configuration: str
 ) -> "contextlib.AbstractContextManager[Collections | None]":
     if options.collections is None:
         return contextlib.nullcontext()
@@ -147,7 +131,7 @@ def _collections(
     return Collections(place, writes=options.write, configuration=configuration)
 
 
-def _named(options: Any) -> list[str]:
+def _named(options: Options) -> list[str]:
     if options.stores:
         return list(options.stores)
     try:

@@ -3,12 +3,12 @@
 In place: one document, or with a line the section that holds it, its tags, sections and links.
 """
 
-import argparse
 from typing import Any, Final
 
 from filestore.chunks.metadata import value_text
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
+from filestore.server.requests import Show as Options
 
 EXAMPLE = "filestore show chunked/glossary.md/chunk1.md"
 
@@ -32,17 +32,10 @@ _LISTS: Final = {"sections": _section, "links": _link, "backlinks": _backlink}
 """What a document in place has many of, a line each."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "path", metavar="PATH[:LINE]", help="as 'ls RESOURCE' and 'search' print it"
-    )
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Show the file as it is on disk."""
     with _context.open_store(options) as store:
-        shown = store.show(options.path)
+        shown = options.answer(store)
     if options.json:
         _output.write_json(shown.to_dict())
         return 0
@@ -52,7 +45,7 @@ def run(options: Any) -> int:
         if value not in (None, [], {}):
             _output.line(f"{key}: {value_text(value)}", style="2")
     for key, tell in _LISTS.items():
-        for item in shown.record.get(key, ()):  # type: ignore[attr-defined]
+        for item in shown.record.get(key, ()):
             _output.line(f"{key.removesuffix('s')}: {tell(item)}", style="2")
     _output.line()
     _output.line(shown.body.rstrip("\n"))

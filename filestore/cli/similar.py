@@ -5,45 +5,32 @@ In place: to a document, or to the section of it that holds a line.
 By the vectors that are stored, so no model is needed; every file is checked on disk.
 """
 
-import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
+from filestore.server.requests import Similar as Options
 
 if TYPE_CHECKING:
-    from filestore.browse.similar import SimilarHit
+    from filestore.browse.similar import Similar, SimilarHit
 
 EXAMPLE = "filestore similar handbook/lease.md:42 -k 5"
 _LINES: Final = 2
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "path",
-        metavar="PATH[:LINE]",
-        help="a chunk file, or an original; with a line, the chunk that holds that line",
-    )
-    parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="at most N files (default: 10)"
-    )
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Show them, nearest first; 1 where nothing of what is found is still there."""
     with _context.open_store(options) as store:
-        found = store.similar(options.path, k=options.k)
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        for note in found.notes:
-            _diagnostics.say(note)
-        for number, hit in enumerate(found.hits, start=1):
-            _show(number, hit)
-        if not found.hits:
-            _output.line("nothing similar found")
+        found = options.answer(store)
+    _context.tell(options, found, _words)
     return 1 if found.hits and all(hit.freshness == "gone" for hit in found.hits) else 0
+
+
+def _words(found: "Similar") -> None:
+    for number, hit in enumerate(found.hits, start=1):
+        _show(number, hit)
+    if not found.hits:
+        _output.line("nothing similar found")
 
 
 def _show(number: int, hit: "SimilarHit") -> None:

@@ -1,24 +1,18 @@
 """Show what drifted between files and index, as fast as git status."""
 
-import argparse
-from typing import Any
-
 from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
+from filestore.server.requests import Status as Options
 
 EXAMPLE = "filestore status --json"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes: nothing of its own."""
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Print the drift; exit code 1 where there is any."""
     with _context.open_store(options) as store:
         # A server's command says what its own process would: how a server knows, HTTP tells.
-        status = replace(store.status(), watched=None)
+        status = replace(options.answer(store), watched=None)
     if options.json:
         _output.write_json(status.to_dict())
     else:

@@ -1,12 +1,12 @@
 """Update the index from the files; never writes a chunk file."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError
+from filestore.server import requests
 
 if TYPE_CHECKING:
     from filestore.store import Store
@@ -14,30 +14,21 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore sync"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="verify everything first, and repair what that finds; outside git also remove "
-        "embeddings that no text here and no undo has",
-    )
-    parser.add_argument(
-        "--deep", action="store_true", help="as --full, and also compare some texts with the model"
-    )
-    parser.add_argument(
-        "--forget-missing",
-        action="store_true",
-        help="remove missing files from the index even if suspiciously many are gone",
-    )
+class Options(requests.Sync, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    full: bool = False
+    """verify everything first, and repair what that finds; outside git also remove embeddings that
+    no text here and no undo has"""
+    deep: bool = False
+    """as --full, and also compare some texts with the model"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Sync; 1 where something is left that needs a person, 4 where a mass of files is gone."""
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.sync(
-            embed=not options.no_embed,
+            embed=options.embed,
             forget_missing=options.forget_missing,
             full=options.full,
             deep=options.deep,

@@ -1,15 +1,15 @@
 """Allow what a store uses outside itself: services, its own prompts, originals elsewhere."""
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
+from filestore.server.options import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.verify.trust import Reaches
@@ -43,15 +43,18 @@ class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
     """Whether it is allowed now; not with `--list`."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--list", action="store_true", help="only show what it would allow")
-    chosen.add_argument("--revoke", action="store_true", help="revoke what was allowed")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    list: Annotated[bool, option(group="what")] = False
+    """only show what it would allow"""
+    revoke: Annotated[bool, option(group="what")] = False
+    """revoke what was allowed"""
+    yes: bool = False
+    """do not ask"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Say what settings and records name now, ask a person who can answer, and allow it."""
     with _context.open_store(options) as store:
         reaches, root = store.reaches(), store.root
@@ -79,7 +82,7 @@ def run(options: Any) -> int:
     return 0
 
 
-def _ask(root: str, reaches: "Reaches", options: Any) -> None:
+def _ask(root: str, reaches: "Reaches", options: Options) -> None:
     """Ask on a terminal; a script that says 'trust' means it."""
     if not sys.stdin.isatty():
         return
@@ -89,7 +92,7 @@ def _ask(root: str, reaches: "Reaches", options: Any) -> None:
     _diagnostics.go_on("allow it?", refused="nothing was allowed")
 
 
-def _words(root: str, reaches: "Reaches", options: Any) -> None:
+def _words(root: str, reaches: "Reaches", options: Options) -> None:
     if options.revoke:
         names = dict.fromkeys([*reaches.names, *reaches.allowed])
         _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")

@@ -4,30 +4,37 @@ Nothing is written but what you confirm on its page Repair, and what you edit. A
 inspector itself ends with exit code 3 and a traceback that shows nothing of the store.
 """
 
-import argparse
 import sys
-from typing import Any
+from typing import Annotated, Literal
+
+from msgspec.structs import replace
 
 from filestore.cli import _context
 from filestore.config.discovery import configuration_folder
 from filestore.core.errors import UsageError
+from filestore.server.options import CommonOptions, argument, option
 
 EXAMPLE = "filestore tui --read-only"
 
-_PAGES = ("browse", "verify", "repair")
+
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    place: Annotated[str | None, argument("STORE")] = None
+    """the store, instead of --store"""
+    read_only: bool = False
+    """write nothing at all"""
+    page: Literal["browse", "verify", "repair"] | None = None
+    """the page to begin with"""
+    select: Annotated[str, option("PATH")] = ""
+    """the file to begin with"""
+    ascii: bool = False
+    """draw with plain characters only"""
+    mouse: bool = True
+    """take the mouse from the terminal"""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("place", nargs="?", metavar="STORE", help="the store, instead of --store")
-    parser.add_argument("--read-only", action="store_true", help="write nothing at all")
-    parser.add_argument("--page", choices=_PAGES, help="the page to begin with")
-    parser.add_argument("--select", metavar="PATH", default="", help="the file to begin with")
-    parser.add_argument("--ascii", action="store_true", help="draw with plain characters only")
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-
-
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Open the inspector.
 
     Raises:
@@ -39,18 +46,16 @@ def run(options: Any) -> int:
             remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
         )
     _check_terminal()
-    if options.place is not None:
-        options.store = options.place
     import tui
-    from tui.app.frame import Options
+    from tui.app import frame
 
     return tui.run(
-        Options(
-            store=_context.named(options),
+        frame.Options(
+            store=_context.named(replace(options, store=options.place or options.store)),
             configuration=configuration_folder(),
             read_only="the inspector was started with --read-only" if options.read_only else "",
             ascii=options.ascii,
-            mouse=not options.no_mouse,
+            mouse=options.mouse,
             page=options.page,
             select=options.select,
         )

@@ -1,14 +1,14 @@
 """Undo a change of chunk files: all of its files, byte for byte, or none of them."""
 
-import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
+from filestore.server import requests
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group
@@ -23,17 +23,14 @@ class Batches(JsonObject, Struct, frozen=True):
     """Changes that can be undone or redone, newest first."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "id", nargs="?", metavar="ID", help="the change (default: the newest that is not undone)"
-    )
-    parser.add_argument(
-        "--list", action="store_true", help="list the changes that can be undone or redone"
-    )
+class Options(requests.Undo, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    list: bool = False
+    """list the changes that can be undone or redone"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Undo; 1 where there is nothing to undo, 4 where files were edited since."""
     with _context.open_store(options) as store:
         if options.list:

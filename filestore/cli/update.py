@@ -3,31 +3,20 @@
 What was made from originals that are gone stays; --remove-gone removes it, but for hand edits.
 """
 
-import argparse
-from typing import Any
-
 from filestore.cli import _context, _diagnostics, _updated
+from filestore.server import requests
 
 EXAMPLE = "filestore update handbook --plan"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "resources", nargs="*", metavar="RESOURCE", help="only these (default: all)"
-    )
-    parser.add_argument(
-        "--plan", action="store_true", help="only show what changed among the originals"
-    )
-    parser.add_argument(
-        "--remove-gone",
-        action="store_true",
-        help="remove what was made from originals that are gone; what was edited by hand stays",
-    )
-    parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
+class Options(requests.Update, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    plan: bool = False
+    """only show what changed among the originals"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Update; 1 where something is left that needs a person."""
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         if options.plan:
@@ -36,7 +25,7 @@ def run(options: Any) -> int:
             report = store.update(
                 *options.resources,
                 remove_gone=options.remove_gone,
-                embed=not options.no_embed,
+                embed=options.embed,
                 on_progress=on_progress,
             )
     if options.plan:

@@ -1,11 +1,12 @@
 """Check files, catalog and vectors against each other; change nothing."""
 
-import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import not_checked_words
+from filestore.server import requests
+from filestore.server.options import option
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Sample
@@ -14,28 +15,16 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore verify --level full"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument(
-        "--level",
-        choices=("fast", "full", "deep"),
-        default="fast",
-        help="fast: stats; full: every byte, id, vector and full-text entry; deep: also embeds "
-        "some texts again, asking a service where the model is one (default: fast)",
-    )
-    parser.add_argument(
-        "--sample",
-        metavar="N/T",
-        help="read only the N-th of T slices of the files and vectors; all T are everything once",
-    )
-    parser.add_argument(
-        "--staged",
-        action="store_true",
-        help="check what git has staged instead: the blobs of the index, not the files",
-    )
+class Options(requests.Verify, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    sample: Annotated[str | None, option("N/T")] = None
+    """read only the N-th of T slices of the files and vectors; all T are everything once"""
+    staged: bool = False
+    """check what git has staged instead: the blobs of the index, not the files"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Print the findings; exit code 1 where there is an error or a warning."""
     if options.staged:
         return _staged(options)
@@ -51,7 +40,7 @@ def run(options: Any) -> int:
     return 0 if checked.clean else 1
 
 
-def _sample(options: Any) -> "Sample | None":
+def _sample(options: Options) -> "Sample | None":
     if options.sample is None:
         return None
     from filestore.sidecar.snapshot import Sample
@@ -64,7 +53,7 @@ def _sample(options: Any) -> "Sample | None":
     return Sample.parse(options.sample)
 
 
-def _checked(options: Any, sample: "Sample | None") -> "Checked":
+def _checked(options: Options, sample: "Sample | None") -> "Checked":
     """The result; also for a store that must not be opened."""
     try:
         with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
@@ -78,7 +67,7 @@ def _checked(options: Any, sample: "Sample | None") -> "Checked":
         return nothing
 
 
-def _staged(options: Any) -> int:
+def _staged(options: Options) -> int:
     with _context.open_store(options) as store:
         checked = store.staged()
     if options.json:

@@ -1,14 +1,14 @@
 """Keep the index up to date while files change; Ctrl-C ends it."""
 
-import argparse
 import sys
 import threading
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.server.options import CommonOptions
 
 if TYPE_CHECKING:
     from filestore import watch
@@ -18,12 +18,14 @@ EXAMPLE = "filestore watch --json"
 _KEPT: Final = "what was done so far is kept"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
+class Options(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    embed: bool = True
+    """embed new texts now"""
 
 
-def run(options: Any) -> int:
+def run(options: Options) -> int:
     """Watch; 130 where Ctrl-C ends it, 0 where the system does."""
     from filestore import watch
     from filestore.store import Store
@@ -35,9 +37,7 @@ def run(options: Any) -> int:
     # No second process walks the tree: what tells of changes has threads.
     open_store = partial(Store, places.root)
     try:
-        for event in watch.watch(
-            open_store, places, embed=not options.no_embed, stop=threading.Event()
-        ):
+        for event in watch.watch(open_store, places, embed=options.embed, stop=threading.Event()):
             _tell(event, as_json=options.json)
     except KeyboardInterrupt:
         pass

@@ -24,7 +24,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "serve": (
         "starlette",
         "uvicorn",
-        "jsonschema",
         "mcp",
         "prometheus-client",
         "python-multipart",
@@ -33,7 +32,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),
     "langchain": ("langchain-core",),
-    "mcp": ("mcp", "jsonschema"),
+    "mcp": ("mcp",),
     "llama-index": ("llama-index-core",),
 }
 """By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend

@@ -49,11 +49,11 @@ class Query(Struct, frozen=True, kw_only=True):
     """The model that reads query and text together and orders the best: ``cross-encoder``, or
     ``cross-encoder:MODEL`` with a hub name or a folder; None for none."""
     group: Literal["document"] | None = None
-    """``document`` for the best hit of each document alone, with the number of the others."""
+    """``document``: only the best hit of each document, with the number of the others."""
     context: Annotated[int, Meta(ge=0)] = 0
-    """Lines given before and after each passage."""
+    """Also so many lines before and after each passage."""
     tree: bool = False
-    """Whether the search goes from the summaries at the top down to the texts, best branches first;
+    """Go from the summaries at the top down to the texts, best branches first;
     what no summary hints at is not found."""
     rewrite: Annotated[int, Meta(ge=0, le=MOST_REWRITES)] = 0
     """So many new queries the store's generator makes of it, which are asked as well."""

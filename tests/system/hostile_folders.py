@@ -34,7 +34,7 @@ from typing import IO, Any, Final
 import httpx
 import orjson
 
-from filestore.cli import COMMANDS
+from filestore.server.operations import COMMANDS
 from tests.tui.raw_terminal import Screen
 
 LIMIT_S: Final = 90.0

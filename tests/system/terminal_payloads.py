@@ -704,7 +704,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="of the ways to run a command")
     given = parser.parse_args()
     chosen = given.commands
-    from filestore.cli import COMMANDS
+    from filestore.server.operations import COMMANDS
 
     warm_up()
     failed = 0

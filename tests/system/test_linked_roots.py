@@ -11,9 +11,10 @@ import pytest
 
 import filestore
 from filestore import Store, StoreThreads
-from filestore.cli import COMMANDS, _served
+from filestore.cli import _served
 from filestore.config.discovery import NoStoreError, find_root
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.server.operations import COMMANDS
 from filestore.server.stores import named_roots
 from tests.system.conftest import Workspace
 

@@ -17,7 +17,7 @@ import pytest
 import filestore
 from filestore import FilestoreError
 from filestore.embed.cache import EmbeddingCache
-from filestore.server.operations import OPERATIONS
+from filestore.server.operations import ROUTES
 from tests.system.conftest import prose
 from tests.system.embedding_server import EmbeddingServer
 
@@ -182,8 +182,8 @@ def test_nothing_else_removes_any(edited: Any) -> None:
     with filestore.open(edited.store) as store:
         store.sync(full=True)
         store.sync(deep=True)
-        served = OPERATIONS["sync"]
-        served.run(store, {"full": True})
+        served = ROUTES["sync"]
+        served.checked({"full": True}).answer(store)
     assert count(edited) == before
 
 

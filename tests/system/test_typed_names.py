@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 import filestore
-from filestore.cli import COMMANDS, _parser
+from filestore.cli import _parser
+from filestore.server.operations import COMMANDS
 
 FOLDER: Final = "Übersicht"
 FILE: Final = f"{FOLDER}/Café crème.md"
@@ -81,9 +82,8 @@ def _names(parser: argparse.ArgumentParser, command: str) -> set[tuple[str, str]
 
 def test_every_name_that_a_command_takes_is_tried() -> None:
     """A new one belongs in the table."""
-    front = argparse.Namespace(store=None, json=False)
     every = set[tuple[str, str]]().union(
-        *(_names(_parser.command_parser(command, front), command) for command in COMMANDS)
+        *(_names(_parser.command_parser(command), command) for command in COMMANDS)
     )
     told = {(command, word) for command, word in every if word not in _NO_NAMES}
     assert told | set(ON_DISK) == set(READ) | set(ON_DISK)

@@ -15,17 +15,11 @@ import orjson
 from filestore.browse.file import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.server import refusals, schemas
-from filestore.server.agents.notes import NOTES
 from filestore.server.agents.wording import text_of, text_of_error
-from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.operations import TOOLS, Operation
 from filestore.server.stores import ServedStore, Stores
 
 _LOG: Final = logging.getLogger(__name__)
-_SHARED: Final = ("search", "show", "similar", "about", "status", "sync")
-OFFERED: Final[Mapping[str, Operation]] = {
-    **{name: OPERATIONS[name] for name in _SHARED},
-    **{operation.name: operation for operation in NOTES},
-}
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
 """A name as `wording` writes one that has blanks in it."""
@@ -41,7 +35,7 @@ def offered(stores: Stores) -> list[types.Tool]:
 
 def _operations(stores: Stores) -> Iterator[Operation]:
     may_write = any(store.access.writes for store in stores)
-    return (one for one in OFFERED.values() if may_write or not one.writes)
+    return (one for one in TOOLS.values() if may_write or not one.writes)
 
 
 def _tool(operation: Operation, names: list[str]) -> types.Tool:
@@ -55,7 +49,7 @@ def _tool(operation: Operation, names: list[str]) -> types.Tool:
     return types.Tool(
         name=operation.name,
         title=hints.title,
-        description=operation.about,
+        description=operation.sentence,
         input_schema=_input(operation, names),
         output_schema=_output(operation.answer),
         annotations=hints,
@@ -137,7 +131,7 @@ def _named(stores: Stores, name: str) -> Operation:
     found = {one.name: one for one in _operations(stores)}
     if name in found:
         return found[name]
-    if name in OFFERED:
+    if name in TOOLS:
         raise UsageError(f"{name} changes the store", remedy="start the server with --write")
     raise UsageError("there is no such tool", remedy=f"call one of: {', '.join(found)}")
 

@@ -24,7 +24,7 @@ from filestore.server.http.events import Events
 from filestore.server.http.gate import Gate
 from filestore.server.http.limits import Limits
 from filestore.server.http.metrics import Metrics
-from filestore.server.operations import OPERATIONS
+from filestore.server.operations import ROUTES
 from filestore.server.refusals import UNUSABLE, TooLargeError, TooSlowError, body_of
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ async def _docs(_: Request) -> Response:
 
 def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
     """Documents by their path, or by what they hold."""
-    operation = OPERATIONS["add"]
+    operation = ROUTES["add"]
 
     async def add(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
@@ -200,7 +200,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         added = await store.write(
             lambda opened: uploads.take(opened, documents, into=into, replace=replace)
         )
-        store.tell(operation.name, added)
+        store.tell(operation.route, added)
         return _report(added)
 
     return add

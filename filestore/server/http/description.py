@@ -8,7 +8,7 @@ from typing import Any, Final
 from filestore._version import __version__
 from filestore.server import schemas
 from filestore.server.http.answers import EVENT_STREAM
-from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.operations import ROUTES, Operation
 from filestore.server.rag import description as collections
 
 _STORE: Final = {
@@ -26,7 +26,7 @@ def openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "filestore", "version": __version__},
         "security": [{"token": []}],
-        "paths": {f"/{one.name}": {"post": _described(one)} for one in OPERATIONS.values()}
+        "paths": {f"/{name}": {"post": _described(one)} for name, one in ROUTES.items()}
         | {
             "/health": {"get": _plain("Whether the server answers", {"security": []})},
             "/stores": {"get": _plain("The stores that are served")},
@@ -62,14 +62,15 @@ def _events() -> dict[str, Any]:
 
 
 def _described(operation: Operation) -> dict[str, Any]:
-    named = {"properties": {"store": _STORE, **operation.parameters}}
-    content: dict[str, Any] = {_JSON: {"schema": operation.schema | named}}
+    schema = operation.schema
+    named = {"properties": {"store": _STORE, **schema["properties"]}}
+    content: dict[str, Any] = {_JSON: {"schema": schema | named}}
     if operation.name == "add":
         content["multipart/form-data"] = {"schema": UPLOAD}
     return {
-        "operationId": operation.name,
-        "summary": operation.about,
-        "requestBody": {"required": bool(operation.required), "content": content},
+        "operationId": operation.route,
+        "summary": operation.sentence,
+        "requestBody": {"required": bool(schema["required"]), "content": content},
         "responses": {
             "200": _answer(operation.answer, "done"),
             "default": _answer("Failure", "what was not done, and what to do"),
@@ -106,13 +107,13 @@ def _lines() -> Iterator[str]:
     yield "<p>Each takes JSON by POST, those that change nothing also a query by GET, and answers"
     yield " with the JSON of the command line. The header <code>Authorization: Bearer TOKEN</code>"
     yield ' goes with it. For programs: <a href="/openapi.json">openapi.json</a>.'
-    for operation in OPERATIONS.values():
-        yield f"<h2>/{escape(operation.name)}</h2><p>{escape(operation.about)}."
+    for route, operation in ROUTES.items():
+        yield f"<h2>/{escape(route)}</h2><p>{escape(operation.sentence)}."
         if operation.writes:
             yield " Needs <code>--write</code>."
         yield "<dl>"
-        for name, schema in operation.parameters.items():
-            needed = " (needed)" if name in operation.required else ""
+        for name, schema in operation.schema["properties"].items():
+            needed = " (needed)" if name in operation.schema["required"] else ""
             yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(_words(schema))}"
         yield "</dl>"
     yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."

@@ -3,25 +3,24 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief, listed
+from filestore.server.decoding import json_object
 from filestore.server.http.answers import JSON, answer
-from filestore.server.operations import OPERATIONS, Operation, Values
+from filestore.server.operations import ROUTES, Operation
 from filestore.server.stores import Stores
 
 
 def routes(stores: Stores) -> list[Route]:
     """A route for each operation: POST with JSON, and GET where nothing is changed."""
-    found = []
-    for operation in OPERATIONS.values():
-        methods = ["POST"] if operation.writes else ["GET", "POST"]
-        found.append(Route(f"/{operation.name}", _asked(stores, operation), methods=methods))
-    return found
+    return [
+        Route(f"/{name}", _asked(stores, one), methods=["POST"] if one.writes else ["GET", "POST"])
+        for name, one in ROUTES.items()
+    ]
 
 
 def _asked(stores: Stores, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
@@ -33,7 +32,7 @@ def _asked(stores: Stores, operation: Operation) -> Callable[[Request], Awaitabl
     return ask
 
 
-def named_in(given: Values) -> str:
+def named_in(given: dict[str, Any]) -> str:
     """The store that a request names, taken out of it; "" for none.
 
     Raises:
@@ -45,7 +44,7 @@ def named_in(given: Values) -> str:
     return name
 
 
-async def given_in(request: Request, operation: Operation) -> Values:
+async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
     """What a client gives: the JSON of its body, or the query of the address.
 
     Raises:
@@ -58,13 +57,7 @@ async def given_in(request: Request, operation: Operation) -> Values:
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if data and kind != JSON:
         raise UsageError(f"expected {JSON}", remedy=f"send Content-Type: {JSON}")
-    try:
-        given = orjson.loads(data or b"{}")
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"the body is no JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise UsageError("the body is no JSON object")
-    return given
+    return json_object(data or b"{}")
 
 
 def require_no_query(request: Request) -> None:
@@ -81,10 +74,11 @@ def require_no_query(request: Request) -> None:
         )
 
 
-def _from_query(request: Request, operation: Operation) -> Values:
+def _from_query(request: Request, operation: Operation) -> dict[str, Any]:
     given: dict[str, Any] = {}
+    known = operation.schema["properties"]
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        is_list = operation.parameters.get(name, {}).get("type") == "array"
+        is_list = known.get(name, {}).get("type") == "array"
         given[name] = values if is_list and len(values) > 1 else values[-1]
     return given

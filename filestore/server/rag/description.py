@@ -1,59 +1,15 @@
 """The routes of collections as OpenAPI describes them."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from filestore.search.query import MODES
+from msgspec import Struct
+
 from filestore.server import schemas
-from filestore.server.operations import LONGEST_QUERY, MOST_HITS
-from filestore.server.rag.documents import LONGEST_ID, MOST_DOCUMENTS
+from filestore.server.decoding import schema_of
+from filestore.server.rag.documents import Index, Query
 
 _JSON: Final = "application/json"
 _NAME: Final = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-_TEXT: Final = {"type": "string"}
-_K: Final = {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": 5}
-_DOCUMENT: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "text": _TEXT,
-        "content": _TEXT | {"description": "the same as text"},
-        "id": {"type": ["string", "integer"], "maxLength": LONGEST_ID},
-        "metadata": {"type": "object"},
-    },
-    "additionalProperties": False,
-}
-_INDEX: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "rag_name": _TEXT,
-        "name": _TEXT | {"description": "the same as rag_name"},
-        "documents": {
-            "type": "array",
-            "items": {"anyOf": [_TEXT, _DOCUMENT]},
-            "minItems": 1,
-            "maxItems": MOST_DOCUMENTS,
-        },
-        "dataset_info": {"type": "object"},
-        "overwrite": {
-            "type": "boolean",
-            "default": False,
-            "description": "whether what a person changed in the old documents may go, too",
-        },
-    },
-    "required": ["documents"],
-    "additionalProperties": False,
-}
-_QUERY: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "query": _TEXT | {"minLength": 1, "maxLength": LONGEST_QUERY},
-        "k": _K,
-        "top_k": _K | {"description": "the same as k"},
-        "mode": {"enum": list(MODES), "default": "hybrid"},
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-}
 
 
 def paths() -> dict[str, Any]:
@@ -62,10 +18,10 @@ def paths() -> dict[str, Any]:
     found: dict[str, Any] = {
         "/rag/list": {"get": _route("List the collections", "RagList")},
         "/rag/index": {
-            "post": _route("Index documents as a collection, or replace it", "RagIndexed", _INDEX)
+            "post": _route("Index documents as a collection, or replace it", "RagIndexed", Index)
         },
         f"{named}/query": {
-            "post": _route("Find the documents that answer a question", "RagAnswer", _QUERY),
+            "post": _route("Find the documents that answer a question", "RagAnswer", Query),
         },
         f"{named}/index/status": {
             "get": _route("How a collection stands", "RagStatus"),
@@ -84,7 +40,7 @@ def paths() -> dict[str, Any]:
     return found
 
 
-def _route(about: str, answer: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _route(about: str, answer: str, given: type[Struct] | None = None) -> dict[str, Any]:
     told: dict[str, Any] = {
         "summary": about,
         "responses": {
@@ -93,7 +49,7 @@ def _route(about: str, answer: str, given: Mapping[str, Any] | None = None) -> d
         },
     }
     if given is not None:
-        told["requestBody"] = {"required": True, "content": {_JSON: {"schema": given}}}
+        told["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema_of(given)}}}
     return told
 
 

@@ -5,14 +5,16 @@ metadata whose names the store needs for itself, stand in the frontmatter under 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief
+from filestore.search.query import Mode
+from filestore.server.requests import LONGEST_QUERY, Count
 
 FOLDER: Final = "documents"
 """Below `chunked/`."""
@@ -44,6 +46,34 @@ class Document(Struct, frozen=True, kw_only=True):
         return {_ID: self.id, **own, **({_DEEPER: deeper} if deeper else {})}
 
 
+class Query(Struct, frozen=True, kw_only=True):
+    """What is asked of a collection."""
+
+    query: Annotated[str, Meta(max_length=LONGEST_QUERY, pattern=r"\S")]
+    """the question"""
+    k: Count | None = None
+    """at most this many documents (default: 5)"""
+    top_k: Count | None = None
+    """the same as k"""
+    mode: Mode = "hybrid"
+    """what ranks the documents"""
+
+
+class Index(Struct, frozen=True, kw_only=True):
+    """The documents of a collection, instead of those that it has."""
+
+    rag_name: str | None = None
+    """the collection's name"""
+    name: str | None = None
+    """the same as rag_name"""
+    documents: Annotated[list[str | dict[str, Any]], Meta(min_length=1, max_length=MOST_DOCUMENTS)]
+    """texts, or objects with text (or content) and, if wanted, id and metadata"""
+    dataset_info: dict[str, Any] = {}
+    """what is kept beside the documents"""
+    overwrite: bool = False
+    """whether what a person changed in the old documents may go, too"""
+
+
 def told(keys: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]]:
     """Id and metadata of a chunk file; one that a person wrote has its path as id."""
     own = {key: value for key, value in keys.items() if key not in (_ID, _DEEPER)}
@@ -54,22 +84,12 @@ def told(keys: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]]:
     return (identifier if isinstance(identifier, str) and identifier else path), own
 
 
-def documents_in(given: object) -> list[Document]:
+def documents_in(given: Sequence[str | Mapping[str, Any]]) -> list[Document]:
     """What a client sends as documents; one without an id gets its place in the list, from 0.
 
     Raises:
         UsageError: One cannot be used, or two have the same id.
     """
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise UsageError(
-            "documents: expected a list of at least one document",
-            remedy='send "documents": ["TEXT", {"text": "TEXT", "id": "ID", "metadata": {}}]',
-        )
-    if len(given) > MOST_DOCUMENTS:
-        raise UsageError(
-            f"{len(given):,} documents: at most {MOST_DOCUMENTS:,} make one collection",
-            remedy="make several collections, or use filestore add",
-        )
     found = [_document(place, one) for place, one in enumerate(given)]
     seen: set[str] = set()
     for place, one in enumerate(found):
@@ -82,20 +102,13 @@ def documents_in(given: object) -> list[Document]:
     return found
 
 
-def info_in(given: object) -> dict[str, Any]:
+def checked_info(given: dict[str, Any]) -> dict[str, Any]:
     """What a client wants to be kept beside the documents.
 
     Raises:
-        UsageError: It is no object, or too large.
+        UsageError: It is too large.
     """
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        raise UsageError("dataset_info: expected an object", remedy='send "dataset_info": {}')
-    try:
-        size = len(orjson.dumps(given))
-    except orjson.JSONEncodeError as error:
-        raise UsageError("dataset_info is nested too deeply", remedy="make it flat") from error
+    size = len(orjson.dumps(given))
     if size > _MOST_INFO_BYTES:
         raise UsageError(
             f"dataset_info has {size:,} bytes: it has at most {_MOST_INFO_BYTES:,}",
@@ -104,12 +117,10 @@ def info_in(given: object) -> dict[str, Any]:
     return given
 
 
-def _document(place: int, given: object) -> Document:
+def _document(place: int, given: str | Mapping[str, Any]) -> Document:
     wrong = f"document {place}:"
     if isinstance(given, str):
         given = {"text": given}
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{wrong} expected a text or an object, found {type(given).__name__}")
     unknown = sorted(set(given) - _KEYS)
     if unknown:
         raise UsageError(

@@ -17,13 +17,11 @@ from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.schema import plain
-from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.search.query import MODES, Mode
 from filestore.server import refusals
-from filestore.server.operations import LONGEST_QUERY, MOST_HITS
+from filestore.server.decoding import decoded, json_object
 from filestore.server.rag.collections import Collections, NoSpaceError
-from filestore.server.rag.documents import documents_in, info_in
+from filestore.server.rag.documents import Index, Query, checked_info, documents_in
 from filestore.server.rag.names import check_name
 from filestore.server.stores import BusyError
 
@@ -154,10 +152,12 @@ async def _status(collections: Collections, workers: Workers, request: Request) 
 
 async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
     name = _named(request)
-    given = _object(await _body(request, _MOST_ASKED_BYTES))
-    _check_keys(given, ("query", "k", "top_k", "mode"))
-    query, k, mode = _query_in(given), _k_in(given), _mode_in(given)
-    return await workers.do("read", lambda: collections.query(name, query, k=k, mode=mode))
+    body = await _body(request, _MOST_ASKED_BYTES)
+    given = decoded(Query, json_object(body), "/rag/NAME/query")
+    k = _one(given.k, given.top_k, "k and top_k") or _USUAL_K
+    return await workers.do(
+        "read", lambda: collections.query(name, given.query, k=k, mode=given.mode)
+    )
 
 
 async def _index(collections: Collections, workers: Workers, request: Request) -> Values:
@@ -165,19 +165,12 @@ async def _index(collections: Collections, workers: Workers, request: Request) -
     data = await _body(request, MOST_BODY_BYTES)
 
     def job() -> Values:
-        given = _object(data)
-        _check_keys(given, ("rag_name", "name", "documents", "dataset_info", "overwrite"))
-        names = [given[key] for key in ("rag_name", "name") if given.get(key) is not None]
-        if len(set(map(str, names))) > 1:
-            raise UsageError("rag_name and name differ", remedy="send one of them")
-        overwrite = given.get("overwrite", False)
-        if not isinstance(overwrite, bool):
-            raise UsageError("overwrite: expected true or false", remedy="leave it out")
+        given = decoded(Index, json_object(data), "/rag/index")
         return collections.index(
-            check_name(names[0] if names else None),
-            documents_in(given.get("documents")),
-            dataset_info=info_in(given.get("dataset_info")),
-            overwrite=overwrite,
+            check_name(_one(given.rag_name, given.name, "rag_name and name")),
+            documents_in(given.documents),
+            dataset_info=checked_info(given.dataset_info),
+            overwrite=given.overwrite,
         )
 
     return await workers.do("write", job)
@@ -201,6 +194,17 @@ async def _nothing(collections: Collections, workers: Workers, request: Request)
     )
 
 
+def _one(first: T, second: T, both: str) -> T:
+    """What one of two keys of the same meaning says.
+
+    Raises:
+        UsageError: They differ.
+    """
+    if first is not None and second not in (None, first):
+        raise UsageError(f"{both} differ", remedy="send one of them")
+    return second if first is None else first
+
+
 def _named(request: Request) -> str:
     return check_name(request.path_params["name"])
 
@@ -220,56 +224,3 @@ async def _body(request: Request, most: int) -> bytes:
                 remedy="send fewer documents, or add them with filestore add",
             )
     return bytes(data)
-
-
-def _object(data: bytes) -> Values:
-    try:
-        given = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise UsageError(
-            "the body is no JSON", detail=str(error), remedy="send a JSON object"
-        ) from error
-    if not isinstance(given, dict):
-        raise UsageError("the body is no JSON object", remedy="send a JSON object")
-    return given
-
-
-def _check_keys(given: Values, known: tuple[str, ...]) -> None:
-    for key in given:
-        if key not in known:
-            raise UsageError(
-                f"unknown key {key[:80]!r}{did_you_mean(key[:80], known)}",
-                remedy=f"send no others than {', '.join(known)}",
-            )
-
-
-def _query_in(given: Values) -> str:
-    query = given.get("query")
-    if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_QUERY:
-        raise UsageError(
-            f"query: expected a text of 1 to {LONGEST_QUERY:,} characters",
-            remedy='send "query": "TEXT"',
-        )
-    return query
-
-
-def _k_in(given: Values) -> int:
-    found = [given[key] for key in ("k", "top_k") if given.get(key) is not None]
-    k = found[0] if found else _USUAL_K
-    if isinstance(k, float) and k.is_integer():
-        # JSON has one kind of number.
-        k = int(k)
-    if any(one != k for one in found) or type(k) is not int or not 1 <= k <= MOST_HITS:
-        raise UsageError(
-            f"k: expected a whole number from 1 to {MOST_HITS:,}", remedy='send "k": 5'
-        )
-    return k
-
-
-def _mode_in(given: Values) -> Mode:
-    mode: Mode = given.get("mode", "hybrid")
-    if mode not in MODES:
-        raise UsageError(
-            f"mode: expected one of {', '.join(MODES)}", remedy='send "mode": "hybrid"'
-        )
-    return mode

@@ -9,7 +9,8 @@ import pytest
 
 import filestore
 from filestore import watch as events
-from filestore.cli import COMMANDS, watch
+from filestore.cli import watch
+from filestore.server.operations import COMMANDS
 from filestore.server.schemas import definitions
 
 TYPES = {"string": str, "boolean": bool, "number": (int, float), "null": type(None)}

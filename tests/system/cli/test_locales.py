@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.cli import COMMANDS
+from filestore.server.operations import COMMANDS
 from tests.conftest import Run
 
 _PLAIN: Final = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.cli import COMMANDS
 from filestore.cli._parser import command_parser
 from filestore.core.packages import missing_packages
 from filestore.exchange import forms
+from filestore.server.operations import COMMANDS
 
 READ: Final = {
     "add paths": ("add", "PLACE"),
@@ -55,8 +55,8 @@ NO_FILE: Final = {
     *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--remove"),
     *("--rerank", "--rewrite", "--sample", "--select", "--source", "--store", "--theirs"),
     *("--token", "--where", "-k", "action", "arguments", "asked", "embedder", "first"),
-    *("form", "id", "kind", "model", "name", "options", "query", "resource", "resources"),
-    *("second",),
+    *("form", "id", "kind", "model", "name", "options", "resource", "resources"),
+    *("second", "text"),
 }
 """What other arguments are called; those that name a file of the store are looked up in it."""
 WORDS: Final = {"FORM": list(forms.READ), "ORIGIN": ["folder", "jsonl"]}
@@ -74,8 +74,7 @@ def arguments(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
 
 def test_every_argument_has_its_row() -> None:
     """An argument of a new name says here whether it names a file."""
-    front = argparse.Namespace(store=None, json=False)
-    found = {one for name in COMMANDS for one in arguments(command_parser(name, front), name)}
+    found = {one for name in COMMANDS for one in arguments(command_parser(name), name)}
     rows = READ.keys() | WRITTEN.keys()
     assert rows <= found
     assert not {one for one in found - rows if one.rpartition(" ")[2] not in NO_FILE}

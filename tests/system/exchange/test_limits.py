@@ -1,6 +1,5 @@
 """Whatever comes in from outside has limits, is counted, and refused with the option that helps."""
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.cli import COMMANDS
 from filestore.cli._parser import command_parser
 from filestore.core.limits import OPTION, USUAL
 from filestore.exchange.forms import READ
+from filestore.server.operations import COMMANDS
 from tests.system.conftest import files_below
 
 PACKAGE: Final = {"parquet": "pyarrow"}
@@ -55,9 +54,8 @@ def offered(new_workspace: Any) -> Any:
 
 def with_limits() -> Iterator[str]:
     """The commands that take the option."""
-    front = argparse.Namespace(store=None, json=False)
     for name in COMMANDS:
-        parser = command_parser(name, front)
+        parser = command_parser(name)
         inner = next((one for one in parser._actions if isinstance(one.choices, dict)), None)
         for own in [parser, *(inner.choices.values() if inner else ())]:
             if OPTION in own._option_string_actions:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filestore.cli import COMMANDS
+from filestore.server.operations import COMMANDS
 
 BASE = ("amber", "basalt", "copper", "diorite")
 OURS = ("emerald", "flint", "granite")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from filestore.server.operations import OPERATIONS
+from filestore.server.operations import ROUTES
 
 SECRET = "the-secret-of-the-house"
 """Stands in a file beside the store, which no request may show."""
@@ -23,7 +23,7 @@ WAIT_S = 45.0
 """Longer than the server waits for a client: nothing may hang beyond that."""
 _PATHS = (
     "/", "/docs", "/health", "/metrics", "/stores", "/openapi.json", "/page/", "/rag/list", "/mcp",
-    "/nothing", "/add", *(f"/{name}" for name in OPERATIONS),
+    "/nothing", "/add", *(f"/{name}" for name in ROUTES),
 )  # fmt: skip
 _TRAVERSALS = (
     "../secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "....//secret.txt", "/etc/passwd",
@@ -40,7 +40,7 @@ _STRANGE = (
     "<script>alert(1)</script>", "\x1b]0;x\x07", ["\0"], "*", '"', "((((", "a AND", "-" * 500, "+",
 )  # fmt: skip
 _ASKED = (
-    *(f"/{name}" for name in OPERATIONS if name != "undo"),
+    *(f"/{name}" for name in ROUTES if name != "undo"),
     "/rag/index", "/rag/a/query", "/rag/a/index/reload", "/mcp", "/events?store=%00",
 )  # fmt: skip
 """What takes a body; an undo without any is a good one."""
@@ -114,8 +114,8 @@ class Attacker:
     def strange_values(self) -> None:
         """JSON of the wrong types, and too much of it."""
         # An undo without any value is a good one.
-        name = self._chance.choice([one for one in OPERATIONS if one != "undo"])
-        keys = [*OPERATIONS[name].parameters, "store", "__class__", "nothing"]
+        name = self._chance.choice([one for one in ROUTES if one != "undo"])
+        keys = [*ROUTES[name].schema["properties"], "store", "__class__", "nothing"]
         given = {
             self._chance.choice(keys): self._chance.choice(_STRANGE)
             for _ in range(self._chance.randrange(5))

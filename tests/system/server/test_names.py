@@ -8,9 +8,8 @@ import pytest
 
 import filestore
 from filestore import FilestoreError, Store
-from filestore.server.agents.notes import NOTES
 from filestore.server.http import uploads
-from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.operations import ROUTES, TOOLS, Operation
 from filestore.server.rag.names import check_name
 from tests.system.conftest import files_below
 from tests.system.server.conftest import GAS
@@ -46,8 +45,8 @@ def asked(operation: Operation, parameter: str) -> Callable[[Store, str], Any]:
         document.parent.mkdir(exist_ok=True)
         document.write_text(GAS)
         given = {"text": GAS, "paths": [str(document)]}
-        needed = {key: given[key] for key in operation.required}
-        done = operation.run(store, operation.checked(needed | {parameter: name}))
+        needed = {key: given[key] for key in operation.schema["required"]}
+        done = operation.checked(needed | {parameter: name}).answer(store).to_dict()
         for failed in done.get("failed", ()):
             raise FilestoreError(failed["error"], remedy="a report tells of each document")
         return done
@@ -64,9 +63,9 @@ def uploaded(store: Store, name: str, into: str = "") -> Any:
 DOORS: dict[str, Callable[[Store, str], Any]] = {
     **{
         f"{one.name} {parameter}": asked(one, parameter)
-        for one in (*OPERATIONS.values(), *NOTES)
+        for one in {**ROUTES, **TOOLS}.values()
         for parameter in NAMING
-        if parameter in one.parameters
+        if parameter in one.schema["properties"]
     },
     "put": lambda store, name: store.put(GAS, into=name),
     "put names": lambda store, name: store.put(GAS, into="notes", names=name),

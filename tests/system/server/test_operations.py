@@ -11,12 +11,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from msgspec import to_builtins
 
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.server import schemas
-from filestore.server.agents.notes import NOTES
-from filestore.server.operations import OPERATIONS
+from filestore.server.operations import ROUTES, TOOLS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
 
@@ -25,7 +25,7 @@ UNTIL_NOW = "the tree was not watched until now"
 
 def ask(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
     """What a store answers."""
-    return asyncio.run(OPERATIONS[name].ask(stores.named(None), given))
+    return asyncio.run(ROUTES[name].ask(stores.named(None), given))
 
 
 def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> None:
@@ -39,7 +39,7 @@ def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> N
         assert ask(stores, "show", path=found["hits"][0]["path"])["body"] == RENT
 
 
-@pytest.mark.parametrize("name", list(OPERATIONS))
+@pytest.mark.parametrize("name", list(ROUTES))
 def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> None:
     """What the description of the server promises of each."""
     (place / "source").mkdir(exist_ok=True)
@@ -54,13 +54,13 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "add": {"paths": ["source/new.md"]},
         "remove": {"resources": ["notes"]},
     }
-    schema = schemas.reference(OPERATIONS[name].answer) | {
+    schema = schemas.reference(ROUTES[name].answer) | {
         "components": {"schemas": schemas.components()}
     }
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 
 
-ASKED = {**OPERATIONS, **{one.name: one for one in NOTES}}
+ASKED = {**ROUTES, **TOOLS}
 MEANT: dict[str, list[tuple[Any, Any]]] = {
     "integer": [("5", 5), ("5.0", 5), (5.0, 5)],
     "boolean": [("true", True), ("False", False)],
@@ -75,23 +75,24 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
     """Nothing for what may be left out; a number, a list, yes and no as text; one for a list."""
     operation = ASKED[name]
     needed: Any = {"questions": [{}], "paths": ["a"], "resources": ["a"]}
-    least = {one: needed.get(one, "x") for one in operation.required}
+    least = {one: needed.get(one, "x") for one in operation.schema["required"]}
     plain = operation.checked(least)
-    for parameter, schema in operation.parameters.items():
+    for parameter, schema in operation.schema["properties"].items():
         if parameter not in least:
-            expected = {"group": None} if parameter == "group" else {}
-            assert operation.checked(least | {parameter: None}) == plain | expected
+            assert operation.checked(least | {parameter: None}) == plain
             if schema.get("type") not in ("string", None):
                 assert operation.checked(least | {parameter: ""}) == plain
         for given, meant in MEANT.get(schema.get("type", ""), ()):
-            assert operation.checked(least | {parameter: given})[parameter] == meant, parameter
+            found = operation.checked(least | {parameter: given})
+            assert to_builtins(found)[parameter] == meant, parameter
         if schema.get("type") == "array":
             item = schema["items"].get("enum", ["[2024] a"])[0]
             pairs: list[tuple[Any, Any]] = [(item, [item]), (json.dumps([item]), [item])]
-            if schema["items"] == {"type": "object"}:
+            if schema["items"].get("type") == "object":
                 pairs = [('[{"query": "a"}]', [{"query": "a"}]), ({"query": "a"}, [{"query": "a"}])]
             for given, meant in pairs:
-                assert operation.checked(least | {parameter: given})[parameter] == meant, parameter
+                found = operation.checked(least | {parameter: given})
+                assert to_builtins(found)[parameter] == meant, parameter
     for parameter in least:
         with pytest.raises(UsageError):
             operation.checked(least | {parameter: None})
@@ -125,7 +126,7 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
 def test_what_does_not_fit_is_refused(given: Any) -> None:
     """Before anything of it is used."""
     with pytest.raises(UsageError):
-        OPERATIONS["search"].checked(given)
+        ROUTES["search"].checked(given)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +147,8 @@ def test_what_is_too_long_is_not_looked_through(
     name: str, given: dict[str, Any], most: str
 ) -> None:
     """That it is too long is seen first: to check a million values would keep others waiting."""
-    operations = {**OPERATIONS, **{one.name: one for one in NOTES}}
     with pytest.raises(UsageError, match=f"expected at most {most}"):
-        operations[name].checked(given)
+        ASKED[name].checked(given)
 
 
 def test_whole_numbers_are_those_of_json(stores: Stores) -> None:
@@ -192,7 +192,7 @@ def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.dictionaries(STRANGE, st.one_of(STRANGE, st.lists(STRANGE)), max_size=3)
         case "array" if "enum" in schema["items"]:
             return st.lists(st.sampled_from(schema["items"]["enum"]), max_size=3)
-        case "array" if schema["items"]["type"] == "object":
+        case "array" if schema["items"].get("type") == "object":
             question = {"query": STRANGE, "relevant": st.lists(STRANGE, max_size=2), "id": STRANGE}
             return st.lists(st.fixed_dictionaries({}, optional=question), min_size=1, max_size=2)
         case "array":
@@ -200,12 +200,12 @@ def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     return STRANGE
 
 
-@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if not one.writes])
+@pytest.mark.parametrize("name", [name for name, one in ROUTES.items() if not one.writes])
 def test_whatever_fits_is_answered_or_refused(stores: Stores, name: str) -> None:
     """With words for the client; never a fault of ours."""
-    operation = OPERATIONS[name]
-    given = {key: values_of(dict(one)) for key, one in operation.parameters.items()}
-    needed = {key: given.pop(key) for key in operation.required}
+    schema = ROUTES[name].schema
+    given = {key: values_of(one) for key, one in schema["properties"].items()}
+    needed = {key: given.pop(key) for key in schema["required"]}
 
     @settings(max_examples=60, deadline=None)
     @hypothesis.given(st.fixed_dictionaries(needed, optional=given))
@@ -219,9 +219,9 @@ def test_whatever_fits_is_answered_or_refused(stores: Stores, name: str) -> None
 def test_who_may_only_read_changes_nothing(place: Path) -> None:
     """And is told how the server is started otherwise."""
     with Stores.open([str(place)], Access()) as stores:
-        for name, operation in OPERATIONS.items():
+        for name, operation in ROUTES.items():
             if operation.writes:
-                given = {name: ["notes"] for name in operation.required}
+                given = {name: ["notes"] for name in operation.schema["required"]}
                 with pytest.raises(ReadOnlyError, match="to be read"):
                     ask(stores, name, **given)
 

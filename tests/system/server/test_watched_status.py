@@ -12,7 +12,7 @@ from hypothesis.stateful import initialize, invariant, rule, run_state_machine_a
 
 import filestore
 from filestore.fs.watched_tree import WatchedTree
-from filestore.server.operations import OPERATIONS
+from filestore.server.operations import ROUTES
 from filestore.server.stores import Access, Stores
 from tests.system.fs.test_watched_tree import KeptWalk, limits
 from tests.system.server.conftest import GAS, RENT
@@ -24,7 +24,7 @@ LAYOUTS = ("tree", "flat", "in-place")
 
 def status(stores: Stores) -> dict[str, Any]:
     """What the server answers."""
-    return asyncio.run(OPERATIONS["status"].ask(stores.named(None), {}))
+    return asyncio.run(ROUTES["status"].ask(stores.named(None), {}))
 
 
 def test_the_second_answer_looks_only_at_what_changed(stores: Stores, place: Path) -> None:
@@ -41,7 +41,7 @@ def test_readers_and_writers_share_one_watch(stores: Stores, place: Path) -> Non
     """What one of the server's threads changed is no surprise to the others."""
     status(stores)
     (place / "chunked" / "notes" / "rent.md").write_text(GAS)
-    asyncio.run(OPERATIONS["sync"].ask(stores.named(None), {}))
+    asyncio.run(ROUTES["sync"].ask(stores.named(None), {}))
     found = status(stores)
     assert found["clean"]
     assert found["watched"]["used"]

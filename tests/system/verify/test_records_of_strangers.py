@@ -16,8 +16,8 @@ import pytest
 
 import filestore
 from filestore.chunks.chunk_file import record_stem
-from filestore.cli import COMMANDS
 from filestore.config.user_config import distrust
+from filestore.server.operations import COMMANDS
 
 SECRET = "Marmalade is the word."
 VICTIMS = (

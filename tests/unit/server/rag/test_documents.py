@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import UsageError
-from filestore.server.rag.documents import Document, documents_in, info_in, told
+from filestore.server.decoding import decoded
+from filestore.server.rag.documents import Document, Index, checked_info, documents_in, told
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
 VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
@@ -25,6 +26,14 @@ def test_a_file_that_a_person_wrote_has_its_path_as_id() -> None:
     assert told({"tags": ["a"]}, "chunked/a.md") == ("chunked/a.md", {"tags": ["a"]})
 
 
+def sent(documents: object = "a", dataset_info: object = None) -> dict[str, Any]:
+    """What is kept beside the documents of a request, whose documents are checked."""
+    request = {"name": "a", "documents": documents, "dataset_info": dataset_info}
+    index = decoded(Index, request, "index")
+    documents_in(index.documents)
+    return checked_info(index.dataset_info)
+
+
 def test_documents_without_id_are_counted() -> None:
     """From 0, as rows of an index are."""
     found = documents_in(["a", {"content": "b"}, {"text": "c", "id": 7}, {"text": "d", "id": "x"}])
@@ -35,7 +44,6 @@ def test_documents_without_id_are_counted() -> None:
     "given",
     [
         None,
-        "text",
         [],
         {},
         [3],
@@ -56,17 +64,17 @@ def test_documents_without_id_are_counted() -> None:
 def test_what_is_no_document_is_refused(given: object) -> None:
     """With what to do about it, or what was expected."""
     with pytest.raises(UsageError) as caught:
-        documents_in(given)
+        sent(documents=given)
     assert caught.value.remedy or "expected" in caught.value.message or "its" in str(caught.value)
 
 
 def test_what_is_kept_beside_documents_is_small() -> None:
     """It is part of each answer about the collection."""
-    assert info_in(None) == {}
-    assert info_in({"license": "CC0"}) == {"license": "CC0"}
+    assert sent(dataset_info=None) == {}
+    assert sent(dataset_info={"license": "CC0"}) == {"license": "CC0"}
     deep: dict[str, Any] = {}
     for _ in range(500):
         deep = {"a": deep}
     for wrong in ([], "text", {"a": "x" * 70_000}, deep):
         with pytest.raises(UsageError):
-            info_in(wrong)
+            sent(dataset_info=wrong)

@@ -45,7 +45,7 @@ def test_every_command_line_is_one_of_the_program(action, now):
         return
     program, *words = shlex.split(line)
     assert program == "filestore"
-    options = _parser.parse(words)
+    _, options = _parser.parse(words)
     assert options.store == (now.store or None)
     if getattr(options, "path", None) and now is FULL:
         chosen = options.path if isinstance(options.path, list) else [options.path]

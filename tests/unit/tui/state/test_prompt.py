@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.cli import COMMANDS
+from filestore.server.operations import COMMANDS
 from tui.state.prompt import COMPLETIONS, ELSEWHERE, OPTIONS, Typed, parse
 
 

@@ -1,0 +1,157 @@
+"""What clients give as values of options, and the JSON Schema that says what they may give.
+
+One rule: what does not fit is refused in one sentence, with its place, before any of it is used.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+import orjson
+
+from filestore.core.errors import UsageError
+from filestore.core.spelling import did_you_mean
+from filestore.server.options import Field, fields_of, sentences
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def fields_for(kind: type[msgspec.Struct]) -> Mapping[str, Field]:
+    """The options that clients may give, by name."""
+    return {one.key: one for one in fields_of(kind) if not one.typed.local}
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of some options; nothing else may be given."""
+    said, fields = sentences(kind), fields_for(kind)
+    properties = {}
+    for key, one in fields.items():
+        found = msgspec.json.schema(one.hint)
+        # Null is what may be left out; no client need know.
+        kinds = [kind for kind in found.get("anyOf", ()) if kind != {"type": "null"}]
+        found = kinds[0] if len(kinds) == 1 else found
+        properties[key] = found | {"description": said[one.name]}
+        if one.default is not None:
+            properties[key]["default"] = one.default
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [one.key for one in fields.values() if one.required],
+        "additionalProperties": False,
+    }
+
+
+def decoded(kind: type[T], given: Any, name: str) -> T:
+    """What a client gives, as it is meant, with what it left out.
+
+    Args:
+        kind: The options.
+        given: As it came in JSON, or in the query of an address.
+        name: Of what is asked, for messages.
+
+    Raises:
+        UsageError: It does not fit.
+    """
+    remedy = f"see the parameters of {name}"
+    try:
+        orjson.dumps(given)
+    except TypeError as error:
+        raise UsageError(f"{name}: not valid UTF-8, or no JSON", remedy=remedy) from error
+    if isinstance(given, dict):
+        fields = fields_for(kind)
+        for key in given:
+            if key not in fields:
+                meant = did_you_mean(key[:80], fields)
+                raise UsageError(f"unknown parameter {key[:80]!r}{meant}", remedy=remedy)
+        read = {key: _meant(fields[key], value) for key, value in given.items()}
+        given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at `$")
+        place = where.strip(".`") or name
+        raise UsageError(f"{place}: {_said(said)}", remedy=remedy) from error
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The object that a client sends.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        given = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
+    if not isinstance(given, dict):
+        raise UsageError("the body is no JSON object", remedy="send a JSON object")
+    return given
+
+
+_LEFT_OUT: Final = object()
+
+
+def _meant(field: Field, value: Any) -> Any:
+    """A value as its type has it: programs write null, and numbers and lists as texts."""
+    is_text = field.kind is str and not field.several
+    if not field.required and (value is None or (value in ("", "null") and not is_text)):
+        return _LEFT_OUT
+    if field.several and not isinstance(value, list):
+        found = _parsed(value)
+        return found if isinstance(found, list) and _fits(found, field) else [value]
+    if not field.several and field.kind in (int, bool, dict):
+        found = _parsed(value)
+        value = found if type(found) is field.kind or type(found) is float else value
+        # JSON knows one kind of number: 10.0 is a whole one.
+        if field.kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)
+    return value
+
+
+def _parsed(value: Any) -> Any:
+    """What a text holds as JSON; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value if value not in ("True", "False") else value.lower())
+    except orjson.JSONDecodeError:
+        return value
+
+
+def _fits(value: Any, field: Field) -> bool:
+    try:
+        msgspec.convert(value, field.hint)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+_LENGTH: Final = re.compile(r"`(array|object|str)` of length (<=|>=) (\d+)")
+_COUNTED: Final = {"array": "values", "object": "keys", "str": "characters"}
+_BOUND: Final = re.compile(r"`int` (<=|>=) (-?\d+)")
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
+_SIDE: Final = {"<=": "at most", ">=": "at least"}
+_TYPES: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "nothing",
+}
+
+
+def _said(problem: str) -> str:
+    """What does not fit, in words; of what is too long not all of it."""
+    said = _LENGTH.sub(lambda one: f"{_SIDE[one[2]]} {int(one[3]):,} {_COUNTED[one[1]]}", problem)
+    said = _BOUND.sub(lambda one: f"a whole number, {_SIDE[one[1]]} {int(one[2]):,}", said)
+    said = re.sub(r"`([a-z |]+)`", lambda one: _listed_types(one[1]), said)
+    said = _MISSING.sub(r"\1 is needed", said).replace("Invalid enum value", "unknown value")
+    said = said[:1].lower() + said[1:].replace(", got", ", found")
+    return said if len(said) <= 300 else f"{said[:300]}…"
+
+
+def _listed_types(names: str) -> str:
+    return " or ".join(_TYPES.get(name, name) for name in names.split(" | "))

@@ -1,0 +1,328 @@
+"""What clients may ask of a served store: each request's options, and how the store answers it.
+
+The command of the same name takes these options too, beside some of its own.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+import orjson
+from msgspec import Meta, field
+from msgspec.structs import replace
+
+from filestore.core.errors import UsageError
+from filestore.search.query import Extra, Query, Which
+from filestore.server.options import CommonOptions, argument, option
+
+if TYPE_CHECKING:
+    from filestore.search.searchable import Searchable
+    from filestore.server.stores import ServedStore
+    from filestore.store import Store
+
+MOST_HITS: Final = 1_000
+LONGEST_QUERY: Final = 10_000
+"""Characters."""
+LONGEST_PATH: Final = 4_096
+Text = Annotated[str, Meta(max_length=LONGEST_PATH)]
+# The length of a list is checked first: a million texts are refused at once.
+Texts = Annotated[list[Text], Meta(max_length=1_000)]
+Name = Annotated[str, Meta(max_length=255)]
+Passage = Annotated[str, Meta(max_length=1_000_000)]
+Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N")]
+Scalar = Annotated[str, Meta(max_length=10_000)] | int | float | bool
+Where = Annotated[
+    dict[str, Scalar | Annotated[list[Scalar], Meta(max_length=100)]],
+    Meta(max_length=100),
+    option("K=V"),
+]
+
+
+class Request:
+    """What may be asked of a store."""
+
+    __slots__ = ()
+
+    def answer(self, store: "Store") -> Any:
+        """What the store answers."""
+        raise NotImplementedError
+
+    def allowed(self, store: "ServedStore") -> Self:
+        """The same with nothing in it that leads out of the store.
+
+        Raises:
+            RefusedError: Something does.
+        """
+        return self
+
+
+class Search(Request, Query, frozen=True, kw_only=True):
+    """A query, and how much of one a client may give."""
+
+    text: Annotated[str, Meta(max_length=LONGEST_QUERY), argument("QUERY", joined=True)] = field(
+        name="query"
+    )
+    """words, "phrases", -excluded, +required; several words need no quotes, words that begin with a
+    sign stand behind --"""
+    k: Count = 10
+    where: Where = {}
+    source: Annotated[Texts, option("GLOB")] = []
+    kind: Annotated[list[Literal["chunk", "summary"]], Meta(max_length=2), option("K")] = []
+    context: Annotated[int, Meta(ge=0, le=100), option("N")] = 0
+    rerank: Annotated[str | None, option("R", local=True)] = None
+    rewrite: Annotated[int, option("N", local=True)] = 0
+    model: Annotated[Which, option(inner=True)] = "own"
+    without: Annotated[Sequence[Extra], option(inner=True)] = ()
+
+    def answer(self, store: "Searchable") -> Any:
+        """The hits."""
+        names = set(Query.__struct_fields__) - {"text", "without"}
+        return store.search(self.text, **{name: getattr(self, name) for name in names})
+
+
+class Similar(Request, CommonOptions, frozen=True, kw_only=True):
+    """What is similar to a file."""
+
+    path: Annotated[Text, argument("PATH[:LINE]")]
+    """a chunk file, or an original; with a line, the chunk or section that holds that line"""
+    k: Count = 10
+    """at most N files"""
+
+    def answer(self, store: "Store") -> Any:
+        """The nearest files."""
+        return store.similar(self.path, k=self.k)
+
+
+class Show(Request, CommonOptions, frozen=True, kw_only=True):
+    """One file."""
+
+    path: Annotated[Text, argument("PATH[:LINE]")]
+    """a chunk file or a document, as 'ls RESOURCE' and 'search' print it"""
+
+    def answer(self, store: "Store") -> Any:
+        """The file as it is on disk, with its record."""
+        return store.show(self.path)
+
+
+class Document(Request, CommonOptions, frozen=True, kw_only=True):
+    """A whole document."""
+
+    path: Text
+    """of a chunk file or a document, relative to the root"""
+    line: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    """of a document in place"""
+    first: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+    """begin with the part of this number, not around the one named"""
+
+    def answer(self, store: "Store") -> Any:
+        """Its parts."""
+        return store.document(self.path, line=self.line, first=self.first)
+
+
+class Map(Request, CommonOptions, frozen=True, kw_only=True):
+    """The texts in a plane."""
+
+    most: Annotated[int, Meta(ge=1, le=20_000)] = 2_000
+    """points"""
+
+    def answer(self, store: "Store") -> Any:
+        """The points."""
+        return store.vector_map(most=self.most)
+
+
+class Ls(Request, CommonOptions, frozen=True, kw_only=True):
+    """What is in the store."""
+
+    resource: Annotated[Text, argument("RESOURCE")] = ""
+    """its name; none for all"""
+
+    def answer(self, store: "Store") -> Any:
+        """Resources, documents in place, or the chunks of one."""
+        from filestore.browse.records import ChunkFiles, Resources
+
+        listed = store.documents(self.resource) if self.resource else store.resources()
+        if listed is not None:
+            return Resources(listed)
+        return ChunkFiles(store.chunks(self.resource))
+
+
+class About(Request, CommonOptions, frozen=True, kw_only=True):
+    """What the store, or something in it, is about."""
+
+    asked: Annotated[Text, argument("RESOURCE|QUERY", joined=True)] = ""
+    """a resource, a file, or a question; none for the whole store"""
+    depth: Annotated[int, Meta(ge=1, le=20), option("N")] = 2
+    """so many levels of summaries, from the top"""
+
+    def answer(self, store: "Store") -> Any:
+        """Summaries, documents, headings."""
+        return store.about(self.asked, depth=self.depth)
+
+
+class Links(Request, CommonOptions, frozen=True, kw_only=True):
+    """The links of a file."""
+
+    path: Annotated[Text, argument("PATH")]
+    """a chunk file, or an original: then of all its chunks"""
+
+    def answer(self, store: "Store") -> Any:
+        """Those of the file, and those to it."""
+        return store.links(self.path)
+
+
+class Status(Request, CommonOptions, frozen=True, kw_only=True):
+    """What drifted."""
+
+    def answer(self, store: "Store") -> Any:
+        """The drift by code."""
+        return store.status()
+
+
+class Verify(Request, CommonOptions, frozen=True, kw_only=True):
+    """What a check finds."""
+
+    level: Literal["fast", "full", "deep"] = "fast"
+    """fast: stats; full: every byte, id, vector and full-text entry; deep: also embeds some texts
+    again, asking a service where the model is one"""
+
+    def answer(self, store: "Store") -> Any:
+        """The findings."""
+        return store.verify(level=self.level)
+
+
+class Evaluate(Request, CommonOptions, frozen=True, kw_only=True):
+    """How good search is."""
+
+    questions: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=10_000)]
+    """each with query, relevant and, if wanted, id"""
+    k: Count = 10
+    """look at the first N results"""
+    per_query: bool = False
+    """also show each question"""
+
+    def answer(self, store: "Store") -> Any:
+        """The means, and each question's scores where they are wanted."""
+        from filestore.search.metrics import parse_queries
+
+        lines = b"\n".join(map(orjson.dumps, self.questions))
+        found = store.evaluate(parse_queries(lines, name="questions"), k=self.k)
+        return replace(found, per_query=found.results if self.per_query else ())
+
+
+class Sync(Request, CommonOptions, frozen=True, kw_only=True):
+    """The index from the files."""
+
+    embed: bool = True
+    """embed new texts now"""
+    full: bool = False
+    """verify everything first, and repair what that finds"""
+    forget_missing: bool = False
+    """remove missing files from the index even if suspiciously many are gone"""
+
+    def answer(self, store: "Store") -> Any:
+        """What was done, and what is left."""
+        return store.sync(embed=self.embed, forget_missing=self.forget_missing, full=self.full)
+
+
+class Update(Request, CommonOptions, frozen=True, kw_only=True):
+    """Resources from their originals."""
+
+    resources: Annotated[Texts, argument("RESOURCE")] = []
+    """only these (default: all)"""
+    remove_gone: bool = False
+    """remove what was made from originals that are gone; what was edited by hand stays"""
+    embed: bool = True
+    """embed new texts now"""
+
+    def answer(self, store: "Store") -> Any:
+        """What was done."""
+        return store.update(*self.resources, remove_gone=self.remove_gone, embed=self.embed)
+
+
+class Add(Request, CommonOptions, frozen=True, kw_only=True):
+    """Documents that lie in the store's folder; others are uploaded."""
+
+    paths: Annotated[list[Text], Meta(min_length=1, max_length=1_000)]
+    """files and folders in the store's folder, relative to the root"""
+    into: Annotated[Name | None, option("NAME")] = None
+    """the resource's name (default: the file's)"""
+    each: bool = False
+    """make each child of a folder its own resource"""
+
+    def allowed(self, store: "ServedStore") -> Self:
+        """The same with the paths of this machine."""
+        return replace(self, paths=store.require_allowed(self.paths))
+
+    def answer(self, store: "Store") -> Any:
+        """What became of each."""
+        return store.add(*self.paths, into=self.into or None, each=self.each)
+
+
+class Remove(Request, CommonOptions, frozen=True, kw_only=True):
+    """Resources that go."""
+
+    resources: Annotated[list[Text], Meta(min_length=1, max_length=1_000), argument("RESOURCE")]
+    """a name that 'ls' shows"""
+
+    def answer(self, store: "Store") -> Any:
+        """What was removed."""
+        from filestore.ingest.remove import RemovedResources
+
+        return RemovedResources(store.remove(*self.resources))
+
+
+class Undo(Request, CommonOptions, frozen=True, kw_only=True):
+    """A change that is undone."""
+
+    id: Annotated[Text | None, argument("ID")] = None
+    """the change (default: the newest that is not undone)"""
+
+    def answer(self, store: "Store") -> Any:
+        """What was undone."""
+        from filestore.repair.undo import nothing
+
+        return store.undo(self.id or None) or nothing("before")
+
+
+class AddNote(Request, CommonOptions, frozen=True, kw_only=True):
+    """A new note."""
+
+    text: Annotated[Passage, Meta(min_length=1)]
+    """of the note, as Markdown"""
+    title: Annotated[str, Meta(max_length=1_000)] = ""
+    """its heading and file name"""
+    folder: Text | None = None
+    """where it lies; notes if left out; the flat layout has none"""
+    metadata: Where = {}
+    """keys for its frontmatter, such as tags"""
+
+    def answer(self, store: "Store") -> Any:
+        """Where it is, and what undoes it."""
+        more = {} if self.folder is None else {"folder": self.folder}
+        return store.add_note(self.text, title=self.title, metadata=self.metadata, **more)
+
+
+class EditNote(Request, CommonOptions, frozen=True, kw_only=True):
+    """A passage that is replaced."""
+
+    path: Text
+    """of the file, as a hit names it"""
+    old: Passage = ""
+    """the passage, in the file exactly once"""
+    new: Passage | None = None
+    """what takes its place"""
+    text: Passage | None = None
+    """instead of both: all of a note that no person edited"""
+
+    def answer(self, store: "Store") -> Any:
+        """Where it is, and what undoes it.
+
+        Raises:
+            UsageError: It is not one of the two ways.
+        """
+        if (self.text is None) == (self.new is None) or bool(self.old) == (self.new is None):
+            raise UsageError(
+                "an edit has either old and new, or text alone",
+                remedy="give old, which is there exactly once, and new; text replaces a whole note",
+            )
+        wanted = self.text if self.new is None else self.new
+        return store.edit_note(self.path, old=self.old, new=wanted or "")

@@ -1,0 +1,167 @@
+"""One table of what may be asked: a row and its function are enough for every door."""
+
+import pkgutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Annotated, Any
+
+import pytest
+from msgspec import Meta, Struct
+
+import filestore.cli
+from filestore.cli import _parser
+from filestore.core.errors import UsageError
+from filestore.server import requests
+from filestore.server.decoding import decoded, schema_of
+from filestore.server.http import description
+from filestore.server.operations import COMMANDS, OPERATIONS, ROUTES, TOOLS, Operation
+from filestore.server.options import CommonOptions, fields_of, option, sentences
+from filestore.server.rag import documents
+
+ONLY_FROM_A_FILE = {"evaluate": {"questions"}}
+"""What the command reads from a file that it is given."""
+
+
+def of_command(name: str) -> list[type[Struct]]:
+    """The options of a command, or of each of its actions."""
+    module = import_module(f"filestore.cli.{name}")
+    actions = getattr(module, "ACTIONS", {None: (getattr(module, "Options", None), None)})
+    return [kind for kind, _ in actions.values()]
+
+
+def kinds() -> Iterator[tuple[str, type[Struct]]]:
+    """Every value of options that there is, with the operation it belongs to."""
+    for one in OPERATIONS:
+        if one.command:
+            yield from ((one.name, kind) for kind in of_command(one.name))
+        if one.route or one.tool:
+            yield one.name, one.kind
+    yield from (("rag", kind) for kind in (documents.Query, documents.Index))
+
+
+def test_the_table_and_the_modules_agree() -> None:
+    """A command without a row is not found, and neither is a request."""
+    modules = {one.name for one in pkgutil.iter_modules(filestore.cli.__path__)}
+    assert {name for name in modules if not name.startswith("_")} == COMMANDS.keys()
+    served = {one.kind for one in OPERATIONS if one.route or one.tool}
+    here = {one for one in vars(requests).values() if isinstance(one, type)}
+    assert served == {one for one in here if issubclass(one, requests.Request)} - {requests.Request}
+
+
+@pytest.mark.parametrize(("name", "kind"), [*kinds()])
+def test_each_option_is_explained(name: str, kind: type[Struct]) -> None:
+    """By one sentence, under the field; what it goes with is there."""
+    said = sentences(kind)
+    fields = {one.name: one for one in fields_of(kind)}
+    assert {one for one in fields if not said.get(one)} == set()
+    assert {one.typed.needs for one in fields.values()} - {""} <= fields.keys()
+    schema = schema_of(kind)
+    assert "store" not in schema["properties"]
+
+
+@pytest.mark.parametrize("name", [one.name for one in OPERATIONS if one.command and one.route])
+def test_a_command_takes_what_the_server_takes(name: str) -> None:
+    """An option has one default and one meaning, whoever is asked."""
+    own, asked = of_command(name)[0], COMMANDS[name].kind
+    mine = {one.name: one for one in fields_of(own)}
+    for one in fields_of(asked):
+        if one.name not in ONLY_FROM_A_FILE.get(name, ()):
+            found = mine[one.name]
+            assert (found.kind, found.several) == (one.kind, one.several)
+            assert one.required or found.default == one.default
+
+
+class Weigh(requests.Request, CommonOptions, frozen=True, kw_only=True):
+    """How heavy the store is."""
+
+    path: requests.Text = ""
+    """of a part of it"""
+    depth: Annotated[int, Meta(ge=1, le=9), option("N")] = 2
+    """levels"""
+    embed: bool = True
+    """count embeddings"""
+
+    def answer(self, store: Any) -> dict[str, Any]:
+        """As many as were asked for."""
+        return {"depth": self.depth}
+
+
+def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With help, the list of commands, a route, its description, a tool, and every check."""
+    row = Operation("weigh", "say how heavy the store is", "Status", "weigh", tool=True)
+    module = ModuleType("filestore.cli.weigh", "Say how heavy the store is.")
+    module.EXAMPLE = "filestore weigh --depth 3"  # type: ignore[attr-defined]
+    module.Options, module.run = Weigh, lambda options: options.depth  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "filestore.cli.weigh", module)
+    monkeypatch.setattr(requests, "Weigh", Weigh, raising=False)
+    for table in (COMMANDS, ROUTES, TOOLS):
+        monkeypatch.setitem(table, "weigh", row)
+
+    run, options = _parser.parse(["weigh", "--depth", "3", "--no-embed", "--store", "a"])
+    assert (run(options), options.embed, options.store) == (3, False, "a")
+    shown = _parser.command_parser("weigh").format_help()
+    assert "--depth N    levels (default: 2)" in shown
+    assert "--no-embed   do not count embeddings" in shown
+    with pytest.raises(UsageError, match="'--dept'; did you mean '--depth'"):
+        _parser.parse(["weigh", "--dept", "3"])
+
+    body = description.openapi()["paths"]["/weigh"]["post"]["requestBody"]["content"]
+    given = body["application/json"]["schema"]["properties"]
+    assert {"store", "path", "depth", "embed"} == given.keys()
+    assert given["depth"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+        "default": 2,
+        "description": "levels",
+    }
+    assert "/weigh</h2><p>Say how heavy the store is." in description.page()
+    assert row.checked({"depth": "3"}).answer(None) == {"depth": 3}
+    with pytest.raises(UsageError, match="depth: expected a whole number, at most 9"):
+        row.checked({"depth": 10})
+    with pytest.raises(UsageError, match="unknown parameter 'dept'; did you mean 'depth'"):
+        row.checked({"dept": 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"depth": []}, "depth: expected a whole number, found a list"),
+        ({"depth": 10**30}, "not valid UTF-8, or no JSON"),
+        ({"path": 3}, "path: expected a text, found a whole number"),
+        ({"path": "\ud800"}, "not valid UTF-8"),
+        ({"store": "a"}, "unknown parameter 'store'"),
+        ([], "weigh: expected an object, found a list"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(given: Any, said: str) -> None:
+    """With its place."""
+    with pytest.raises(UsageError, match=said) as refused:
+        decoded(Weigh, given, "weigh")
+    assert refused.value.remedy == "see the parameters of weigh"
+
+
+class Pick(CommonOptions, frozen=True, kw_only=True):
+    """What excludes and needs what."""
+
+    this: Annotated[bool, option(group="which")] = False
+    """this"""
+    that: Annotated[str | None, option("X", group="which")] = None
+    """that"""
+    how: Annotated[int, option("N", needs="that")] = 1
+    """how"""
+
+
+def test_options_that_do_not_go_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said of the options themselves, for every command."""
+    module = ModuleType("filestore.cli.pick", "Pick.")
+    module.EXAMPLE, module.Options, module.run = "filestore pick", Pick, print  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "filestore.cli.pick", module)
+    monkeypatch.setitem(COMMANDS, "pick", Operation("pick", "pick"))
+    with pytest.raises(UsageError, match="--this and --that exclude each other"):
+        _parser.parse(["pick", "--this", "--that", "a"])
+    with pytest.raises(UsageError, match="--how goes with --that"):
+        _parser.parse(["pick", "--how", "3"])
+    assert _parser.parse(["pick", "--how", "3", "--that", "a"])[1].how == 3
