@@ -13,7 +13,6 @@ from filestore.core.caller import absolute
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.opened import OpenStore, StrPath
-from filestore.search.searchable import Searchable
 from filestore.sidecar.refusals import refuse_in_place
 
 if TYPE_CHECKING:
@@ -33,11 +32,12 @@ if TYPE_CHECKING:
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.log import Log, LogEntry
     from filestore.past.store import PastStore
+    from filestore.search.answer import Answer
     from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
-    from filestore.search.query import Mode
+    from filestore.search.query import Mode, Query
     from filestore.search.session import SearchSession
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from filestore.verify.verify import Checked
 
 
-class ReadableStore(OpenStore, Searchable):
+class ReadableStore(OpenStore):
     """A store that is asked, and not changed."""
 
     def close(self) -> None:
@@ -59,6 +59,23 @@ class ReadableStore(OpenStore, Searchable):
         if "_search_session" in vars(self):
             self._search_session.close()
         super().close()
+
+    def search(self, query: "Query | str", **options: Any) -> "Answer":
+        """Unique files, best first.
+
+        Args:
+            query: What is asked, as a text or a `Query`.
+            options: The fields of a `Query`, such as ``k=5`` or ``mode="keyword"``.
+
+        Raises:
+            UsageError: An option has no such value.
+            CatalogMissingError: There is no catalog yet.
+            NothingBeside: No model stands beside.
+            ModelMissing: The reranker's model, or the library that runs it, is not here.
+        """
+        from filestore.search.query import Query
+
+        return self._search_session.answer(Query.of(query, options))
 
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
@@ -145,9 +162,11 @@ class ReadableStore(OpenStore, Searchable):
     ) -> "StoreComparison":
         """Ask the same at two commits, or at one and today; see `past.compare.compare`."""
         from filestore.past import compare
+        from filestore.search.query import Query
 
-        options: Any = {"mode": mode, "gate": gate, "embed": embed, "on_progress": on_progress}
-        return compare.compare(self._parts, questions, first, second, count=k, **options)
+        way = Query(text="", k=k, mode=mode)
+        options: Any = {"gate": gate, "embed": embed, "on_progress": on_progress}
+        return compare.compare(self._parts, questions, first, second, way, **options)
 
     def log(
         self,
@@ -162,9 +181,11 @@ class ReadableStore(OpenStore, Searchable):
     ) -> "Log":
         """When the answer to a question changed; see `past.log.log`."""
         from filestore.past import log
+        from filestore.search.query import Query
 
+        asked = Query(text=query, k=k, mode=mode)
         told: Any = {"on_progress": on_progress, "on_entry": on_entry}
-        return log.log(self._parts, query, most=most, count=k, mode=mode, embed=embed, **told)
+        return log.log(self._parts, asked, most=most, embed=embed, **told)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
@@ -211,9 +232,12 @@ class ReadableStore(OpenStore, Searchable):
         on_progress: OnProgress = ignore,
     ) -> "Evaluation":
         """Ask questions whose answers are known; see `evaluate.evaluate`."""
-        return self._search_session.evaluate(
-            questions, k=k, syntax=syntax, compared=compared, on_progress=on_progress
-        )
+        from filestore.search import evaluate
+        from filestore.search.query import Query
+
+        way = Query(text="", k=k, syntax=syntax)
+        asked = (self._search_session, self._parts, questions, way)
+        return evaluate.evaluate(*asked, compared=compared, on_progress=on_progress)
 
     def export_embeddings(
         self,
@@ -297,9 +321,12 @@ class ReadableStore(OpenStore, Searchable):
         on_progress: OnProgress = ignore,
     ) -> "ModelComparison":
         """Ask the store's own model and the one beside the same; see `compare_models.compare`."""
-        return self._search_session.compare_models(
-            questions, k=k, mode=mode, on_progress=on_progress
-        )
+        from filestore.search import compare_models
+        from filestore.search.query import Query
+
+        way = Query(text="", k=k, mode=mode, syntax="plain")
+        searching = self._search_session
+        return compare_models.compare(searching, self._parts, questions, way, on_progress)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Catalog]:

@@ -18,6 +18,7 @@ import filestore
 from filestore import CODES
 from filestore.browse import KINDS
 from filestore.core.errors import FilestoreError
+from filestore.search.query import Query
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILES: Final = sorted(path for name in ("filestore", "tui") for path in (ROOT / name).rglob("*.py"))
@@ -123,6 +124,11 @@ def body_length(node: Function) -> int:
     """Lines of the body without its docstring."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def parameters(node: Function) -> set[str]:
+    """The names of a function's parameters."""
+    return {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
 
 
 def imports(node: ast.AST) -> Iterator[str]:
@@ -259,6 +265,20 @@ def test_nothing_heavy_is_loaded_at_import() -> None:
     )
     assert done.stderr == ""
     assert done.stdout.strip() == "[]"
+
+
+def test_options_of_a_search_are_handed_on_as_one_value() -> None:
+    """A new option is a field of `Query` and the place that obeys it, no parameter on the way."""
+    options = set(Query.__struct_fields__) - {"text"}
+    rooms = tuple(f"filestore/{room}/" for room in ("browse", "fulltext", "past", "search"))
+    again = {
+        str(one): named
+        for module in MODULES
+        if module.startswith(rooms)
+        for one in definitions(module)
+        if isinstance(one.node, Function) and len(named := options & parameters(one.node)) > 1
+    }
+    assert again == {}
 
 
 def test_values_are_structs() -> None:

@@ -30,9 +30,9 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.extract import is_code
 from filestore.search import freshness
-from filestore.search.filters import Filters
 from filestore.search.freshness import Freshness, Look
 from filestore.search.passage import trails, units_of
+from filestore.search.query import Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order
@@ -227,7 +227,7 @@ class _Teller:
         if not self._tree:
             self._notes.append(_NO_SUMMARIES)
         if not highest:
-            answer = session.search(query, k=_ANSWERS, mode="hybrid", syntax="auto")
+            answer = session.search(Query(text=query, k=_ANSWERS))
             self._notes += answer.notes
             # In place a document is its own resource.
             names = dict.fromkeys(hit.resource or hit.path for hit in answer.hits)
@@ -238,8 +238,7 @@ class _Teller:
 
     def _answering(self, query: str, session: SearchSession) -> list[ChunkPath]:
         """The summaries that answer about as well as the best one."""
-        filters = Filters.of({}, source=(), kind="summary")
-        answer = session.search(query, k=_ANSWERS, mode="hybrid", filters=filters, syntax="auto")
+        answer = session.search(Query(text=query, k=_ANSWERS, kind=("summary",)))
         best = max((hit.score for hit in answer.hits), default=0.0)
         return [
             self._parts.places.tree.chunk_path(hit.path)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from filestore.core.progress import OnProgress
-    from filestore.search.searchable import Searchable
+    from filestore.past.store import PastStore
     from filestore.store import Store
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
@@ -87,7 +87,7 @@ def run(options: Options) -> int:
 
 def _asked(
     store: "Store", options: Options, on_progress: "OnProgress"
-) -> "AbstractContextManager[Searchable]":
+) -> "AbstractContextManager[Store | PastStore]":
     """The store, or what it was."""
     if options.at is None:
         return contextlib.nullcontext(store)

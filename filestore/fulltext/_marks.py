@@ -33,7 +33,7 @@ from filestore.fulltext._analysis import (
     parted_words,
 )
 from filestore.fulltext._clauses import Clause, Kind
-from filestore.fulltext._query import Query
+from filestore.fulltext._query import ParsedQuery
 
 if TYPE_CHECKING:
     import tantivy
@@ -90,7 +90,7 @@ class Marker:
     """Finds what one query asks for, in one text after another."""
 
     def __init__(
-        self, query: Query, rarity: Rarity | None = None, languages: Sequence[str] = ()
+        self, query: ParsedQuery, rarity: Rarity | None = None, languages: Sequence[str] = ()
     ) -> None:
         """Take a query apart.
 

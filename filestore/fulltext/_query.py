@@ -56,7 +56,7 @@ class Understood(JsonObject, Struct, frozen=True, kw_only=True):
     """What models read: the query as typed, or, where something is excluded, the rest of it."""
 
 
-class Query(Struct, frozen=True, kw_only=True):
+class ParsedQuery(Struct, frozen=True, kw_only=True):
     """A parsed query; without a clause that is not excluded it has no hits."""
 
     clauses: tuple[Clause, ...] = ()
@@ -94,7 +94,7 @@ class Query(Struct, frozen=True, kw_only=True):
         )
 
 
-def parse_query(query: str, syntax: Syntax = "auto") -> Query:
+def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
     """Parse any text at all into a query.
 
     Args:
@@ -129,16 +129,18 @@ def parse_query(query: str, syntax: Syntax = "auto") -> Query:
     return _query([Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=word) for word in kept], query)
 
 
-def _query(clauses: Sequence[Clause], typed: str) -> Query:
+def _query(clauses: Sequence[Clause], typed: str) -> ParsedQuery:
     """A query in which no clause beyond `MAX_CLAUSES` stands twice, nor is more than a word."""
     if len(clauses) > MAX_CLAUSES:
         others = [clause for clause in clauses if not clause.is_plain_word][:MAX_CLAUSES]
         words = (clause for clause in clauses if clause.is_plain_word)
         clauses = list(dict.fromkeys((*others, *words)))
-    return Query(clauses=tuple(clauses), typed=typed)
+    return ParsedQuery(clauses=tuple(clauses), typed=typed)
 
 
-def most_telling(query: Query, rarity: Callable[[Sequence[str]], Sequence[float]]) -> Query:
+def most_telling(
+    query: ParsedQuery, rarity: Callable[[Sequence[str]], Sequence[float]]
+) -> ParsedQuery:
     """The query with `MAX_CLAUSES` clauses at most: of its words those that the fewest texts have.
 
     Args:
@@ -172,7 +174,7 @@ def _clause(sign: str, phrase: str, word: str) -> Clause:
     return word_clause(word)
 
 
-def relax(query: Query) -> Query | None:
+def relax(query: ParsedQuery) -> ParsedQuery | None:
     """The query with expected phrases as mere words, None where that leaves it as it is.
 
     A query of nothing but phrases is not relaxed: who asks for a phrase alone wants just that.
@@ -186,7 +188,7 @@ def relax(query: Query) -> Query | None:
         else clause
         for clause in query.clauses
     )
-    return Query(clauses=clauses, typed=query.typed)
+    return ParsedQuery(clauses=clauses, typed=query.typed)
 
 
 def _apply_operators(items: list[Item]) -> tuple[Clause, ...]:

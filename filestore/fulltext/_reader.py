@@ -26,7 +26,7 @@ from filestore.fulltext._analysis import (
     space_singles,
 )
 from filestore.fulltext._clauses import Clause, Kind, Need
-from filestore.fulltext._query import Query, relax
+from filestore.fulltext._query import ParsedQuery, relax
 from filestore.fulltext._respelling import (
     LONG_LETTERS,
     Respelling,
@@ -132,7 +132,7 @@ class Reader:
             query = Query.boolean_query([(Occur.Must, term) for term in terms])
             return bool(self._live().search(query, 1, count=False).hits)
 
-    def search(self, query: Query, limit: int) -> list[Hit]:
+    def search(self, query: ParsedQuery, limit: int) -> list[Hit]:
         """The best documents for a query.
 
         Args:
@@ -160,7 +160,7 @@ class Reader:
                 return set()
             return {file_id for file_id, _ in self._top(query, documents)}
 
-    def known_share(self, query: Query) -> float:
+    def known_share(self, query: ParsedQuery) -> float:
         """How much of a query the documents can know, 0 to 1: its words by how rare they are.
 
         Words that no document has count as the rarest there could be, so that of a question only
@@ -206,7 +206,7 @@ class Reader:
                 for text in texts
             ]
 
-    def respell(self, query: Query) -> tuple[Respelling, ...]:
+    def respell(self, query: ParsedQuery) -> tuple[Respelling, ...]:
         """The words of a query that no document has, with the nearest ones that some have."""
         with self._guard:
             unknown = misspelt(query, lambda word: bool(self._word_frequency(word)))
@@ -274,7 +274,7 @@ class Reader:
                 hits.append((file_id, round(tied, _SCORE_DIGITS)))
         return hits
 
-    def _compile(self, parsed: Query) -> "tantivy.Query | None":
+    def _compile(self, parsed: ParsedQuery) -> "tantivy.Query | None":
         """One boolean query, flat where it can be: tantivy skips faster through a flat one."""
         from tantivy import Occur
         from tantivy import Query as TantivyQuery

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
 from filestore.fulltext._clauses import Kind, Need
-from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Query
+from filestore.fulltext._query import MAX_CLAUSES, QUOTES, ParsedQuery
 
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
@@ -65,7 +65,7 @@ def _stripped(word: str) -> str:
     return word[places[0] : places[-1] + 1] if places else ""
 
 
-def misspelt(query: Query, is_known: Callable[[str], bool]) -> list[tuple[str, bool]]:
+def misspelt(query: ParsedQuery, is_known: Callable[[str], bool]) -> list[tuple[str, bool]]:
     """The words of a query that may be misspelt, and whether they were typed strictly.
 
     Args:
@@ -143,7 +143,7 @@ def best(found: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term for term, _ in ordered if term.isalpha()))[:MOST_OFFERED]
 
 
-def respelled(query: Query, found: Iterable[Respelling]) -> Query:
+def respelled(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery:
     """A query that is answered with some more words; what was typed strictly stays as it is."""
     loose = tuple((one.word, one.meant) for one in found if not one.strict)
     return replace(query, meant=loose)

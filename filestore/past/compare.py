@@ -5,11 +5,12 @@ where one of them cannot be, that is said.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -21,7 +22,7 @@ from filestore.past.pairs import ComparedAnswer, Pairs, matched
 from filestore.search.answer import Hit
 from filestore.search.goals import Goal
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
-from filestore.search.query import Mode
+from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 
 _TINY: Final = 1e-9
@@ -154,10 +155,9 @@ def compare(
     home: Parts,
     questions: Sequence[Question],
     first: str,
-    second: str | None = None,
+    second: str | None,
+    way: Query,
     *,
-    count: int = 10,
-    mode: Mode = "hybrid",
     gate: Gate | None = None,
     embed: bool = False,
     on_progress: OnProgress = ignore,
@@ -169,26 +169,23 @@ def compare(
         questions: At least one; `relevant` is empty where nobody knows what answers it.
         first: Names the earlier commit.
         second: Names the later one; None for the files of today, as they are indexed.
-        count: How many places are looked at.
-        mode: ``hybrid``, ``vector`` or ``keyword``.
+        way: How each is asked, but for its text; `k` places are looked at.
         gate: What the later time must not fall below.
         embed: Whether texts that were never embedded are embedded now.
         on_progress: Called with the progress.
 
     Raises:
-        UsageError: The count is not positive, or a bound cannot be held.
+        UsageError: A bound cannot be held.
         NoRevisionError: There is no such commit here.
         UnknownRelevantError: The name of an answer means several things.
     """
-    if count < 1:
-        raise UsageError(f"-k must be at least 1, found {count}")
     gate = gate or Gate()
     gate.require_sound(known=any(one.relevant for one in questions))
     with contextlib.ExitStack() as stack:
         opened = partial(at_commit, home, embed=embed, on_progress=on_progress)
         old = stack.enter_context(opened(first))
         new = stack.enter_context(today(home) if second is None else opened(second))
-        asked = _Asked(home, old, new, questions, count, mode)
+        asked = _Asked(home, old, new, questions, way)
         results = []
         for done, one in enumerate(asked.results(), start=1):
             results.append(one)
@@ -200,16 +197,10 @@ class _Asked:
     """Two times that are asked the same."""
 
     def __init__(
-        self,
-        home: Parts,
-        old: Moment,
-        new: Moment,
-        questions: Sequence[Question],
-        count: int,
-        mode: Mode,
+        self, home: Parts, old: Moment, new: Moment, questions: Sequence[Question], way: Query
     ) -> None:
         self.old, self.new = old, new
-        self.count, self.mode = count, mode
+        self.way = way
         self._questions = questions
         self._pairs: Pairs = pairs_of(home, old, new)
         known = [one for one in questions if one.relevant]
@@ -247,15 +238,14 @@ class _Asked:
         self, moment: Moment, query: str, goal: Goal | None
     ) -> tuple[Sequence[Hit], Scores | None]:
         """The first answers, and how good they are; more are asked for where these are of few."""
-        ask: Callable[..., Sequence[Hit]] = partial(moment.hits, query, mode=self.mode)
-        first = hits = ask(k=self.count)
+        wanted = self.way.k
+        first = hits = moment.hits(replace(self.way, text=query))
         if goal is None:
             return first, None
-        wanted = self.count
-        while len(ranking := goal.ranking(hits)) < self.count and len(hits) >= wanted:
+        while len(ranking := goal.ranking(hits)) < self.way.k and len(hits) >= wanted:
             wanted *= 4
-            hits = ask(k=wanted)
-        return first, score(ranking, goal.grades, self.count)
+            hits = moment.hits(replace(self.way, text=query, k=wanted))
+        return first, score(ranking, goal.grades, self.way.k)
 
 
 def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> StoreComparison:
@@ -277,8 +267,8 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
     )
     changed = [one for one in results if any(map(_is_other, one.answers))]
     return StoreComparison(
-        count=asked.count,
-        mode=asked.mode,
+        count=asked.way.k,
+        mode=asked.way.mode,
         queries=len(results),
         questions=len(scored),
         old=times[0],
@@ -309,7 +299,7 @@ def _failed(gate: Gate, difference: Difference | None, overlap: float) -> Iterat
 def _notes(asked: _Asked) -> Iterator[str]:
     old, new = asked.old, asked.new
     for moment in (old, new):
-        yield from moment.notes_on(asked.mode)
+        yield from moment.notes_on(asked.way.mode)
         if moment.parts is not None and not moment.texts:
             yield f"{moment.name}: no file that can be found: it answers nothing"
     yield from asked.notes

@@ -23,7 +23,7 @@ from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit
 from filestore.past.moment import Moment, at_commit, pairs_of, today
 from filestore.past.pairs import ComparedAnswer, Pairs, matched
-from filestore.search.query import Mode
+from filestore.search.query import Query
 from filestore.sidecar.session import Parts
 
 MOST: Final = 50
@@ -81,11 +81,9 @@ class Log(JsonObject, Struct, frozen=True, kw_only=True):
 
 def log(
     home: Parts,
-    query: str,
+    query: Query,
     *,
     most: int = MOST,
-    count: int = 10,
-    mode: Mode = "hybrid",
     embed: bool = False,
     on_progress: OnProgress = ignore,
     on_entry: Callable[[LogEntry], object] | None = None,
@@ -96,22 +94,19 @@ def log(
         home: The store's own parts.
         query: What is asked.
         most: So many commits are looked at.
-        count: How many places are looked at.
-        mode: ``hybrid``, ``vector`` or ``keyword``.
         embed: Whether texts that were never embedded are embedded now.
         on_progress: Called with the progress.
         on_entry: Called with each entry as it is found.
 
     Raises:
-        UsageError: Nothing is asked, or a number is not positive.
+        UsageError: Nothing is asked, or no commit is wanted.
         NoRevisionError: Nothing is committed yet.
         NoAnswerError: There is no git, or no repository.
     """
-    if not query.strip():
+    if not query.text.strip():
         raise UsageError("nothing is asked", remedy="filestore log QUERY")
-    for option, number in (("--max", most), ("-k", count)):
-        if number < 1:
-            raise UsageError(f"{option} must be at least 1, found {number}")
+    if most < 1:
+        raise UsageError(f"--max must be at least 1, found {most}")
     root = home.places.root
     if git_work_tree(os.path.realpath(root)) is None:
         raise NoAnswerError(f"{root} lies in no git work tree", remedy="git init")
@@ -119,7 +114,7 @@ def log(
     paths = (home.places.tree.pathspec, SETTINGS)
     words = ("--first-parent", f"--max-count={most + 1}", "HEAD", "--", *paths)
     commits = list(revisions.log(root, *words))
-    walk = _Walk(home, query, count, mode, embed=embed)
+    walk = _Walk(home, query, embed=embed)
     entries = []
     for done, entry in enumerate(walk.entries(commits, most)):
         on_progress(Progress(stage="asking each commit", done=done, total=min(most, len(commits))))
@@ -128,18 +123,18 @@ def log(
         entries.append(entry)
         if on_entry is not None:
             on_entry(entry)
-    return Log(asked=query, entries=tuple(entries), notes=tuple(walk.told()))
+    return Log(asked=query.text, entries=tuple(entries), notes=tuple(walk.told()))
 
 
 class _Walk:
     """One question, asked at one commit after the other."""
 
-    def __init__(self, home: Parts, query: str, count: int, mode: Mode, *, embed: bool) -> None:
+    def __init__(self, home: Parts, query: Query, *, embed: bool) -> None:
         self._notes: dict[str, None] = {}
         self._lacking = 0
         """So many commits have texts without vectors."""
         self._home = home
-        self._query, self._count, self._mode = query, count, mode
+        self._query = query
         self._embed = embed
 
     def entries(self, commits: Sequence[Commit], most: int) -> Iterator[LogEntry | None]:
@@ -180,8 +175,8 @@ class _Walk:
             )
 
     def _ask(self, moment: Moment) -> list[StorePath]:
-        found = [hit.path for hit in moment.hits(self._query, k=self._count, mode=self._mode)]
-        self._lacking += moment.not_embedded > 0 and self._mode != "keyword"
+        found = [hit.path for hit in moment.hits(self._query)]
+        self._lacking += moment.not_embedded > 0 and self._query.mode != "keyword"
         for note in moment.notes:
             if len(self._notes) < _SHOWN_NOTES:
                 self._notes[note] = None

@@ -18,7 +18,7 @@ from filestore.past.pairs import Pairs, paired
 from filestore.past.store import PastStore
 from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.search.answer import Hit
-from filestore.search.query import Mode
+from filestore.search.query import Mode, Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.verify import run
@@ -80,12 +80,11 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
         if self.not_embedded and mode != "keyword":
             yield f"{self.name}: {lacking(self.not_embedded)}"
 
-    def hits(self, query: str, *, k: int, mode: Mode) -> Sequence[Hit]:
+    def hits(self, query: Query) -> Sequence[Hit]:
         """The files that answer, best first; of today's, those that are gone are none."""
         if self.session is None:
             return ()
-        query = query.encode("utf-8", "replace").decode()
-        answer = self.session.search(query, k=k, mode=mode, syntax="auto")
+        answer = self.session.search(query)
         self.modes.add(answer.mode)
         for note in answer.notes:
             if note not in answer.on_spelling and len(self.notes) < _NOTES:

@@ -1,6 +1,5 @@
 """A store as it was at a commit, open to be searched."""
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -9,7 +8,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.git.revisions import Commit, resolve
 from filestore.past.views import open_view
 from filestore.search.answer import At
-from filestore.search.searchable import Searchable
+from filestore.search.query import Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from filestore.search.answer import Answer
 
 
-class PastStore(Searchable):
+class PastStore:
     """A store as a commit had it, for the thread that opened it. A context manager.
 
     It is read by the settings of that commit, or where that has none by those of today, and answers
@@ -43,6 +42,7 @@ class PastStore(Searchable):
         self._root = parts.places.root
         self.commit: Commit = resolve(self._root, revision)
         self._view = open_view(parts, self.commit, embed=embed, on_progress=on_progress)
+        self._session = SearchSession(lambda: self.parts)
         lacking = self.parts.catalog().vector_keys(embedded=False)
         self.not_embedded = len(lacking)
         """How many of its texts have no vector here."""
@@ -55,8 +55,7 @@ class PastStore(Searchable):
 
     def close(self) -> None:
         """Let go of every file."""
-        if "_search_session" in vars(self):
-            self._search_session.close()
+        self._session.close()
         self._view.close()
 
     @property
@@ -64,13 +63,9 @@ class PastStore(Searchable):
         """The parts of its view."""
         return self._view.parts
 
-    @cached_property
-    def _search_session(self) -> SearchSession:
-        return SearchSession(lambda: self.parts)
-
-    def search(self, query: str, **options: Any) -> "Answer":
+    def search(self, query: Query | str, **options: Any) -> "Answer":
         """See `Store.search`; an answer names the commit."""
-        answer = super().search(query, **options)
+        answer = self._session.answer(Query.of(query, options))
         at = At(
             commit=self.commit.commit,
             committed=self.commit.committed,

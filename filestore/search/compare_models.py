@@ -5,24 +5,24 @@ cannot answer is no side of a comparison.
 """
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches
 from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.config.layout import Places
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.fulltext import Syntax
 from filestore.search import evaluate
-from filestore.search.answer import Answer
+from filestore.search.evaluate import Searching
 from filestore.search.metrics import Difference, Question, Scores, paired_difference
-from filestore.search.query import MODELS, Mode, Which
+from filestore.search.query import MODELS, Mode, Query, Which
+from filestore.sidecar.beside import NothingBeside
+from filestore.sidecar.session import Parts
 
 _OWN_QUERIES: Final = 100
 """So many are taken from the store where nobody asks any."""
@@ -33,13 +33,6 @@ Asked = Literal["file", "store"]
 
 class CannotCompareError(FilestoreError):
     """One of the two models does not answer."""
-
-
-class Searching(Protocol):
-    """What is compared: a store, or anything that answers like one."""
-
-    def search(self, query: str, *, k: int, mode: Mode, syntax: Syntax, model: Which) -> Answer:
-        """Unique files, best first."""
 
 
 class ModelScores(JsonObject, Struct, frozen=True, kw_only=True):
@@ -118,49 +111,46 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
 
 def compare(
     searching: Searching,
-    places: Places,
-    catalog: Catalog,
+    parts: Parts,
     questions: Sequence[Question] | None,
-    *,
-    names: Sequence[str],
-    count: int = 10,
-    mode: Mode = "vector",
+    way: Query,
     on_progress: OnProgress = ignore,
 ) -> ModelComparison:
     """Ask both models the same, and hold their answers against each other.
 
     Args:
         searching: What answers.
-        places: Where its files lie.
-        catalog: Tells what there is; inside a snapshot.
+        parts: Of the store that it searches.
         questions: With known answers; None to ask what the store itself holds.
-        names: Of the store's own model, and of the one beside.
-        count: How many places are looked at.
-        mode: ``vector``, or ``hybrid`` for what a search shows.
+        way: How each is asked, but for its text and the model; `k` places are looked at.
         on_progress: Called with the progress.
 
     Raises:
+        NothingBeside: No model stands beside.
         CannotCompareError: A model does not answer, or there is nothing to ask.
-        UsageError: The count is not positive.
         UnknownRelevantError: A right answer is not in the store.
     """
-    if count < 1:
-        raise UsageError(f"-k must be at least 1, found {count}")
-    queries = [one.query for one in questions] if questions else own_queries(catalog)
-    if not queries:
-        raise CannotCompareError("the store holds nothing to ask for", remedy="filestore add PATH")
-    notes: list[str] = []
-    overlaps = []
-    for done, query in enumerate(queries, start=1):
-        found = [_ask(searching, query, count, mode, model, notes) for model in MODELS]
-        overlaps.append(_overlap(query, *found))
-        on_progress(Progress(stage="asking both models", done=done, total=len(queries)))
-    scores = [
-        _scores(searching, places, catalog, questions, count, mode, model) for model in MODELS
-    ]
+    if parts.settings.beside is None:
+        raise NothingBeside
+    names = parts.settings.embedder, parts.settings.beside.embedder
+    own, beside = (replace(way, model=model) for model in MODELS)
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        queries = [one.query for one in questions] if questions else own_queries(catalog)
+        if not queries:
+            raise CannotCompareError(
+                "the store holds nothing to ask for", remedy="filestore add PATH"
+            )
+        notes: list[str] = []
+        overlaps = []
+        for done, text in enumerate(queries, start=1):
+            found = [_ask(searching, replace(one, text=text), notes) for one in (own, beside)]
+            overlaps.append(_overlap(text, *found))
+            on_progress(Progress(stage="asking both models", done=done, total=len(queries)))
+        scores = [_scores(searching, parts, questions, one) for one in (own, beside)]
     return ModelComparison(
-        count=count,
-        mode=mode,
+        count=way.k,
+        mode=way.mode,
         asked="file" if questions else "store",
         models=tuple(
             ModelScores(model=model, name=name, scores=means)
@@ -172,14 +162,14 @@ def compare(
     )
 
 
-def _ask(
-    searching: Searching, query: str, count: int, mode: Mode, model: Which, notes: list[str]
-) -> tuple[str, ...]:
-    answer = searching.search(query, k=count, mode=mode, syntax="plain", model=model)
-    if answer.mode != mode:
+def _ask(searching: Searching, query: Query, notes: list[str]) -> tuple[str, ...]:
+    answer = searching.search(query)
+    if answer.mode != query.mode:
         why = "; ".join(answer.notes) or f"it answers by {answer.mode}"
-        raise CannotCompareError(f"{_whose(model)} does not answer: {why}", remedy="filestore sync")
-    notes += [f"{_whose(model)}: {note}" for note in answer.notes if "no vector of" in note]
+        raise CannotCompareError(
+            f"{_whose(query.model)} does not answer: {why}", remedy="filestore sync"
+        )
+    notes += [f"{_whose(query.model)}: {note}" for note in answer.notes if "no vector of" in note]
     return tuple(hit.path for hit in answer.hits)
 
 
@@ -194,39 +184,19 @@ def _overlap(query: str, own: tuple[str, ...], beside: tuple[str, ...]) -> Query
 
 
 def _scores(
-    searching: Searching,
-    places: Places,
-    catalog: Catalog,
-    questions: Sequence[Question] | None,
-    count: int,
-    mode: Mode,
-    model: Which,
+    searching: Searching, parts: Parts, questions: Sequence[Question] | None, way: Query
 ) -> tuple[Scores | None, list[float]]:
     """The means of one model, and its nDCG question by question."""
     if not questions:
         return None, []
-    found = evaluate.evaluate(
-        _OneModel(searching, model),
-        places,
-        catalog,
-        questions,
-        count=count,
-        syntax="plain",
-        columns=(mode,),
-    )
-    means = found.modes[mode]
+    found = evaluate.evaluate(searching, parts, questions, way, columns=(way.mode,))
+    means = found.modes[way.mode]
     if means is None:
         raise CannotCompareError(
-            f"{_whose(model)} does not answer: {'; '.join(found.notes)}", remedy="filestore sync"
+            f"{_whose(way.model)} does not answer: {'; '.join(found.notes)}",
+            remedy="filestore sync",
         )
-    return means, [one.scores[mode].ndcg for one in found.results]
-
-
-class _OneModel:
-    """A store as one of its models answers it."""
-
-    def __init__(self, searching: Searching, model: Which) -> None:
-        self.search = partial(searching.search, model=model)
+    return means, [one.scores[way.mode].ndcg for one in found.results]
 
 
 def own_queries(catalog: Catalog) -> list[str]:

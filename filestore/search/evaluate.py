@@ -8,25 +8,24 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
-from filestore.fulltext import Syntax
 from filestore.search.answer import Answer
 from filestore.search.goals import Chunk, Goal, Key, chunks_of, goals_of
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
-from filestore.search.query import Mode
+from filestore.search.query import Mode, Query
+from filestore.sidecar.session import Parts
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
 _RESPELLED: Final = "some words are in no document: the nearest ones were searched for as well"
@@ -45,7 +44,7 @@ _WORD: Final = re.compile(r"\w+")
 class Searching(Protocol):
     """What is measured: a store, or anything that answers like one."""
 
-    def search(self, query: str, *, k: int, mode: Mode, syntax: Syntax) -> Answer:
+    def search(self, query: Query, /) -> Answer:
         """Unique files, best first."""
 
 
@@ -151,12 +150,10 @@ class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count":
 
 def evaluate(
     searching: Searching,
-    places: Places,
-    catalog: Catalog,
+    parts: Parts,
     questions: Sequence[Question],
+    way: Query,
     *,
-    count: int = 10,
-    syntax: Syntax = "auto",
     columns: Sequence[Column] = COLUMNS,
     compared: Compared | None = None,
     on_progress: OnProgress = ignore,
@@ -168,37 +165,34 @@ def evaluate(
 
     Args:
         searching: What answers.
-        places: Where its files lie.
-        catalog: Tells what there is; inside a snapshot.
+        parts: Of the store that it searches.
         questions: At least one.
-        count: How many places are looked at.
-        syntax: Which signs in a question are operators; see `fulltext.parse_query`.
+        way: How each is asked, but for its text and the mode; `k` places are looked at.
         columns: Which modes are asked, and ``grep``.
         compared: What else hybrid search is asked with and without; None for no comparison.
         on_progress: Called with the progress.
 
     Raises:
         UnknownRelevantError: A right answer is not in the store.
-        UsageError: The count is not positive.
+        UsageError: More new queries are wanted for a comparison than are asked.
     """
-    if count < 1:
-        raise UsageError(f"-k must be at least 1, found {count}")
-    chunks = chunks_of(places.tree, catalog)
-    goals = goals_of(places.tree, chunks, catalog.sources_of_resources(), questions)
-    notes: list[str] = []
-    asked: dict[Column, list[Scores] | None] = {}
-    for column in columns:
-        if column == "grep":
-            rankings = _by_grep(places, chunks, goals, notes)
-        else:
-            ask = partial(searching.search, mode=column, syntax=syntax)
-            rankings = _by_mode(ask, column, goals, count, notes)
-        asked[column] = _scored(rankings, goals, count, f"asking {column}", on_progress, notes)
-    answered = {column: scores for column, scores in asked.items() if scores is not None}
-    ask = partial(searching.search, mode="hybrid", syntax=syntax)
-    variants = tuple(_variants(ask, compared, goals, count, on_progress, notes))
+    ways = _ways(replace(way, mode="hybrid"), compared) if compared else {}
+    tree, catalog = parts.places.tree, parts.catalog()
+    with catalog.snapshot():
+        chunks = chunks_of(tree, catalog)
+        goals = goals_of(tree, chunks, catalog.sources_of_resources(), questions)
+        notes: list[str] = []
+        asked: dict[Column, list[Scores] | None] = {}
+        for column in columns:
+            if column == "grep":
+                rankings = _by_grep(parts.places, chunks, goals, notes)
+            else:
+                rankings = _by_mode(searching.search, replace(way, mode=column), goals, notes)
+            asked[column] = _scored(rankings, goals, way.k, f"asking {column}", on_progress, notes)
+        answered = {column: scores for column, scores in asked.items() if scores is not None}
+        variants = tuple(_variants(searching.search, ways, goals, on_progress, notes))
     return Evaluation(
-        count=count,
+        count=way.k,
         modes={column: mean(scores) if scores else None for column, scores in asked.items()},
         hybrid=_compared(answered),
         results=tuple(_results(questions, answered)),
@@ -226,8 +220,7 @@ def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
 # Asking
 
 
-_Ask = Callable[..., Answer]
-"""Asks a store a query, in one mode, for so many hits as ``count`` says."""
+_Ask = Callable[[Query], Answer]
 
 
 class _CannotAnswerError(Exception):
@@ -254,28 +247,26 @@ def _scored(
     return scores
 
 
-def _by_mode(
-    ask: _Ask, mode: Mode, goals: Iterable[Goal], count: int, notes: list[str]
-) -> Iterator[list[Key]]:
+def _by_mode(ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]) -> Iterator[list[Key]]:
     for goal in goals:
         try:
-            yield _answer(ask, mode, goal, count, notes)
+            yield _answer(ask, replace(way, text=goal.query), goal, notes)
         except FilestoreError as error:
-            if mode == "keyword":
+            if way.mode == "keyword":
                 raise
-            raise _CannotAnswerError(f"{mode}: not measured: {error.message}") from error
+            raise _CannotAnswerError(f"{way.mode}: not measured: {error.message}") from error
 
 
-def _answer(ask: _Ask, mode: Mode, goal: Goal, count: int, notes: list[str]) -> list[Key]:
+def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> list[Key]:
     """As many unique things as are looked at, or all there are."""
-    wanted = count
+    mode, wanted = query.mode, query.k
     while True:
-        answer = ask(goal.query, k=wanted)
+        answer = ask(replace(query, k=wanted))
         if answer.mode != mode:
             reasons = "; ".join(answer.notes) or f"the store searches by {answer.mode}"
             raise _CannotAnswerError(f"{mode}: not measured: {reasons}")
         ranking = goal.ranking(answer.hits)
-        if len(ranking) >= count or len(answer.hits) < wanted:
+        if len(ranking) >= query.k or len(answer.hits) < wanted:
             said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
             notes += [f"{mode}: {note}" for note in said]
             return ranking
@@ -294,45 +285,48 @@ class _Timed:
         self.seconds = 0.0
         self.tokens = 0
 
-    def __call__(self, query: str, *, k: int) -> Answer:
+    def __call__(self, query: Query) -> Answer:
         """Ask; where more hits are needed to fill the ranking, that is not counted again."""
         started = time.perf_counter()
-        answer = self._ask(query, k=k)
-        if k == self._count:
+        answer = self._ask(query)
+        if query.k == self._count:
             self.seconds += time.perf_counter() - started
             self.tokens += answer.tokens
         return answer
 
 
+def _ways(way: Query, compared: Compared) -> dict[str, Query]:
+    """With and without what there is beside chunks, the plain one first."""
+    ways = {
+        "plain": replace(way, without=("questions", "summaries")),
+        "questions": replace(way, without=("summaries",)),
+        "summaries": replace(way, without=("questions",)),
+        "both": way,
+    }
+    if compared.rewrite:
+        ways["rewrite"] = replace(way, rewrite=compared.rewrite)
+    if compared.rerank:
+        ways["rerank"] = replace(way, rerank=compared.rerank)
+    return ways
+
+
 def _variants(
     ask: _Ask,
-    compared: Compared | None,
+    ways: Mapping[str, Query],
     goals: Sequence[Goal],
-    count: int,
     on_progress: OnProgress,
     notes: list[str],
 ) -> Iterator[Variant]:
-    """Hybrid search with and without what there is beside chunks, the plain one first."""
-    if compared is None:
-        return
-    ways: dict[str, dict[str, Any]] = {
-        "plain": {"without": ("questions", "summaries")},
-        "questions": {"without": ("summaries",)},
-        "summaries": {"without": ("questions",)},
-        "both": {},
-    }
-    if compared.rewrite:
-        ways["rewrite"] = {"rewrite": compared.rewrite}
-    if compared.rerank:
-        ways["rerank"] = {"rerank": compared.rerank}
-    notes.append(_WORDS_STAY)
+    """How good each way is, against the first of them."""
+    if ways:
+        notes.append(_WORDS_STAY)
     plain: list[float] = []
     plainly: set[str] = set()
-    for name, words in ways.items():
+    for name, way in ways.items():
         said: list[str] = []
-        timed = _Timed(partial(ask, **words), count)
-        rankings = _by_mode(timed, "hybrid", goals, count, said)
-        scores = _scored(rankings, goals, count, f"comparing {name}", on_progress, said)
+        timed = _Timed(ask, way.k)
+        rankings = _by_mode(timed, way, goals, said)
+        scores = _scored(rankings, goals, way.k, f"comparing {name}", on_progress, said)
         # What a query was made into is said of each; here it would drown all else.
         new = [note for note in said if note not in plainly and "also asked: " not in note]
         notes += [f"{name}: {note.removeprefix('hybrid: ')}" for note in new]

@@ -6,7 +6,7 @@ One rule: a filter that no file satisfies is said, with what there is instead.
 import contextlib
 import fnmatch
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from typing import TYPE_CHECKING, Final, Self
 
@@ -20,6 +20,7 @@ from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import composed
+from filestore.search.query import Query
 
 if TYPE_CHECKING:
     from filestore.index.base import Where
@@ -39,19 +40,17 @@ class Filters(Struct, frozen=True, kw_only=True):
     """Kinds of chunk files, of which one holds."""
 
     @classmethod
-    def of(
-        cls, where: Mapping[str, object], *, source: str | Sequence[str], kind: str | Sequence[str]
-    ) -> Self:
-        """The filters that a person writes; of a key with a list all values must hold."""
+    def of(cls, query: Query) -> Self:
+        """The filters of a query; of a key with a list all values must hold."""
         pairs = (
             (key, value)
-            for key, given in where.items()
+            for key, given in query.where.items()
             for value in (given if isinstance(given, list | tuple) else [given])
         )
         return cls(
             where=tuple((text(key), text(_compared(value))) for key, value in pairs),
-            source=(source,) if isinstance(source, str) else tuple(source),
-            kind=tuple(map(text, (kind,) if isinstance(kind, str) else kind)),
+            source=tuple(query.source),
+            kind=tuple(map(text, query.kind)),
         )
 
     def __bool__(self) -> bool:

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filestore.core.errors import UsageError
 from filestore.search.answer import Answer, Hit
+from filestore.search.query import Query
 
 DEPTH: Final = 50
 """So many hits are looked at, at least: the others of a document are counted among them."""
@@ -14,25 +14,18 @@ _PER_DOCUMENT: Final = 5
 _DEEPEST: Final = 5_000
 
 
-def by_document(ask: Callable[[int], Answer], count: int, *, again: bool) -> Answer:
-    """The best hit of each of the best documents.
+def by_document(ask: Callable[[Query], Answer], query: Query) -> Answer:
+    """The best hit of each of the best documents, of which the query wants `k`.
 
-    Args:
-        ask: Gives the answer with so many hits.
-        count: How many documents are wanted.
-        again: Whether more hits may be asked for where there are too few documents.
-
-    Raises:
-        UsageError: The count is not positive.
+    Where there are too few, more hits are asked for, but not of a reranker, which is slow.
     """
-    if count < 1:
-        raise UsageError(f"-k must be at least 1, found {count}")
-    depth = max(DEPTH, _PER_DOCUMENT * count)
+    depth = max(DEPTH, _PER_DOCUMENT * query.k)
     while True:
-        answer = ask(depth)
+        answer = ask(replace(query, k=depth))
         hits = grouped(answer.hits)
-        if len(hits) >= count or len(answer.hits) < depth or depth >= _DEEPEST or not again:
-            return replace(answer, hits=tuple(hits[:count]))
+        is_all = len(hits) >= query.k or len(answer.hits) < depth
+        if is_all or depth >= _DEEPEST or query.rerank:
+            return replace(answer, hits=tuple(hits[: query.k]))
         depth *= 4
 
 

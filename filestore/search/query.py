@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
@@ -62,9 +62,17 @@ class Query(Struct, frozen=True, kw_only=True):
     without: Sequence[Extra] = ()
     """What is left out, as if there were none; an evaluation compares with and without."""
 
+    @classmethod
+    def of(cls, query: "Query | str", options: Mapping[str, Any]) -> "Query":
+        """A query as it is asked of a store: a text or a query, and options beside it."""
+        return replace(query, **options) if isinstance(query, Query) else cls(text=query, **options)
+
     def __post_init__(self) -> None:
         # Bytes of a terminal that are no text are in no document.
         force_setattr(self, "text", self.text.encode("utf-8", "replace").decode())
+        for name in ("source", "kind"):
+            if isinstance(one := getattr(self, name), str):
+                force_setattr(self, name, (one,))
         for name, known in _CHOICES.items():
             if (value := getattr(self, name)) not in known:
                 words = [one for one in known if one]

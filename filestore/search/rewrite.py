@@ -12,13 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.chunks.chunk_file import embed_text
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.search.answer import Answer
-from filestore.search.query import MOST_REWRITES
+from filestore.search.query import Query
 
 if TYPE_CHECKING:
-    from functools import partial
-
     from filestore.generate import Generator
 
 _NEAREST: Final = 5
@@ -35,32 +33,24 @@ class Rewrites(Struct, frozen=True, kw_only=True):
     """What a service counted for them, in and out."""
 
 
-def require_possible(wanted: int) -> None:
-    """Refuse a number of new queries that makes no sense.
-
-    Raises:
-        UsageError: More are wanted than are asked, or fewer than none.
-    """
-    if not 0 <= wanted <= MOST_REWRITES:
-        raise UsageError(f"--rewrite takes 0 to {MOST_REWRITES}, found {wanted}")
-
-
 def rewritten(
-    ask: "partial[Answer]", rewrites: Callable[[Answer], Rewrites], *, count: int
+    ask: Callable[[Query, Sequence[str]], Answer],
+    query: Query,
+    rewrites: Callable[[Answer], Rewrites],
 ) -> Answer:
     """The answer to a query and to others that are made of it.
 
     Args:
-        ask: Answers the query; takes ``count`` and ``rewrites``.
-        rewrites: Makes other queries of a query and its plain answer.
-        count: How many hits.
+        ask: Answers a query, and the same in other words.
+        query: What is asked.
+        rewrites: Makes other queries of the plain answer.
     """
-    plain = ask(count=count)
+    plain = ask(query, ())
     made = rewrites(plain)
     if not made.queries:
         note = f"asked as it was typed only: {made.why_not}"
         return replace(plain, notes=(*plain.notes, note), tokens=made.tokens)
-    answer = ask(count=count, rewrites=made.queries)
+    answer = ask(query, made.queries)
     note = f"also asked: {'; '.join(made.queries)}"
     return replace(answer, notes=(*answer.notes, note), tokens=made.tokens)
 

@@ -22,7 +22,6 @@ from filestore.catalog import (
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import Places
-from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
@@ -31,10 +30,9 @@ from filestore.fulltext import (
     FulltextUnreadable,
     Marker,
     Need,
-    Query,
+    ParsedQuery,
     Reader,
     Respelling,
-    Syntax,
     most_telling,
     parse_query,
     respelled,
@@ -46,7 +44,7 @@ from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
-from filestore.search.query import Extra, Mode
+from filestore.search.query import Extra, Mode, Query
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -115,6 +113,9 @@ class Searcher:
         self._on_reader: tuple[str, ...] = ()
         self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
+        self._asked = ParsedQuery()
+        self._notes: list[str] = []
+        """What the user should know of the answer that is being made."""
         self._hidden: frozenset[int] = frozenset()
         self._with_questions = True
         self._best_parts: dict[int, int] = {}
@@ -156,55 +157,38 @@ class Searcher:
 
     def search(
         self,
-        query: str,
-        *,
-        count: int,
-        mode: Mode,
-        wanted: Filters,
-        syntax: Syntax = "auto",
-        tree: bool = False,
+        query: Query,
         rewrites: Sequence[str] = (),
-        without: Collection[Extra] = (),
     ) -> Answer:
-        """Answer a query.
+        """Answer a query with files that are there, and where there is room, with those gone.
 
         Args:
-            query: Words, "phrases", prefix*, -excluded, +required; anything is a valid query.
-            count: At most so many files that are there.
-            mode: Which retrievers are asked.
-            wanted: What hits must satisfy.
-            syntax: Which signs in the query are operators; see `parse_query`.
-            tree: Whether summaries lead to the texts, from the top.
+            query: What is asked; `rerank`, `group` and what is only shown are others' business.
             rewrites: The same in other words; their answers count, too.
-            without: What is left out, as if there were none.
-
-        Raises:
-            UsageError: The count is not positive.
         """
-        if count < 1:
-            raise UsageError(f"-k must be at least 1, found {count}")
-        asked = parse_query(query, syntax)
-        if len(asked.clauses) > MAX_CLAUSES and (reader := self._open_reader([])) is not None:
+        asked = parse_query(query.text, query.syntax)
+        if len(asked.clauses) > MAX_CLAUSES and (reader := self._open_reader()) is not None:
             asked = most_telling(asked, reader.rarity)
-        self.asked, understood = asked, asked.understood()
-        notes = said.left_out(understood, asked.left_out)
-        self._leave_out(without)
+        self._asked, understood = asked, asked.understood()
+        self._notes = notes = said.left_out(understood, asked.left_out)
+        self._leave_out(query.without)
+        wanted = Filters.of(query)
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
-        mode = self._possible(mode, notes)
-        found = self._respellings(asked, mode, notes)
+        mode = self._possible(query.mode)
+        found = self._respellings(asked, mode)
         meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
         self._forget(meant)
         if self._vectors is not None:
-            self._vectors.limit(wanted, alone=not (tree or self._hidden))
-        if tree:
-            allowed = self._traverse(meant, mode, allowed, notes)
-        collapses = not (tree or wanted.kind or self._hidden) and self.has_summaries
-        hits, mode = self._hits(meant, count, mode, allowed, notes, collapses=collapses)
+            self._vectors.limit(wanted, alone=not (query.tree or self._hidden))
+        if query.tree:
+            allowed = self._traverse(meant, mode, allowed)
+        collapses = not (query.tree or wanted.kind or self._hidden) and self.has_summaries
+        hits, mode = self._hits(meant, query.k, mode, allowed, collapses=collapses)
         on_spelling = said.on_spelling(found, found_nothing=not hits)
         notes += [*on_spelling, *self._unresolved]
         notes += self._on_vectors(mode)
         return Answer(
-            query=query,
+            query=query.text,
             root=os.path.realpath(self._places.root),
             understood=understood,
             mode=mode,
@@ -229,7 +213,7 @@ class Searcher:
         hides = "summaries" in without and self.has_summaries
         self._hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
 
-    def _forget(self, queries: Sequence[Query]) -> None:
+    def _forget(self, queries: Sequence[ParsedQuery]) -> None:
         """Forget what was found before, but for vectors that are asked for again."""
         kept = {query.text() for query in queries}
         if self._vectors is not None:
@@ -238,11 +222,10 @@ class Searcher:
 
     def _hits(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[ParsedQuery],
         count: int,
         mode: Mode,
         allowed: set[int] | None,
-        notes: list[str],
         *,
         collapses: bool,
     ) -> tuple[list[Hit], Mode]:
@@ -252,30 +235,29 @@ class Searcher:
         looks: dict[Text, Look] = {}
         self._looker.begin()
         while True:
-            ranked, mode, is_all = self._ranked(queries, mode, depth, allowed, notes)
+            ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
             hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
             there = sum(hit.freshness != "gone" for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 seen = list(looks.values())
-                notes += freshness.notes(self._places, self._layout, self._catalog, seen)
+                self._notes += freshness.notes(self._places, self._layout, self._catalog, seen)
                 return hits, mode
             # Gone and excluded files take no place: the next best do.
             depth *= 4
 
     def _ranked(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[ParsedQuery],
         mode: Mode,
         depth: int,
         allowed: set[int] | None,
-        notes: list[str],
     ) -> tuple[list[Ranked], Mode, bool]:
         """Texts by all queries together, the mode that answered, and whether these are all."""
-        rankings = self._rankings(queries[0], mode, depth, allowed, notes)
+        rankings = self._rankings(queries[0], mode, depth, allowed)
         mode = mode if "vector" in rankings else "keyword"
         is_all = all(len(ranking) < depth for ranking in rankings.values())
         for number, query in enumerate(queries[1:], start=1):
-            others = self._fuse(query, self._rankings(query, mode, depth, allowed, notes))
+            others = self._fuse(query, self._rankings(query, mode, depth, allowed))
             is_all = is_all and len(others) < depth
             rankings[f"rewrite {number}"] = [(text, score) for text, score, _ in others]
         return self._fuse(queries[0], rankings), mode, is_all
@@ -290,42 +272,42 @@ class Searcher:
         return found
 
     def _traverse(
-        self, queries: Sequence[Query], mode: Mode, allowed: set[int] | None, notes: list[str]
+        self, queries: Sequence[ParsedQuery], mode: Mode, allowed: set[int] | None
     ) -> set[int] | None:
         """The files that summaries lead to, best branches first; None for all, where none do."""
         if not self.has_summaries:
-            notes.append(NO_TREE)
+            self._notes.append(NO_TREE)
             return allowed
         from filestore.search.traverse import descend
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}
-            ranked, _, _ = self._ranked(queries, mode, DEPTH, ids, notes)
+            ranked, _, _ = self._ranked(queries, mode, DEPTH, ids)
             return list(dict.fromkeys(path for (path, _), _, _ in ranked))
 
         self._via = descend(self._tree, best)
         found = {row.id for row in self._catalog.files(list(self._via)).values()}
         if self._beside:
             files = "1 file is" if self._beside == 1 else f"{self._beside:,} files are"
-            notes.append(f"{files} in no summary, and not searched with --tree")
+            self._notes.append(f"{files} in no summary, and not searched with --tree")
         return found if allowed is None else found & allowed
 
     def _rankings(
-        self, query: Query, mode: Mode, depth: int, allowed: set[int] | None, notes: list[str]
+        self, query: ParsedQuery, mode: Mode, depth: int, allowed: set[int] | None
     ) -> dict[str, Retrieved]:
         """What each way of searching finds; by keyword alone where the model does not answer."""
         rankings: dict[str, Retrieved] = {}
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
             try:
-                rankings["vector"] = self._by_vector(query, depth, allowed, floor, notes)
+                rankings["vector"] = self._by_vector(query, depth, allowed, floor)
             except (BackendError, EndpointError, ModelUnusable) as error:
                 remedy = f" (try: {error.remedy})" if error.remedy else ""
-                notes.append(f"{error.message}{remedy}: answered by keyword only")
+                self._notes.append(f"{error.message}{remedy}: answered by keyword only")
                 if self._vectors is not None:  # a connection that broke is made anew
                     self._vectors.close()
         if mode != "vector" or not rankings:
-            rankings["keyword"] = self._by_keyword(query, depth, allowed, notes)
+            rankings["keyword"] = self._by_keyword(query, depth, allowed)
         return rankings
 
     def _present(self, ranked: Sequence[Ranked], count: int, looks: dict[Text, Look]) -> list[Hit]:
@@ -370,31 +352,31 @@ class Searcher:
     def _is_lexical(self) -> bool:
         return self._embedder is not None and self._embedder.lexical
 
-    def _respellings(self, query: Query, mode: Mode, notes: list[str]) -> tuple[Respelling, ...]:
+    def _respellings(self, query: ParsedQuery, mode: Mode) -> tuple[Respelling, ...]:
         """Words that no document has, with what may be meant; vectors need no such help."""
-        reader = self._open_reader(notes) if mode != "vector" else None
+        reader = self._open_reader() if mode != "vector" else None
         return reader.respell(query) if reader is not None else ()
 
-    def _possible(self, mode: Mode, notes: list[str]) -> Mode:
+    def _possible(self, mode: Mode) -> Mode:
         if mode == "keyword":
             return mode
         if self._embedder is None:
-            notes.append(f"{self._no_model}: answered by keyword only")
+            self._notes.append(f"{self._no_model}: answered by keyword only")
             return "keyword"
         if self._embeddings is None:
-            notes.append(
+            self._notes.append(
                 "the embeddings cannot be read: answered by keyword; run 'filestore sync --full'"
             )
             return "keyword"
         return mode
 
     def _by_vector(
-        self, query: Query, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
+        self, query: ParsedQuery, depth: int, allowed: set[int] | None, floor: float
     ) -> Retrieved:
         meant = query.text()
         if self._vectors is None or not meant:
             return []
-        required, banned = self._bounds(query, notes)
+        required, banned = self._bounds(query)
         if required is not None:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
@@ -405,7 +387,7 @@ class Searcher:
             texts = self._texts_of(near, allowed, required, banned)
             # Those that tie with the last one are ordered by path, and none of them is left out.
             if len(near) < wanted or (len(texts) >= depth and near[-1][1] < texts[depth - 1][1]):
-                notes += self._vectors.lacking
+                self._notes += self._vectors.lacking
                 return texts[:depth]
             wanted *= 4
 
@@ -414,10 +396,10 @@ class Searcher:
         """On average: a file is found by each of its questions, and takes one place."""
         return max(1.0, self._catalog.count("vectors") / max(1, self._catalog.text_count()))
 
-    def _bounds(self, query: Query, notes: list[str]) -> tuple[set[int] | None, set[int]]:
+    def _bounds(self, query: ParsedQuery) -> tuple[set[int] | None, set[int]]:
         """What +required and -excluded words leave to vectors: text ids allowed, and banned."""
         required, excluded = query.of_need(Need.REQUIRED), query.of_need(Need.EXCLUDED)
-        reader = self._open_reader(notes) if required or excluded else None
+        reader = self._open_reader() if required or excluded else None
         allowed: set[int] | None = None
         banned: set[int] = set()
         if reader is not None:
@@ -475,10 +457,8 @@ class Searcher:
             self._leading = Leading(self._catalog)
         return self._leading.led(scored)
 
-    def _by_keyword(
-        self, query: Query, depth: int, allowed: set[int] | None, notes: list[str]
-    ) -> Retrieved:
-        reader = self._open_reader(notes)
+    def _by_keyword(self, query: ParsedQuery, depth: int, allowed: set[int] | None) -> Retrieved:
+        reader = self._open_reader()
         if reader is None:
             return []
         wanted = depth + _SPARE
@@ -509,40 +489,40 @@ class Searcher:
         ]
         return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
 
-    def marker(self, query: Query) -> Marker:
-        """What finds the query in the texts of its answer."""
-        reader = self._reader
-        return Marker(query, reader.rarity, reader.languages) if reader else Marker(query)
+    def marker(self) -> Marker:
+        """What finds the last query in the texts of its answer."""
+        asked, reader = self._asked, self._reader
+        return Marker(asked, reader.rarity, reader.languages) if reader else Marker(asked)
 
-    def nearest(self, query: Query) -> Nearest | None:
-        """What finds the sentence nearest to the query; None where that would take too long."""
-        vector = self._vectors.asked(query.text()) if self._vectors is not None else None
+    def nearest(self) -> Nearest | None:
+        """What finds the sentence nearest to it; None where that would take too long."""
+        vector = self._vectors.asked(self._asked.text()) if self._vectors is not None else None
         if self._embedder is None or not self._is_lexical or vector is None:
             return None
         return Nearest(self._embedder, vector)
 
-    def _open_reader(self, notes: list[str]) -> Reader | None:
+    def _open_reader(self) -> Reader | None:
         if self._reader is not None:
-            notes += self._on_reader
+            self._notes += self._on_reader
             return self._reader
         try:
             with contextlib.suppress(FulltextMissing):
-                return self._open_stamped(notes)
+                return self._open_stamped()
             # Two commits passed between reading the stamp and its files: the new stamp is there.
-            return self._open_stamped(notes)
+            return self._open_stamped()
         except FulltextMissing as error:
-            notes.append(f"{error.message}: run 'filestore sync'")
+            self._notes.append(f"{error.message}: run 'filestore sync'")
         except FulltextUnreadable as error:
-            notes.append(f"{error.message}: {error.remedy}")
+            self._notes.append(f"{error.message}: {error.remedy}")
         return None
 
-    def _open_stamped(self, notes: list[str]) -> Reader | None:
+    def _open_stamped(self) -> Reader | None:
         self._reader, note = open_reader(self._places, self._catalog)
         self._on_reader = (note,) if note else ()
-        notes += self._on_reader
+        self._notes += self._on_reader
         return self._reader
 
-    def _fuse(self, query: Query, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
+    def _fuse(self, query: ParsedQuery, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
         """Texts with their fused score and the part each ranking had in it, best first."""
         if len(rankings) == 1:
             ((name, ranking),) = rankings.items()
@@ -555,7 +535,7 @@ class Searcher:
             fuse_rankings(rankings, lexical=self._is_lexical, known=self._known_share(query))
         )
 
-    def _known_share(self, query: Query) -> float:
+    def _known_share(self, query: ParsedQuery) -> float:
         return self._reader.known_share(query) if self._reader is not None else 1.0
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:

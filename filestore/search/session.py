@@ -1,28 +1,21 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
-from filestore.core.errors import UsageError
-from filestore.core.progress import OnProgress
-from filestore.fulltext import Syntax
 from filestore.search import outdated
 from filestore.search.answer import Answer
-from filestore.search.filters import Filters
 from filestore.search.place import Locator
 from filestore.search.present import present
-from filestore.search.query import Extra, Mode, Which
+from filestore.search.query import Query, Which
 from filestore.search.search import Searcher
 
 if TYPE_CHECKING:
     from filestore.generate import Generator
-    from filestore.search.compare_models import ModelComparison
-    from filestore.search.evaluate import Compared, Evaluation
-    from filestore.search.metrics import Question
     from filestore.search.rewrite import Rewrites
     from filestore.sidecar.session import Parts
 
@@ -33,7 +26,7 @@ class SearchSession:
     def __init__(self, parts: "Callable[[], Parts]") -> None:
         self._parts = parts
         self._searchers: dict[Which, Searcher] = {}
-        self._rewritten: tuple[Hashable, Rewrites] | None = None
+        self._rewritten: tuple[tuple[Query, int], Rewrites] | None = None
 
     def close(self) -> None:
         """Let go of every file."""
@@ -41,182 +34,70 @@ class SearchSession:
             searcher.close()
         self._searchers = {}
 
-    def answer(
-        self,
-        query: str,
-        *,
-        k: int,
-        mode: Mode,
-        filters: Filters,
-        syntax: Syntax,
-        rerank: str | None,
-        group: str | None,
-        context: int,
-        tree: bool,
-        rewrite: int,
-        model: Which = "own",
-    ) -> Answer:
-        """See `Store.search`."""
-        if group not in (None, "document"):
-            raise UsageError(
-                f"unknown group {group!r}", remedy="group by 'document', or not at all"
-            )
-        if context < 0:
-            raise UsageError(f"context must not be negative, found {context}")
-        parts = self._parts()
-        catalog = parts.catalog()
+    def answer(self, query: Query) -> Answer:
+        """Unique files, best first, each with its document, its place and its passage.
 
-        def ask(count: int) -> Answer:
-            return self.search(
-                query,
-                k=count,
-                mode=mode,
-                filters=filters,
-                syntax=syntax,
-                rerank=rerank,
-                tree=tree,
-                rewrite=rewrite,
-                model=model,
-            )
-
-        with catalog.snapshot():
-            if group is None:
-                found = ask(k)
-            else:
-                from filestore.search import grouping
-
-                found = grouping.by_document(ask, k, again=rerank is None)
-            searcher = self._fresh_searcher(parts, catalog, model)
-            return present(
-                found,
-                searcher.found,
-                marker=searcher.marker(searcher.asked),
-                nearest=searcher.nearest(searcher.asked),
-                locator=Locator(parts.reachable, catalog),
-                catalog=catalog,
-                context=context,
-            )
-
-    def search(
-        self,
-        query: str,
-        *,
-        k: int,
-        mode: Mode,
-        filters: Filters | None = None,
-        syntax: Syntax,
-        rerank: str | None = None,
-        tree: bool = False,
-        rewrite: int = 0,
-        without: Collection[Extra] = (),
-        model: Which = "own",
-    ) -> Answer:
-        """The hits of `answer`, without what is only shown of them.
-
-        `without` is what is left out, as if there were none; `model` whose vectors are asked.
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+            NothingBeside: No model stands beside.
+            ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         parts = self._parts()
         catalog = parts.catalog()
-        depth = k
-        if rewrite:
-            from filestore.search.rewrite import require_possible, rewritten
+        with catalog.snapshot():
+            if query.group:
+                from filestore.search import grouping
 
-            require_possible(rewrite)
-        if rerank:
+                found = grouping.by_document(self.search, query)
+            else:
+                found = self.search(query)
+            searcher = self._fresh_searcher(parts, catalog, query.model)
+            return present(
+                found,
+                searcher.found,
+                marker=searcher.marker(),
+                nearest=searcher.nearest(),
+                locator=Locator(parts.reachable, catalog),
+                catalog=catalog,
+                context=query.context,
+            )
+
+    def search(self, query: Query) -> Answer:
+        """The hits of `answer`, not grouped, and without what is only shown of them."""
+        parts = self._parts()
+        catalog = parts.catalog()
+        deep = query
+        if query.rerank:
             from filestore.search import rerank as reranking
 
-            reranker = parts.model.reranker(rerank)
-            depth = reranking.depth_for(k)
+            reranker = parts.model.reranker(query.rerank)
+            deep = replace(query, k=reranking.depth_for(query.k))
         with catalog.snapshot():
-            ask = partial(
-                self._fresh_searcher(parts, catalog, model).search,
-                query,
-                mode=mode,
-                wanted=filters or Filters(),
-                syntax=syntax,
-                tree=tree,
-                without=without,
-            )
-            if rewrite:
-                key = (query, rewrite, mode, filters, syntax, tree, model, catalog.generation)
-                rewrites = partial(self._rewrites, key, rewrite, parts.model.generator)
-                answer = rewritten(ask, rewrites, count=depth)
+            ask = self._fresh_searcher(parts, catalog, query.model).search
+            if query.rewrite:
+                from filestore.search.rewrite import rewritten
+
+                rewrites = partial(self._rewrites, query, catalog.generation, parts.model.generator)
+                answer = rewritten(ask, deep, rewrites)
             else:
-                answer = ask(count=depth)
-        if rerank:
-            answer = reranking.rerank(answer, reranker, count=k)
+                answer = ask(deep)
+        if query.rerank:
+            answer = reranking.rerank(answer, reranker, count=query.k)
         with catalog.snapshot():
-            stale = self._fresh_searcher(parts, catalog, model).stale
-            answer = replace(answer, model=model)
+            stale = self._fresh_searcher(parts, catalog, query.model).stale
+            answer = replace(answer, model=query.model)
             return outdated.mark(answer, parts.places.tree, catalog, parts.reachable, stale)
 
     def _rewrites(
-        self, key: Hashable, wanted: int, generator: "Callable[[], Generator]", plain: Answer
+        self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
     ) -> "Rewrites":
         """New queries, made once where the same is asked again for more hits."""
         from filestore.search.rewrite import rewrites_of
 
+        key = replace(query, k=1, rerank=None, group=None, context=0), generation
         if self._rewritten is None or self._rewritten[0] != key:
-            self._rewritten = key, rewrites_of(plain, wanted, generator)
+            self._rewritten = key, rewrites_of(plain, query.rewrite, generator)
         return self._rewritten[1]
-
-    def evaluate(
-        self,
-        questions: "Sequence[Question]",
-        *,
-        k: int,
-        syntax: Syntax,
-        compared: "Compared | None",
-        on_progress: OnProgress,
-    ) -> "Evaluation":
-        """See `Store.evaluate`."""
-        from filestore.search import evaluate
-        from filestore.search.rewrite import require_possible
-
-        if compared is not None:
-            require_possible(compared.rewrite)
-        parts = self._parts()
-        catalog = parts.catalog()
-        with catalog.snapshot():
-            return evaluate.evaluate(
-                self,
-                parts.places,
-                catalog,
-                questions,
-                count=k,
-                syntax=syntax,
-                compared=compared,
-                on_progress=on_progress,
-            )
-
-    def compare_models(
-        self,
-        questions: "Sequence[Question] | None",
-        *,
-        k: int,
-        mode: Mode,
-        on_progress: OnProgress,
-    ) -> "ModelComparison":
-        """See `Store.compare_models`."""
-        from filestore.search import compare_models
-        from filestore.sidecar.beside import NothingBeside
-
-        parts = self._parts()
-        beside = parts.settings.beside
-        if beside is None:
-            raise NothingBeside
-        catalog = parts.catalog()
-        with catalog.snapshot():
-            return compare_models.compare(
-                self,
-                parts.places,
-                catalog,
-                questions,
-                names=(parts.settings.embedder, beside.embedder),
-                count=k,
-                mode=mode,
-                on_progress=on_progress,
-            )
 
     def _fresh_searcher(self, parts: "Parts", catalog: Catalog, model: Which) -> Searcher:
         """What searches with one of the two models; one query never meets vectors of the other."""

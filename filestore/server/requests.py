@@ -15,7 +15,7 @@ from filestore.search.query import Extra, Query, Which
 from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
-    from filestore.search.searchable import Searchable
+    from filestore.past.store import PastStore
     from filestore.server.stores import ServedStore
     from filestore.store import Store
 
@@ -73,10 +73,9 @@ class Search(Request, Query, frozen=True, kw_only=True):
     model: Annotated[Which, option(inner=True)] = "own"
     without: Annotated[Sequence[Extra], option(inner=True)] = ()
 
-    def answer(self, store: "Searchable") -> Any:
+    def answer(self, store: "Store | PastStore") -> Any:
         """The hits."""
-        names = set(Query.__struct_fields__) - {"text", "without"}
-        return store.search(self.text, **{name: getattr(self, name) for name in names})
+        return store.search(self)
 
 
 class Similar(Request, CommonOptions, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import filestore
-from filestore.search.searchable import Searchable
+from filestore.past.store import PastStore
+from filestore.store import Store
 
 WORDS = (  # noqa: SIM905
     "anchor basket candle daughter engine feather garden harbour island jacket kettle ladder"
@@ -115,7 +116,7 @@ class History:
         return root
 
 
-def answers(asked: Searchable, queries: Sequence[str]) -> Iterator[tuple[object, ...]]:
+def answers(asked: Store | PastStore, queries: Sequence[str]) -> Iterator[tuple[object, ...]]:
     """What is answered to some queries in each mode: where, how well, how fresh."""
     for query in queries:
         for mode in MODES:

@@ -1,0 +1,48 @@
+"""What is asked of a search: a query that makes no sense cannot be made."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from filestore.core.errors import UsageError
+from filestore.search.filters import Filters
+from filestore.search.query import Query
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"k": 0}, "-k must be at least 1, found 0"),
+        ({"context": -1}, "context must not be negative, found -1"),
+        ({"rewrite": 21}, "--rewrite takes 0 to 20, found 21"),
+        ({"mode": "keywords"}, "unknown mode 'keywords'; did you mean 'keyword'?"),
+        ({"syntax": "all"}, "unknown syntax 'all'"),
+        ({"group": "folder"}, "unknown group 'folder'"),
+        ({"model": "other"}, "unknown model 'other'"),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused(option: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as made:
+        Query.of("heating", option)
+    with pytest.raises(UsageError) as changed:
+        replace(Query(text="heating"), **option)
+    assert made.value.message == changed.value.message == said
+
+
+def test_options_beside_a_query_take_the_place_of_its_own() -> None:
+    query = Query(text="heating", k=3, mode="keyword")
+    assert Query.of(query, {}) == query
+    assert Query.of(query, {"k": 5}) == Query(text="heating", k=5, mode="keyword")
+    with pytest.raises(TypeError):
+        Query.of("heating", {"limit": 5})
+
+
+def test_one_text_stands_for_a_list_of_one() -> None:
+    one = Query.of("heating", {"source": "docs/*", "kind": "chunk", "where": {"tags": "gas"}})
+    many = Query(text="heating", source=["docs/*"], kind=["chunk"], where={"tags": ["gas"]})
+    assert Filters.of(one) == Filters.of(many)
+
+
+def test_bytes_that_are_no_text_are_asked_as_a_question_mark() -> None:
+    assert Query(text="caf\udce9").text == "caf?"
