@@ -6,7 +6,6 @@ read line by line; whatever that reader is not sure about goes to the one of YAM
 need not change does not change.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Final
 import orjson
 from msgspec import Struct
 
+from filestore.core.decoding import refuse_twice
 from filestore.core.frontmatter_yaml import (
     INTEGERS,
     MAX_BLOCK_BYTES,
@@ -292,16 +292,9 @@ def _check_numbers(value: Value, text: bytes) -> None:
 
 def _check_members(text: bytes) -> None:
     """Refuse what orjson takes and YAML does not: a repeated member, or a very long one."""
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            raise ValueError("a repeated member")
-        return members
-
     if len(text) > _MAX_KEY:
         raise ValueError("members too long to be sure")
-    json.loads(text, object_pairs_hook=unique)
+    refuse_twice(text)
 
 
 # Writing

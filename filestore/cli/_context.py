@@ -54,13 +54,18 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
             raise OtherStoreError("another store is meant")
+        _tell_unknown(open_already)
         return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
-    return Store(
-        root_of(options),
-        processes=os.cpu_count() or 1,
-        on_wait=_tell_waiting,
-    )
+    store = Store(root_of(options), processes=os.cpu_count() or 1, on_wait=_tell_waiting)
+    _tell_unknown(store)
+    return store
+
+
+def _tell_unknown(store: Store) -> None:
+    """Name the keys of the settings that nothing reads: one may be spelled wrong, or gone."""
+    for one in store.settings.unknown:
+        _diagnostics.say(f"filestore: {one}")
 
 
 def named(options: "Common") -> str | None:

@@ -4,19 +4,20 @@ Parses and serialises; knows nothing of what the settings do. One rule: a clone'
 reach outside the store, so paths stand only in the user's own file.
 """
 
-import math
+import contextlib
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
 from filestore.config.layout import SETTINGS
 from filestore.core.caller import leads
+from filestore.core.decoding import UnfitError, converted, unknown_keys
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import UPGRADE
 from filestore.core.paths import CHUNKS, IN_PLACE, Tree
@@ -26,8 +27,8 @@ from filestore.fs import disk
 FORMAT_VERSION: Final = 1
 USERS: Final = os.path.join("filestore", "settings.toml")
 """The user's own settings, in the folder of the user's configuration."""
-METRICS: Final = ("cosine",)
-BACKENDS: Final = ("faiss", "local", "qdrant", "pgvector")
+BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
+BACKENDS: Final[tuple[BackendName, ...]] = get_args(BackendName)
 """Where the vectors may be searched; the first one is the sidecar's own file."""
 DEFAULT_BUDGET: Final = 256
 MAX_BUDGET: Final = 100_000
@@ -52,6 +53,8 @@ _INTEGER: Final = re.compile(
 _OPENING: Final = frozenset("[{")
 _CLOSING: Final = frozenset("]}")
 _PARTING: Final = frozenset("[]{}=,\n")
+_OPTION: Final[Any] = str | int | bool | tuple[str, ...]
+"""What a key of `backend_config` may have."""
 _EVERY: Final = "*"
 """Stands for every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
@@ -73,9 +76,9 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
 
     endpoint: str | None = None
     """Base address of an OpenAI-compatible service, such as ``http://127.0.0.1:11434/v1``."""
-    dimension: int | None = None
+    dimension: Annotated[int, Meta(ge=1)] | None = None
     """Asked of a service that can shorten its vectors; of others what is expected."""
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
     """The longest text that is embedded well."""
     query_prefix: str | None = None
     document_prefix: str | None = None
@@ -97,19 +100,19 @@ class GeneratorOptions(Struct, frozen=True, kw_only=True):
     """Kind, or kind and model: ``openai:gpt-4o-mini``."""
     endpoint: str | None = None
     """Base address of an OpenAI-compatible service, such as ``http://127.0.0.1:11434/v1``."""
-    window_tokens: int | None = None
+    window_tokens: Annotated[int, Meta(ge=1)] | None = None
     """The most tokens of text in one request."""
     prompts: str | None = None
     """A folder of the store with prompts of its own, relative to its root."""
-    price_in: float | None = None
+    price_in: Annotated[float, Meta(ge=0)] | None = None
     """Of a million tokens that are sent, in any currency; None where nobody said."""
-    price_out: float | None = None
+    price_out: Annotated[float, Meta(ge=0)] | None = None
     """Of a million tokens that come back."""
-    requests_per_minute: int | None = None
+    requests_per_minute: Annotated[int, Meta(ge=1)] | None = None
     """No more are made; None for as many as the service takes."""
-    timeout_s: int | None = None
+    timeout_s: Annotated[int, Meta(ge=1)] | None = None
     """For one answer; with its repetitions twice as long. None for 300 s."""
-    threshold: float | None = None
+    threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
     """The least mean cosine of chunks under one summary; None leaves it to the data."""
 
 
@@ -153,6 +156,48 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The most tokens a chunk may have, heading path included."""
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Code of an accepted warning to the paths it is accepted for."""
+    unknown: tuple[str, ...] = ()
+    """A sentence on each key that nothing reads."""
+
+
+class _BesideTable(ModelOptions, frozen=True, kw_only=True):
+    """The table ``[beside]``."""
+
+    embedder: Annotated[str, Meta(min_length=1)]
+
+
+class _ChunkerTable(Struct, frozen=True, kw_only=True):
+    """The table ``[chunker]``."""
+
+    budget: Annotated[int, Meta(ge=1, le=MAX_BUDGET)] = DEFAULT_BUDGET
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    """A settings file; what has keys of a person is judged key by key."""
+
+    format: int = FORMAT_VERSION
+    layout: LayoutName = "tree"
+    embedder: str = "builtin"
+    metric: Literal["cosine"] = "cosine"
+    backend: BackendName = "faiss"
+    backend_config: dict[str, Any] = {}
+    ignore: tuple[str, ...] = ()
+    follow: bool | dict[str, Any] = True
+    chunker: _ChunkerTable = _ChunkerTable()
+    model: ModelOptions = ModelOptions()
+    beside: _BesideTable | None = None
+    generator: GeneratorOptions = GeneratorOptions()
+    accepted: dict[str, Any] = {}
+
+
+_KEYS: Final = {
+    "": _File.__struct_fields__,
+    "chunker": _ChunkerTable.__struct_fields__,
+    "model": ModelOptions.__struct_fields__,
+    "beside": _BesideTable.__struct_fields__,
+    "generator": GeneratorOptions.__struct_fields__,
+}
+"""Of each table the keys that are read."""
 
 
 def read(path: str) -> bytes:
@@ -184,30 +229,40 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         SettingsError: It is no TOML, or a value has the wrong type.
     """
     table = _table(data, name, f"fix {name}, or restore it from git")
-    version = _value(table, "format", int, FORMAT_VERSION, name)
-    if version > FORMAT_VERSION:
-        raise NewerFormatError(
-            f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
-            remedy=UPGRADE,
+    with _told(name):
+        version = converted(table.get("format", FORMAT_VERSION), int, "format")
+        if version > FORMAT_VERSION:
+            raise NewerFormatError(
+                f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
+                remedy=UPGRADE,
+            )
+        file = converted(table, _File)
+        return Settings(
+            layout=file.layout,
+            embedder=file.embedder,
+            model=file.model,
+            beside=_beside(file.beside),
+            generator=file.generator,
+            ignore=file.ignore,
+            follow=_follow(file.follow),
+            metric=file.metric,
+            backend=_backend(file, name),
+            budget=file.chunker.budget,
+            accepted={
+                code: converted(paths, tuple[str, ...], f"accepted.{_clipped(code)}")
+                for code, paths in file.accepted.items()
+            },
+            unknown=tuple(f"{name}: {one}" for one in unknown_keys(table, _KEYS)),
         )
-    chunker = _value(table, "chunker", dict, {}, name)
-    budget = _value(chunker, "budget", int, DEFAULT_BUDGET, name)
-    if not 1 <= budget <= MAX_BUDGET:
-        raise _wrong(name, "chunker.budget", f"1 to {MAX_BUDGET}", budget)
-    layout = _choice(table, "layout", tuple(LAYOUTS), name)
-    return Settings(
-        layout=LAYOUTS[layout],
-        embedder=_value(table, "embedder", str, "builtin", name),
-        model=_model(_value(table, "model", dict, {}, name), "model", name),
-        beside=_beside(table, name),
-        generator=_generator(_value(table, "generator", dict, {}, name), name),
-        ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
-        follow=_follow(table.get("follow", True), name),
-        metric=_choice(table, "metric", METRICS, name),
-        backend=_backend(table, name),
-        budget=budget,
-        accepted=_accepted(_value(table, "accepted", dict, {}, name), name),
-    )
+
+
+@contextlib.contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Tell what does not fit as an error of the file of that name."""
+    try:
+        yield
+    except UnfitError as error:
+        raise SettingsError(f"{name}: {error}", remedy=f"fix it in {name}") from error
 
 
 def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
@@ -353,108 +408,34 @@ def _edited(data: bytes, changes: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def _model(table: Mapping[str, Any], key_of: str, name: str) -> ModelOptions:
-    kinds = {"endpoint": str, "query_prefix": str, "document_prefix": str}
-    counts = {"dimension": int, "max_tokens": int}
-    for key, kind in (kinds | counts).items():
-        _value(table, key, kind, kind(), f"{name}: {key_of}")
-    for key in counts:
-        if table.get(key, 1) < 1:
-            raise _wrong(name, f"{key_of}.{key}", "1 or more", table[key])
-    return ModelOptions(**{key: value for key, value in table.items() if key in kinds | counts})
-
-
-def _beside(table: Mapping[str, Any], name: str) -> Beside | None:
-    if "beside" not in table:
+def _beside(table: _BesideTable | None) -> Beside | None:
+    if table is None:
         return None
-    chosen = _value(table, "beside", dict, {}, name)
-    embedder = chosen.get("embedder")
-    if not isinstance(embedder, str) or not embedder:
-        raise _wrong(name, "beside.embedder", "the name of a model", embedder)
-    return Beside(embedder=embedder, model=_model(chosen, "beside", name))
+    options = asdict(table)
+    return Beside(embedder=options.pop("embedder"), model=ModelOptions(**options))
 
 
-def _generator(table: Mapping[str, Any], name: str) -> GeneratorOptions:
-    where = f"{name}: generator"
-    chosen: dict[str, Any] = {}
-    for key in ("name", "endpoint", "prompts"):
-        if key in table:
-            chosen[key] = _value(table, key, str, "", where)
-    for key in ("window_tokens", "requests_per_minute", "timeout_s"):
-        if key in table and (found := _value(table, key, int, 0, where)) < 1:
-            raise _wrong(name, f"generator.{key}", "1 or more", found)
-        chosen |= {key: table[key]} if key in table else {}
-    for key, most in {"price_in": math.inf, "price_out": math.inf, "threshold": 1.0}.items():
-        if key not in table:
-            continue
-        found = table[key]
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
-            raise _wrong(name, f"generator.{key}", f"a number from 0 to {most:g}", found)
-        chosen[key] = float(found)
-    return GeneratorOptions(**chosen)
-
-
-def _backend(table: Mapping[str, Any], name: str) -> Backend:
+def _backend(file: _File, name: str) -> Backend:
     """Kind and options; which keys a kind has, it says itself when it is opened."""
     options: dict[str, str | int | bool | tuple[str, ...]] = {}
-    for key, value in _value(table, "backend_config", dict, {}, name).items():
-        if isinstance(value, list):
-            options[key] = _texts(value, f"backend_config.{_clipped(key)}", name)
-        elif isinstance(value, str | int | bool):
-            options[key] = value
-        else:
+    for key, value in file.backend_config.items():
+        try:
+            options[key] = converted(value, _OPTION)
+        except UnfitError:
             expected = "a text, a whole number, true or false, or a list of texts"
             # The value is not named: it may hold a password.
             raise SettingsError(
                 f"{name}: backend_config.{_clipped(key)} must be {expected}",
                 remedy=f"fix it in {name}",
-            )
-    return Backend(kind=_choice(table, "backend", BACKENDS, name), options=options)
+            ) from None
+    return Backend(kind=file.backend, options=options)
 
 
-def _texts(value: list[Any], key: str, name: str) -> tuple[str, ...]:
-    if not all(isinstance(one, str) for one in value):
-        raise _wrong(name, key, "a list of texts", value)
-    return tuple(value)
-
-
-def _value(table: Mapping[str, Any], key: str, kind: type, default: Any, name: str) -> Any:
-    value = table.get(key, default)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise _wrong(name, key, f"a {kind.__name__}", value)
-    return value
-
-
-def _choice(table: Mapping[str, Any], key: str, known: tuple[str, ...], name: str) -> str:
-    value = _value(table, key, str, known[0], name)
-    if value not in known:
-        raise _wrong(name, key, " or ".join(known), value)
-    return str(value)
-
-
-def _follow(value: Any, name: str) -> Follow:
+def _follow(value: bool | dict[str, Any]) -> Follow:
     """What is to follow its original: all, none, or each resource as its name says."""
-    table: dict[str, Any] = value if isinstance(value, dict) else {_EVERY: value}
-    for resource, chosen in table.items():
-        if not isinstance(chosen, bool):
-            key = "follow" if table is not value else f"follow.{resource}"
-            raise _wrong(name, key, "true or false", chosen)
-    named = {resource: chosen for resource, chosen in table.items() if resource != _EVERY}
-    return Follow(every=table.get(_EVERY, True), named=named)
-
-
-def _accepted(table: Mapping[str, Any], name: str) -> dict[str, tuple[str, ...]]:
-    for code, paths in table.items():
-        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-            raise _wrong(name, f"accepted.{code}", "a list of paths", paths)
-    return {code: tuple(paths) for code, paths in table.items()}
-
-
-def _wrong(name: str, key: str, expected: str, found: object) -> SettingsError:
-    return SettingsError(
-        f"{name}: {_clipped(key)} must be {expected}, found {brief(found)}",
-        remedy=f"fix {_clipped(key)} in {name}",
-    )
+    table = value if isinstance(value, dict) else {_EVERY: value}
+    named = {key: converted(one, bool, f"follow.{_clipped(key)}") for key, one in table.items()}
+    return Follow(every=named.pop(_EVERY, True), named=named)
 
 
 def _clipped(text: str) -> str:
@@ -488,15 +469,39 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     Raises:
         SettingsError: The user's settings cannot be read.
     """
-    default = os.path.join(root, tree.sidecar)
+    path, folders = os.path.join(configuration, USERS), users(configuration).sidecar
+    named = next((one for one in folders if os.path.isabs(one) and leads(one) == root), root)
+    if named not in folders:
+        return os.path.join(root, tree.sidecar)
+    with _told(path):
+        chosen = os.path.expanduser(converted(folders[named], str, f"sidecar.{_clipped(named)}"))
+        if not os.path.isabs(chosen) or "\0" in chosen:
+            expected = f"sidecar.{_clipped(named)} must be an absolute path"
+            raise UnfitError(f"{expected}, found {brief(chosen)}")
+    return os.path.normpath(chosen)
+
+
+class UserSettings(Struct, frozen=True, kw_only=True):
+    """The user's own settings."""
+
+    sidecar: dict[str, Any] = {}
+    """Store root to the folder of its sidecar."""
+    unknown: tuple[str, ...] = ()
+    """A sentence on each key that nothing reads."""
+
+
+def users(configuration: str) -> UserSettings:
+    """What the user set for all stores.
+
+    Raises:
+        SettingsError: It cannot be read.
+    """
     path = os.path.join(configuration, USERS)
     try:
         table = _table(read(path), path, f"fix {path}")
     except (FileNotFoundError, NotADirectoryError):
-        return default
-    folders = _value(table, "sidecar", dict, {}, path)
-    named = next((one for one in folders if os.path.isabs(one) and leads(one) == root), root)
-    chosen: str = os.path.expanduser(_value(folders, named, str, default, path))
-    if not os.path.isabs(chosen) or "\0" in chosen:
-        raise _wrong(path, f"sidecar.{named}", "an absolute path", chosen)
-    return os.path.normpath(chosen)
+        return UserSettings()
+    with _told(path):
+        folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
+        unknown = unknown_keys(table, {"": ["sidecar"]})
+        return UserSettings(sidecar=folders, unknown=tuple(f"{path}: {one}" for one in unknown))

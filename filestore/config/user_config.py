@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import orjson
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from filestore.core.caller import absolute
+from filestore.core.decoding import converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
 from filestore.fs import disk, private_file
@@ -209,32 +210,25 @@ def _is_secret(data: bytes) -> bool:
     return len(data) == SECRET_BYTES
 
 
+class _File(Struct, frozen=True, kw_only=True):
+    """The user's file."""
+
+    models: dict[str, str] = {}
+    trusted: dict[str, list[str]] = {}
+    originals: dict[str, dict[str, list[str]]] = {}
+
+
 def _read(path: str) -> dict[str, dict[str, Any]]:
     try:
-        values = orjson.loads(disk.read_path(path, limit=_MOST_BYTES, follow_links=True))
+        found = converted(
+            json_of(disk.read_path(path, limit=_MOST_BYTES, follow_links=True)), _File
+        )
     except (FileNotFoundError, NotADirectoryError):
-        return {"models": {}, "trusted": {}, "originals": {}}
+        found = _File()
     except (OSError, ValueError) as error:
         disk.pass_limits(error)
         raise _unusable(path, str(error)) from error
-    models = values.get("models", {}) if isinstance(values, dict) else None
-    trusted = values.get("trusted", {}) if isinstance(values, dict) else None
-    if not isinstance(models, dict) or not all(isinstance(one, str) for one in models.values()):
-        raise _unusable(path, "`models` must map names to folders")
-    if not isinstance(trusted, dict) or not all(
-        isinstance(reach, list) and all(isinstance(one, str) for one in reach)
-        for reach in trusted.values()
-    ):
-        raise _unusable(path, "`trusted` must map stores to lists")
-    originals = values.get("originals", {})
-    if not isinstance(originals, dict) or not all(map(_are_paths, originals.values())):
-        raise _unusable(path, "`originals` must map stores to lists of paths")
-    return {"models": models, "trusted": trusted, "originals": originals}
-
-
-def _are_paths(found: object) -> bool:
-    lists = list(found.values()) if isinstance(found, dict) else [None]
-    return all(isinstance(one, list) and all(isinstance(p, str) for p in one) for one in lists)
+    return asdict(found)
 
 
 @contextlib.contextmanager

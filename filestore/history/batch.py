@@ -6,12 +6,13 @@ files only.
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Final, Literal
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
 from filestore.core.paths import SUMMARIES
@@ -108,6 +109,34 @@ class Kept(Struct, frozen=True, kw_only=True):
     """The first batch of its command; "" where it is that itself."""
 
 
+class _Side(Struct, frozen=True, kw_only=True):
+    """What a file held, as a record has it."""
+
+    hash: Annotated[str, Meta(pattern=f"^[0-9a-f]{{{2 * DIGEST_BYTES}}}\\Z")]
+    mode: Annotated[int, Meta(ge=0, le=_MODES)] | None
+    indexed: bool = True
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    """A file of a record."""
+
+    path: str
+    before: _Side | None
+    after: _Side | None
+
+
+class _Record(Struct, frozen=True, kw_only=True):
+    """A record, which may come from a stranger."""
+
+    what: str
+    made: Annotated[int, Meta(ge=0, le=_LATEST_S)]
+    wanted: State
+    sequence: Annotated[int, Meta(ge=0, le=_LAST_SEQUENCE)]
+    group: Annotated[str, Meta(pattern=f"^({NUMBERED.pattern})?\\Z")] = ""
+    folders: tuple[str, ...] | None = None
+    files: tuple[_File, ...]
+
+
 def serialize(batch: Batch) -> bytes:
     """The record of a batch."""
     record = {
@@ -142,42 +171,33 @@ def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
         BatchInvalidError: It is damaged, newer, or would put files where no truth is.
     """
     try:
-        record = orjson.loads(data)
-        found = record["format"]
+        table = json_of(data)
+        found = converted(table, dict[str, Any]).get("format")
         if found != BATCH_FORMAT:
             raise invalid(identifier, f"it has format {brief(found)}, expected {BATCH_FORMAT}")
-        value = record.get("group", "")
-        if value and not NUMBERED.fullmatch(value):
-            raise ValueError(value)
+        record = converted(table, _Record)
         batch = Batch(
             identifier=identifier,
-            what=str(record["what"])[:_WHAT_LENGTH],
-            made_s=min(max(int(record["made"]), 0), _LATEST_S),
-            wanted="before" if record["wanted"] == "before" else "after",
-            sequence=_parse_number(record["sequence"], _LAST_SEQUENCE),
-            group=value,
-            folders=_parse_folders(record.get("folders")),
-            entries=tuple(_parse_entry(entry) for entry in record["files"]),
+            what=record.what[:_WHAT_LENGTH],
+            made_s=record.made,
+            wanted=record.wanted,
+            sequence=record.sequence,
+            group=record.group,
+            folders=None if record.folders is None else tuple(map(_decode_path, record.folders)),
+            entries=tuple(_entry(one) for one in record.files),
         )
-    except BatchInvalidError:
-        raise
     except orjson.JSONDecodeError as error:
-        raise invalid(identifier, f"{BATCH_NAME} is no JSON") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise invalid(identifier, f"{BATCH_NAME} is not what a change leaves there") from error
+        raise invalid(identifier, f"{BATCH_NAME} is no JSON: {error}") from error
+    except UnfitError as error:
+        raise invalid(identifier, f"in {BATCH_NAME} {error}") from error
+    except UnicodeError as error:
+        raise invalid(identifier, f"{BATCH_NAME} names a file as no change does") from error
     for entry in batch.entries:
         if not (is_truth(entry.path) or (in_place and is_note(entry.path))):
             raise invalid(identifier, f"{shown_path(entry.path)} is no place for a truth file")
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
     return batch
-
-
-def _parse_number(value: object, most: int) -> int:
-    # JSON's true is a number to Python.
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(value)
-    return value
 
 
 def is_truth(path: str) -> bool:
@@ -203,10 +223,6 @@ def _is_plain(name: str) -> bool:
     return bool(seen) and not hidden and "\0" not in name
 
 
-def _parse_folders(value: Any) -> tuple[str, ...] | None:
-    return None if value is None else tuple(map(_decode_path, list(value)))
-
-
 def _encode_path(path: str) -> str:
     """A path of any bytes as text that JSON can hold."""
     return path.encode("utf-8", "surrogateescape").decode("latin-1")
@@ -228,26 +244,18 @@ def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None
     }
 
 
-def _parse_entry(entry: Mapping[str, Any]) -> Entry:
+def _entry(entry: _File) -> Entry:
     return Entry(
-        path=_decode_path(entry["path"]),
-        before=_parse_version(entry["before"]),
-        after=_parse_version(entry["after"]),
+        path=_decode_path(entry.path), before=_version(entry.before), after=_version(entry.after)
     )
 
 
-def _parse_version(record: Mapping[str, Any] | None) -> Version | None:
-    if record is None:
+def _version(side: _Side | None) -> Version | None:
+    if side is None:
         return None
-    mode, digest = record["mode"], bytes.fromhex(record["hash"])
-    if len(digest) != DIGEST_BYTES:
-        raise ValueError(digest)
     # No more than reading and writing: nothing that runs, nor as somebody else.
-    return Version(
-        digest=digest,
-        mode=None if mode is None else _parse_number(mode, _MODES) & _PERMISSIONS,
-        indexed=record.get("indexed") is not False,
-    )
+    mode = None if side.mode is None else side.mode & _PERMISSIONS
+    return Version(digest=bytes.fromhex(side.hash), mode=mode, indexed=side.indexed)
 
 
 def invalid(identifier: str, reason: str) -> BatchInvalidError:

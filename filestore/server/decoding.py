@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import orjson
 
+from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
 from filestore.server.options import Field, fields_of, sentences
@@ -81,12 +82,11 @@ def json_object(data: bytes) -> dict[str, Any]:
         UsageError: It is none.
     """
     try:
-        given = orjson.loads(data)
+        return converted(json_of(data), dict[str, Any], "the body")
     except orjson.JSONDecodeError as error:
         raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
-    if not isinstance(given, dict):
-        raise UsageError("the body is no JSON object", remedy="send a JSON object")
-    return given
+    except UnfitError as error:
+        raise UsageError(str(error), remedy="send a JSON object") from error
 
 
 _LEFT_OUT: Final = object()

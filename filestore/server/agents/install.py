@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.caller import absolute
+from filestore.core.decoding import each_once
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -221,7 +222,7 @@ def _parsed(data: bytes, wanted: Installation) -> dict[str, Any]:
     try:
         values = json.loads(
             data.decode("utf-8"),
-            object_pairs_hook=_each_once,
+            object_pairs_hook=each_once,
             parse_float=_finite,
             parse_constant=_finite,
         )
@@ -230,13 +231,6 @@ def _parsed(data: bytes, wanted: Installation) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise _unreadable(wanted, "it is no JSON object")
     return values
-
-
-def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found
 
 
 def _finite(text: str) -> float:

@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from filestore.core.decoding import refuse_twice
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -46,6 +48,10 @@ def refusals(data: bytes) -> list[str]:
         if first["type"] == "json_invalid":
             return _refused(data, types.PARSE_ERROR, first["msg"])
         return _refused(data, types.INVALID_REQUEST, _MESSAGE)
+    try:
+        refuse_twice(data)
+    except ValueError as error:
+        return _refused(data, types.INVALID_REQUEST, str(error))
     # With an id that is none it would be taken for one that wants no answer.
     if isinstance(message, types.JSONRPCNotification) and any(_ids(data)):
         return _refused(data, types.INVALID_REQUEST, _MESSAGE)
@@ -75,7 +81,7 @@ def _sound(value: bytes) -> str:
     """An id that may stand in an answer; null for what is none."""
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _NO_ID
     is_number = type(found) in (int, float) and math.isfinite(found)
     return value.decode() if is_number or isinstance(found, str) else _NO_ID

@@ -80,5 +80,7 @@ def _from_query(request: Request, operation: Operation) -> dict[str, Any]:
     for name in request.query_params:
         values = request.query_params.getlist(name)
         is_list = known.get(name, {}).get("type") == "array"
-        given[name] = values if is_list and len(values) > 1 else values[-1]
+        if len(values) > 1 and not is_list:
+            raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
+        given[name] = values if len(values) > 1 else values[0]
     return given

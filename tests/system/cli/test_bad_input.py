@@ -399,7 +399,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path, bound: Any) -> None:
     ("old", "new", "says"),
     [
         ('layout = "tree"', "layout = [never closed", "cannot be read"),
-        ('layout = "tree"', 'layout = "heap"', "layout must be tree or flat"),
+        ('layout = "tree"', 'layout = "heap"', "layout must be flat or in-place or tree"),
         ('embedder = "builtin"', "embedder = 5", "embedder must be"),
         ("budget = 256", "budget = 0", "budget must be"),
         ("budget = 256", "budget = true", "budget must be"),
@@ -418,6 +418,24 @@ def test_settings_that_cannot_be_used(workspace: Any, old: str, new: str, says: 
     for words in (["status"], ["sync"], ["search", "x"], ["add", "note.md"], ["ls"]):
         assert_said(workspace(*words, code=3), 3, "filestore.toml", says)
     assert workspace.committed() == before
+
+
+def test_settings_that_nothing_reads_are_named(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A key that is spelled wrong, in the store's file or in the user's: once, and no failure."""
+    workspace.write("note.md", "Words.\n")
+    workspace("add", "note.md")
+    settings = workspace.store / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget", "budgets"))
+    own = tmp_path / "own" / "filestore" / "settings.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[side]\n"/kb" = "/away"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
+    for words in (["status"], ["search", "words"], ["sync", "--json"]):
+        said = workspace(*words).stderr
+        assert said.count("unknown key 'chunker.budgets'; did you mean 'budget'?") == 1
+        assert said.count(f"{own}: unknown key 'side'") == 1
 
 
 def test_settings_that_are_not_text(workspace: Any) -> None:

@@ -61,9 +61,26 @@ def test_an_empty_file_means_the_defaults():
 
 
 def test_comments_unknown_keys_and_windows_line_ends_are_fine():
-    """What a person or a later version adds does not hurt."""
+    """What a person or a later version adds does not hurt; keys are named, as they may be wrong."""
     data = b'# mine\r\nlayout = "flat"\r\nlater = [1, 2]\r\n\r\n[chunker]\r\nbudget = 99\r\n'
-    assert parse(data) == Settings(layout="flat", budget=99)
+    unknown = ("filestore.toml: unknown key 'later'",)
+    assert parse(data) == Settings(layout="flat", budget=99, unknown=unknown)
+
+
+def test_a_key_that_nothing_reads_is_named_with_the_one_that_may_be_meant():
+    """In every table; what stands in a table of a person's own names is no key of ours."""
+    data = (
+        b'embeder = "builtin"\nfollow = {notes = true}\nbackend_config = {path = "x"}\n'
+        b"accepted.empty = []\n[chunker]\nbudgets = 3\n[generator]\nprices = 1\n"
+        b'[beside]\nembedder = "a"\nmax_token = 3\n[model]\nnothing.like = 1\n'
+    )
+    assert parse(data).unknown == (
+        "filestore.toml: unknown key 'embeder'; did you mean 'embedder'?",
+        "filestore.toml: unknown key 'chunker.budgets'; did you mean 'budget'?",
+        "filestore.toml: unknown key 'generator.prices'",
+        "filestore.toml: unknown key 'beside.max_token'; did you mean 'max_tokens'?",
+        "filestore.toml: unknown key 'model.nothing'",
+    )
 
 
 def test_accepted_warnings_are_read():
@@ -157,7 +174,8 @@ def test_a_number_beyond_all_use_is_told_with_its_line(text, line):
 )
 def test_a_long_value_that_can_be_read_is_judged_by_its_kind(value):
     """Nobody's key may have it; of ours the message stays short."""
-    assert parse(f"x = {value}".encode()) == Settings()
+    unknown = ("filestore.toml: unknown key 'x'",)
+    assert parse(f"x = {value}".encode()) == Settings(unknown=unknown)
     with pytest.raises(SettingsError, match=r"budget must be") as caught:
         parse(f"chunker.budget = {value}".encode())
     assert len(caught.value.message) < 200
