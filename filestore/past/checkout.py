@@ -1,25 +1,42 @@
-"""Files of one commit, written into a folder of ours as each is looked for.
+"""Files of one commit, and of its submodules, written into a folder of ours as each is looked for.
 
+What git stores is read. A filter is a program that a repository names, and is never run; so a file
+that git stores otherwise is taken from the work tree where git says that it has not changed since.
 One rule: nothing is written but below that folder, and nothing there is ever written over.
 """
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
 from typing import Final
 
-from filestore.config.layout import MAX_SOURCE_BYTES
-from filestore.core.paths import has_plain_names
-from filestore.fs import part
+import orjson
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filestore.config.layout import MAX_SOURCE_BYTES, Places
+from filestore.core.paths import ChunkPath, has_plain_names
+from filestore.fs import disk, part
 from filestore.git.process import Blobs, NoAnswerError
-from filestore.git.revisions import blob_at, is_partial
+from filestore.git.revisions import Commit, FilesAt, blob_at, changed_since, files_at, is_partial
+from filestore.git.state import work_tree
 
 GIT: str = ".git"
 """An empty folder of this name marks the top: what looks for a work tree around the files of a view
 ends there, and git finds no repository in it."""
 
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SUBMODULES: Final = "submodules.json"
+"""In the folder of a view: they are asked again for every file that is looked at."""
+_MOST_NESTED: Final = 8
+NOTE: Final = (
+    "some files of the commit are read as git stores them: .gitattributes names a filter, an"
+    " encoding or 'ident', which only a checkout applies"
+)
+_ATTRIBUTES: Final = ".gitattributes"
+_CONVERTED: Final = re.compile(rb"[ \t](?:filter|working-tree-encoding)=|[ \t]ident\b")
 
 
 class Checkout:
@@ -136,3 +153,110 @@ class Checkout:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=handle)
                 raise
+
+
+class Submodule(Struct, frozen=True, kw_only=True):
+    """A submodule of a commit."""
+
+    path: str
+    """Relative to the store root."""
+    commit: str
+    """That it was to be at."""
+    is_here: bool
+    """Whether its files could be read."""
+
+
+def with_submodules(root: str, found: FilesAt, depth: int = 0) -> Iterator[Submodule]:
+    """Add the files of submodules to those of a commit, and tell of each.
+
+    Args:
+        root: Of the store, or the folder of a submodule.
+        found: What the commit has below it; what submodules have is added.
+        depth: How many submodules lie around it.
+    """
+    for path, commit in found.submodules.items():
+        folder = os.path.join(root, path)
+        inner: FilesAt | None = None
+        nested: list[Submodule] = []
+        # Where nothing is checked out, git would tell of the repository around.
+        if depth < _MOST_NESTED and work_tree(os.path.realpath(folder)) == folder:
+            with contextlib.suppress(NoAnswerError):
+                inner = files_at(folder, commit)
+        if inner is not None:
+            nested = list(with_submodules(folder, inner, depth + 1))
+            found.files.update({f"{path}/{one}": name for one, name in inner.files.items()})
+        yield Submodule(path=path, commit=commit, is_here=inner is not None)
+        for one in nested:
+            yield replace(one, path=f"{path}/{one.path}")
+
+
+def save_submodules(folder: str, submodules: list[Submodule]) -> None:
+    """Keep them in the folder of a view."""
+    if submodules:
+        said = [[os.fsencode(one.path).hex(), one.commit, one.is_here] for one in submodules]
+        with open(os.path.join(folder, _SUBMODULES), "xb") as file:
+            file.write(orjson.dumps(said))
+
+
+def load_submodules(folder: str) -> list[Submodule]:
+    """Those of a view."""
+    try:
+        said = orjson.loads(disk.read_path(os.path.join(folder, _SUBMODULES)))
+    except (OSError, ValueError):
+        return []
+    return [
+        Submodule(path=os.fsdecode(bytes.fromhex(path)), commit=commit, is_here=is_here)
+        for path, commit, is_here in said
+        if has_plain_names(os.fsdecode(bytes.fromhex(path)))
+    ]
+
+
+def from_work_tree(
+    places: Places, commit: Commit, paths: Sequence[ChunkPath]
+) -> Iterator[tuple[ChunkPath, bytes]]:
+    """Those of some files that git has as unchanged since a commit, with their bytes of today.
+
+    Args:
+        places: Of the store.
+        commit: What they are compared with.
+        paths: Files that the commit has, of which git may store other bytes.
+    """
+    if not paths:
+        return
+    names = [places.tree.store_path(path) for path in paths]
+    try:
+        changed = changed_since(places.root, commit.commit, names)
+    except NoAnswerError:
+        return
+    for path, name in zip(paths, names, strict=True):
+        if name not in changed:
+            place = os.path.join(places.chunked, path)
+            try:
+                if not os.path.islink(place):
+                    yield path, disk.read_path(place, limit=MAX_SOURCE_BYTES)
+            except OSError as error:
+                disk.pass_limits(error)
+
+
+def are_converted(checkout: Checkout, commit: Commit, root: str, files: Iterable[str]) -> bool:
+    """Whether a commit converts files as they are checked out.
+
+    Args:
+        checkout: Reads what the commit has.
+        commit: Its name is asked for.
+        root: The way from the top of the work tree to the store's tree, "" for the top itself.
+        files: What the commit has there.
+    """
+    folders = [root]
+    while folders[-1]:
+        folders.append(os.path.dirname(folders[-1]))
+    names = [os.path.join(folder, _ATTRIBUTES) for folder in folders]
+    names += [os.path.join(root, one) for one in files if one.endswith(f"/{_ATTRIBUTES}")]
+    for name in names:
+        try:
+            data = checkout.read(f"{commit.commit}:{name}")
+        except NoAnswerError:
+            continue
+        if _CONVERTED.search(data):
+            return True
+    return False

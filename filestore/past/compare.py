@@ -265,7 +265,10 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         )
         for moment, scores in ((asked.old, before), (asked.new, after))
     )
-    changed = [one for one in results if any(map(_is_other, one.answers))]
+    # Its name is no part of what an answer says.
+    changed = [
+        each for each in results if any(one.old != one.new or one.edited for one in each.answers)
+    ]
     return StoreComparison(
         count=asked.way.k,
         mode=asked.way.mode,
@@ -282,11 +285,6 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         ),
         notes=tuple(_notes(asked)),
     )
-
-
-def _is_other(answer: ComparedAnswer) -> bool:
-    # Its name is no part of what it says.
-    return answer.old != answer.new or answer.edited
 
 
 def _failed(gate: Gate, difference: Difference | None, overlap: float) -> Iterator[str]:

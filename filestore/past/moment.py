@@ -15,7 +15,7 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.git.revisions import Commit, renames, resolve
 from filestore.past.pairs import Pairs, paired
-from filestore.past.store import PastStore
+from filestore.past.store import PastStore, not_embedded
 from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.search.answer import Hit
 from filestore.search.query import Mode, Query
@@ -78,7 +78,7 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
         """What is to be known of its answers in a mode."""
         yield from self.notes
         if self.not_embedded and mode != "keyword":
-            yield f"{self.name}: {lacking(self.not_embedded)}"
+            yield f"{self.name}: {not_embedded(self.not_embedded)}"
 
     def hits(self, query: Query) -> Sequence[Hit]:
         """The files that answer, best first; of today's, those that are gone are none."""
@@ -90,12 +90,6 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
             if note not in answer.on_spelling and len(self.notes) < _NOTES:
                 self.notes[f"{self.name}: {note}"] = None
         return [hit for hit in answer.hits if hit.freshness != "gone"]
-
-
-def lacking(count: int) -> str:
-    """What to say of texts that have no vector."""
-    texts = "1 text was" if count == 1 else f"{count:,} texts were"
-    return f"{texts} never embedded, and found by keyword only: --embed embeds what is missing"
 
 
 @contextlib.contextmanager
@@ -146,19 +140,13 @@ def today(home: Parts) -> Iterator[Moment]:
     session = SearchSession(lambda: home)
     try:
         found = Moment(name=TODAY, commit=None, parts=home, session=session)
-        count = _not_followed(home)
-        if count:
+        differing = (one for one in run.status(home).findings if one.severity != "I" and one.safe)
+        if count := len({one.path for one in differing if one.meaning.about == "file"}):
             files = "1 file differs" if count == 1 else f"{count:,} files differ"
             found.notes[f"{TODAY}: {files} from the index: run 'filestore sync'"] = None
         yield found
     finally:
         session.close()
-
-
-def _not_followed(home: Parts) -> int:
-    """How many files are not as they are indexed."""
-    found = (one for one in run.status(home).findings if one.severity != "I" and one.safe)
-    return len({one.path for one in found if one.meaning.about == "file"})
 
 
 def pairs_of(home: Parts, first: Moment, second: Moment) -> Pairs:

@@ -66,6 +66,8 @@ class PastStore:
     def search(self, query: Query | str, **options: Any) -> "Answer":
         """See `Store.search`; an answer names the commit."""
         answer = self._session.answer(Query.of(query, options))
+        of = f" of commit {self.commit.commit[:12]}"
+        lacking = (not_embedded(self.not_embedded, of),) if self.not_embedded else ()
         at = At(
             commit=self.commit.commit,
             committed=self.commit.committed,
@@ -75,20 +77,15 @@ class PastStore:
             answer,
             root=self._root,
             at=at,
-            notes=(*self.notes_on_files(), *self._not_embedded_note(), *answer.notes),
+            notes=(*self.notes_on_files(), *lacking, *answer.notes),
         )
 
     def notes_on_files(self) -> tuple[str, ...]:
         """What of the commit is not searched, or not as a checkout has it."""
         return self._view.parts.notes
 
-    def _not_embedded_note(self) -> tuple[str, ...]:
-        count = self.not_embedded
-        if not count:
-            return ()
-        texts = "1 text" if count == 1 else f"{count:,} texts"
-        was = "was" if count == 1 else "were"
-        return (
-            f"{texts} of commit {self.commit.commit[:12]} {was} never embedded, and found by"
-            " keyword only: --embed embeds what is missing",
-        )
+
+def not_embedded(count: int, of: str = "") -> str:
+    """What to say of texts that have no vector."""
+    texts = f"1 text{of} was" if count == 1 else f"{count:,} texts{of} were"
+    return f"{texts} never embedded, and found by keyword only: --embed embeds what is missing"

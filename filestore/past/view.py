@@ -43,9 +43,16 @@ from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
-from filestore.past import submodules
-from filestore.past.checkout import GIT, Checkout
-from filestore.past.conversions import NOTE, are_named, from_work_tree
+from filestore.past.checkout import (
+    GIT,
+    NOTE,
+    Checkout,
+    are_converted,
+    from_work_tree,
+    load_submodules,
+    save_submodules,
+    with_submodules,
+)
 from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.chunker import IN_PLACE, Chunker
@@ -94,7 +101,7 @@ class PastParts(Parts):
         top = os.path.normpath(os.path.join(folder, TREE))
         self.checkout = Checkout(home.places.root, commit.commit, top)
         root = root_in(home, top)
-        for one in submodules.load(folder):
+        for one in load_submodules(folder):
             if one.is_here:
                 place = os.path.join(home.places.chunked, one.path)
                 below = os.path.relpath(place, home.places.root)
@@ -183,8 +190,8 @@ def make(
     found = files_at(home.places.root, commit.commit, home.places.tree.folder)
     if found is None:
         raise no_store_then(home, commit)
-    held = list(submodules.with_submodules(home.places.chunked, found))
-    submodules.save(folder, held)
+    held = list(with_submodules(home.places.chunked, found))
+    save_submodules(folder, held)
     away = [one for one in held if not one.is_here]
     top = os.path.normpath(os.path.join(folder, TREE))
     root = root_in(home, top)
@@ -201,7 +208,7 @@ def make(
         notes = [f"the submodule {one.path} is not here, and not searched" for one in away]
         tree = os.path.relpath(parts.places.chunked, top)
         below = "" if tree == os.curdir else tree
-        is_converted = are_named(parts.checkout, commit, below, found.files)
+        is_converted = are_converted(parts.checkout, commit, below, found.files)
         forked = _forked(home, parts, commit, wanted, names, is_converted=is_converted)
         is_changed = _index(home, parts, wanted, forked, on_progress)
         if is_changed and is_converted:
@@ -214,7 +221,9 @@ def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[Chu
     """The files of the tree, each with the name of its blob."""
     if not parts.places.is_in_place:
         return {ChunkPath(path): name for path, name in files.items()}
-    for around in _folders_above(parts.places.root, top):
+    around = parts.places.root
+    while around != top:
+        around = os.path.dirname(around)
         for rules in (GIT_RULES, OWN_RULES):
             parts.checkout.fetch(os.path.join(around, rules))
     return documents_of(parts.places, files)
@@ -233,12 +242,6 @@ def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
     first = first_with(root, (home.places.tree.pathspec,))
     since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"
     return NoStoreThenError(told, remedy=since)
-
-
-def _folders_above(root: str, top: str) -> Iterator[str]:
-    while root != top:
-        root = os.path.dirname(root)
-        yield root
 
 
 def _index(
@@ -319,7 +322,11 @@ def _forked(
             if not same:
                 return set(), {}
             queries.copy(catalog, parts.places.catalog)
-            _link_index(home, parts, catalog)
+            if (index := catalog.index_file()) is not None:
+                made = (os.path.join(one.places.sidecar, index.name) for one in (home, parts))
+                # Where it is not, the vectors come from the embeddings.
+                with contextlib.suppress(OSError):
+                    link_or_copy(*made)
     except (CatalogMissingError, CatalogDamagedError):
         return set(), {}
     stamp = fulltext_file.own_stamp(home.places, catalog)
@@ -347,12 +354,3 @@ def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
         return False
     cut_by = Chunker.of(then.budget, embedder, way=IN_PLACE).label
     return not parts.layout.is_in_place or catalog.meta(CHUNKER) == cut_by
-
-
-def _link_index(home: Parts, parts: PastParts, catalog: Catalog) -> None:
-    """Have the FAISS file; where it is not, the vectors come from the embeddings."""
-    index = catalog.index_file()
-    if index is not None:
-        source, target = (os.path.join(one.places.sidecar, index.name) for one in (home, parts))
-        with contextlib.suppress(OSError):
-            link_or_copy(source, target)

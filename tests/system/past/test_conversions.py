@@ -10,7 +10,7 @@ import pytest
 import filestore
 from filestore.git.process import NoAnswerError
 from filestore.git.revisions import NoRevisionError
-from filestore.past.conversions import NOTE
+from filestore.past.checkout import NOTE
 from tests.system.past.histories import History
 
 
