@@ -163,12 +163,15 @@ class Form(ABC):
     """Whether what is written has the vectors of the texts."""
 
     @abstractmethod
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """Write a collection; what was there is replaced whole, or stays as it was.
 
         Args:
             target: A file, or the folder of a form that is several files; absolute.
             collection: What is written, passed through once.
+
+        Returns:
+            The files, or the one folder, absolute.
 
         Raises:
             TargetRefused: Something of another kind is there.
@@ -186,16 +189,3 @@ class Form(ABC):
             FormDamaged: It is not of this form, or disagrees with itself.
             FileNotFoundError: There is nothing.
         """
-
-
-class Written(Struct, frozen=True, kw_only=True):
-    """What was written."""
-
-    files: tuple[str, ...]
-    """Absolute paths."""
-    size_bytes: int
-    resources: int
-    chunks: int
-    vectors: int
-    left_out: tuple[str, ...] = ()
-    """What the form cannot hold, a sentence each."""

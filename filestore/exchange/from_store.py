@@ -100,18 +100,23 @@ def export(
     if vectors and not collection.model and catalog.indexed_count():
         collection.left_out.add("the vectors: no text was embedded yet; 'filestore sync' does it")
     total = catalog.indexed_count() if not resources else None
-    counted = replace(collection, resources=_counting(collection, total, on_progress))
-    done = chosen.write(target, counted)
+    counts = dict.fromkeys(("resources", "chunks", "vectors"), 0)
+    counted = _counting(collection, counts, total, on_progress)
+    files = chosen.write(target, replace(collection, resources=counted))
     return Exported(
-        files=done.files,
-        size_bytes=done.size_bytes,
-        resources=done.resources,
-        chunks=done.chunks,
-        vectors=done.vectors,
-        model=collection.model if done.vectors else "",
-        left_out=(*collection.left_out, *done.left_out),
+        files=files,
+        size_bytes=sum(map(_size_bytes, files)),
+        **counts,
+        model=collection.model if counts["vectors"] else "",
+        left_out=tuple(collection.left_out),
         more_left_out=collection.left_out.more,
     )
+
+
+def _size_bytes(path: str) -> int:
+    """Of a file, or of all files of a folder."""
+    inside = [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
+    return sum(map(os.path.getsize, inside if os.path.isdir(path) else [path]))
 
 
 def check_target(places: Places, target: str) -> None:
@@ -134,12 +139,19 @@ def check_target(places: Places, target: str) -> None:
 
 
 def _counting(
-    resources: Iterable[Resource], total: int | None, on_progress: OnProgress
+    resources: Iterable[Resource],
+    counts: dict[str, int],
+    total: int | None,
+    on_progress: OnProgress,
 ) -> Iterator[Resource]:
-    done = 0
+    """Pass resources on, and count what went by; a large one may come in several parts."""
+    last = None
     for resource in resources:
         yield resource
-        done += len(resource.chunks)
+        counts["resources"] += resource.name != last
+        counts["chunks"] += len(resource.chunks)
+        counts["vectors"] += sum(len(chunk.vectors) for chunk in resource.chunks)
+        last, done = resource.name, counts["chunks"]
         on_progress(Progress(stage="exporting", done=done, total=max(done, total or 0) or None))
 
 

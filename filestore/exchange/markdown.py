@@ -19,7 +19,7 @@ from filestore.chunks.reconstruct import without_overlap
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
-from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused, Written
+from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
 from filestore.exchange.file_names import FileNames
 from filestore.fs import disk, staged_tree
 
@@ -37,21 +37,17 @@ class Markdown(Form):
     name: ClassVar[str] = "markdown"
     takes_vectors: ClassVar[bool] = False
 
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """See `Form.write`."""
         _refuse_others(target)
         with disk.disk_errors(target):
             staged_tree.collect(os.path.dirname(target))
         with staged_tree.staged_tree(target, swap=lambda: _unchanged(target)) as folder:
             site = _Site(folder)
-            resources = chunks = 0
             for resource in collection:
                 site.add(resource)
-                resources, chunks = resources + 1, chunks + len(resource.chunks)
-            size_bytes = site.finish()
-        return Written(
-            files=(target,), size_bytes=size_bytes, resources=resources, chunks=chunks, vectors=0
-        )
+            site.finish()
+        return (target,)
 
     def read(self, source: str) -> Collection:
         """Refuse: what a person writes has no need of another copy."""
@@ -136,7 +132,6 @@ class _Site(Struct):
 
     folder: str
     hashes: dict[str, str] = field(default_factory=dict)
-    size_bytes: int = 0
     _names: dict[str, FileNames] = field(default_factory=dict)
     _listed: list[str] = field(default_factory=lambda: ["# Contents\n"])
     """The lines of the index."""
@@ -164,13 +159,12 @@ class _Site(Struct):
                 text += _document(page, str(_about(resource, page.source).get("extractor")))
             self._write(page.path, text)
 
-    def finish(self) -> int:
-        """Write what tells of the pages; how many bytes all of it has."""
+    def finish(self) -> None:
+        """Write what tells of the pages."""
         self._write(_INDEX, "".join(self._listed))
         said = {"format": _FORMAT, "pages": self.hashes}
         data = orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         disk.write_path(os.path.join(self.folder, MANIFEST), data)
-        return self.size_bytes + len(data)
 
     def _write(self, path: str, text: str) -> None:
         data = text.encode("utf-8", "surrogatepass")
@@ -178,7 +172,6 @@ class _Site(Struct):
         disk.make_folders(os.path.dirname(place))
         disk.write_path(place, data)
         self.hashes[path] = content_hash(data).hex()
-        self.size_bytes += len(data)
 
     def _pages(self, resource: Resource) -> list[_Page]:
         """The pages of a resource: one a document, in order, then one of its summaries.

@@ -7,14 +7,13 @@ another type than its column says is named and left out, and the rest of the row
 from __future__ import annotations
 
 import binascii
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from filestore.core.safe_text import brief
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -37,35 +36,12 @@ COLUMNS: Final = (
 """Every column that means something."""
 
 
-class Counted(Struct, kw_only=True):
-    """What was written of a collection."""
-
-    resources: int = 0
-    chunks: int = 0
-    vectors: int = 0
-
-    def written(self, target: str) -> Written:
-        """The same, of the one file that has it all."""
-        return Written(
-            files=(target,),
-            size_bytes=os.path.getsize(target),
-            resources=self.resources,
-            chunks=self.chunks,
-            vectors=self.vectors,
-        )
-
-
-def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]]:
+def rows_of(collection: Collection) -> Iterator[dict[str, Any]]:
     """The rows of a collection; vectors are arrays, or None where there is none."""
-    last = None
     for resource in collection:
-        counted.resources += resource.name != last
-        last = resource.name
         if resource.record is not None:
             yield {"resource": resource.name, "record": resource.record}
         for chunk in resource.chunks:
-            counted.chunks += 1
-            counted.vectors += len(chunk.vectors)
             row: dict[str, Any] = {
                 "resource": resource.name,
                 "id": chunk.path,

@@ -18,11 +18,10 @@ from filestore.exchange.base import (
     FormDamaged,
     LeftOut,
     Resource,
-    Written,
     check_version,
     opened,
 )
-from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
+from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, encoded, rows_of
 from filestore.fs.staged_file import staged
 from filestore.fs.target import check_target
 
@@ -37,14 +36,13 @@ class JsonLines(Form):
     name: ClassVar[str] = "jsonl"
     takes_parts: ClassVar[bool] = True
 
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """See `Form.write`."""
         check_target(
             target,
             lambda head: FORMAT.encode() in head[:100],
             found="it is not a file that 'export jsonl' wrote",
         )
-        counted = Counted()
         with (
             staged(target) as descriptor,
             open(descriptor, "wb", buffering=_BUFFER_BYTES, closefd=False) as file,
@@ -52,7 +50,7 @@ class JsonLines(Form):
             head = {"format": f"{FORMAT}{VERSION}"}
             about = {"model": collection.model, "dimension": collection.dimension}
             file.write(_line(head | about if collection.model else head))
-            for row in rows_of(collection, counted):
+            for row in rows_of(collection):
                 if "vector" in row:
                     row["vector"] = encoded(row["vector"])
                 if "question_vectors" in row:
@@ -60,7 +58,7 @@ class JsonLines(Form):
                         None if one is None else encoded(one) for one in row["question_vectors"]
                     ]
                 file.write(_line(row))
-        return counted.written(target)
+        return (target,)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""

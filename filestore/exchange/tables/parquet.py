@@ -21,11 +21,10 @@ from filestore.exchange.base import (
     FormDamaged,
     LeftOut,
     Resource,
-    Written,
     check_version,
     opened,
 )
-from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, rows_of
+from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, rows_of
 from filestore.fs.staged_file import staged
 from filestore.fs.subprocess_worker import Child
 from filestore.fs.target import check_target
@@ -53,15 +52,14 @@ class ParquetForm(Form):
     name: ClassVar[str] = "parquet"
     takes_parts: ClassVar[bool] = True
 
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """See `Form.write`."""
         _require_package()
         check_target(target, lambda head: head.startswith(_MAGIC), found="it is no Parquet file")
         import pyarrow.parquet
 
-        counted = Counted()
         schema = _schema(collection)
-        rows = rows_of(collection, counted)
+        rows = rows_of(collection)
         with (
             staged(target) as descriptor,
             open(descriptor, "wb", closefd=False) as file,
@@ -75,7 +73,7 @@ class ParquetForm(Form):
         ):
             while some := list(islice(rows, _ROWS_AT_ONCE)):
                 writer.write_batch(_batch(some, schema, collection.dimension), _ROW_GROUP_ROWS)
-        return counted.written(target)
+        return (target,)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""

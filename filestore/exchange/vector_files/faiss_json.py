@@ -14,11 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from msgspec.structs import replace
-
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, listed, shown_path
-from filestore.exchange.base import Collection, Form, TargetRefused, Written
+from filestore.exchange.base import Collection, Form, TargetRefused
 from filestore.exchange.vector_files import faiss_bytes, faiss_folder, mapped
 from filestore.exchange.vector_files.document_map import (
     MOST_BYTES,
@@ -57,13 +55,11 @@ class FaissJson(Form):
     def __init__(self, now: Callable[[], str] = lambda: utc(time.time())) -> None:
         self._now = now
 
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """See `Form.write`; a target named `vectors-NAME.faiss` gets the variant of two files."""
         check_target(target)
-        made, counted = mapped.of_collection(collection, flat=faiss_bytes.L2, now=self._now())
-        files = write_map(target, made)
-        size_bytes = sum(os.path.getsize(one) for one in files)
-        return replace(counted, files=files, size_bytes=size_bytes)
+        made = mapped.of_collection(collection, flat=faiss_bytes.L2, now=self._now())
+        return write_map(target, made)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""

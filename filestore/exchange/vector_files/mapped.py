@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 from filestore.exchange.vector_files.document_map import OURS, DocumentMap, Place, refuse
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class _Resource(Struct):
     """Which of them come from the same document."""
 
 
-def of_collection(collection: Collection, *, flat: str, now: str) -> tuple[DocumentMap, Written]:
-    """The map of a collection, and what was written of it but for the files.
+def of_collection(collection: Collection, *, flat: str, now: str) -> DocumentMap:
+    """The map of a collection.
 
     Args:
         collection: Passed through once.
@@ -61,7 +61,6 @@ def of_collection(collection: Collection, *, flat: str, now: str) -> tuple[Docum
     """
     resources: dict[str, _Resource] = {}
     rows = _Rows(collection.dimension)
-    chunks = 0
     for resource in collection:
         held = resources.setdefault(resource.name, _Resource())
         held.record = held.record or resource.record
@@ -70,9 +69,8 @@ def of_collection(collection: Collection, *, flat: str, now: str) -> tuple[Docum
             held.by_source.setdefault(chunk.source, []).append(len(held.chunks))
             # Not the chunk itself: its vectors are views of large blocks.
             held.chunks.append((chunk.path, chunk.text, chunk.frontmatter, numbers))
-        chunks += len(resource.chunks)
     places: list[Place] = [("", "")] * rows.count
-    made = DocumentMap(
+    return DocumentMap(
         model=collection.model or NO_MODEL,
         dimension=collection.dimension,
         flat=flat,
@@ -82,13 +80,6 @@ def of_collection(collection: Collection, *, flat: str, now: str) -> tuple[Docum
         places=places,
         documents=dict(_documents(resources, places)),
         rows=rows.taken(),
-    )
-    return made, Written(
-        files=(),
-        size_bytes=0,
-        resources=len(resources),
-        chunks=chunks,
-        vectors=rows.count,
     )
 
 

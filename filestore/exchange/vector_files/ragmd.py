@@ -13,12 +13,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from msgspec.structs import replace
-
 from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.core.safe_text import brief, safe_text
-from filestore.exchange.base import Collection, Form, Written
+from filestore.exchange.base import Collection, Form
 from filestore.exchange.vector_files import faiss_bytes, mapped
 from filestore.exchange.vector_files.document_map import (
     MOST_BYTES,
@@ -76,14 +74,12 @@ class RagMd(Form):
     def __init__(self, now: Callable[[], str] = lambda: utc(time.time())) -> None:
         self._now = now
 
-    def write(self, target: str, collection: Collection) -> Written:
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
         """See `Form.write`."""
         check_target(target)
-        made, counted = mapped.of_collection(
-            collection, flat=faiss_bytes.INNER_PRODUCT, now=self._now()
-        )
-        size_bytes = write_map(target, made)
-        return replace(counted, files=(target,), size_bytes=size_bytes)
+        kind = faiss_bytes.INNER_PRODUCT
+        write_map(target, mapped.of_collection(collection, flat=kind, now=self._now()))
+        return (target,)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""
@@ -92,8 +88,8 @@ class RagMd(Form):
             return mapped.to_collection(found)
 
 
-def write_map(target: str, made: DocumentMap) -> int:
-    """Write a file; returns its size in bytes.
+def write_map(target: str, made: DocumentMap) -> None:
+    """Write a file.
 
     Raises:
         TargetRefused: Another file is there, or it would be larger than is read.
@@ -110,7 +106,6 @@ def write_map(target: str, made: DocumentMap) -> int:
         disk.write_all(descriptor, text)
         for piece in pieces:
             disk.write_all(descriptor, piece)
-        return os.lseek(descriptor, 0, os.SEEK_CUR)
 
 
 def read_map(source: str) -> DocumentMap:

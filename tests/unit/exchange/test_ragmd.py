@@ -19,7 +19,7 @@ from tests.ragmd_files import INDEXES, KEYS, NOW, ROWS, Foreign, flat, other_ind
 def made(*resources, dimension=6, model="builtin/1:6"):
     """The bytes of a file of ours."""
     collection = Collection(resources=iter(resources), model=model, dimension=dimension)
-    found, _ = mapped.of_collection(collection, flat=faiss_bytes.INNER_PRODUCT, now=NOW)
+    found = mapped.of_collection(collection, flat=faiss_bytes.INNER_PRODUCT, now=NOW)
     return b"".join(ragmd.serialize(found))
 
 
