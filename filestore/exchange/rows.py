@@ -1,17 +1,19 @@
-"""A collection as rows: one for the record of a resource, one for each chunk.
+"""A collection as rows: one for the record of a resource, one for each chunk; and lines of JSON.
 
-What JSON lines and Parquet have in common. Pure. Rows may be a stranger's; one rule: what is of
-another type than its column says is named and left out, and the rest of the row is taken.
+What JSON lines and Parquet have in common. Rows may be a stranger's; one rule: a line that cannot be
+read, or a value of another type than its column says, is named and left out, and the rest is taken.
 """
 
 from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
+import orjson
 from msgspec import Struct
 
+from filestore.core.limits import LINE_BYTES, why_bomb
 from filestore.core.safe_text import brief
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 
@@ -34,6 +36,56 @@ COLUMNS: Final = (
     *(*_TEXT, *_SOURCE, *_VECTOR),
 )
 """Every column that means something."""
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """The value of a line."""
+
+    where: str
+    """Which line, for messages."""
+    number: int
+    offset: int
+    """Of the line in its file, in bytes."""
+    value: Any
+
+
+def lines_of(file: IO[bytes], left_out: LeftOut, name: str = "") -> Iterator[Line]:
+    """Every line that is JSON; blank ones are passed over.
+
+    Args:
+        file: From its beginning.
+        left_out: Takes what cannot be read.
+        name: Of the file, for messages; "" where these name it.
+    """
+    number = offset = 0
+    while line := file.readline(LINE_BYTES):
+        number, start = number + 1, offset
+        where = f"{name}, line {number:,}" if name else f"line {number:,}"
+        offset += len(line)
+        if len(line) == LINE_BYTES and not line.endswith(b"\n"):
+            left_out.add(f"{where}: longer than {LINE_BYTES:,} bytes")
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LINE_BYTES)
+                offset += len(line)
+            continue
+        if line.removeprefix(_BYTE_ORDER_MARK).strip():
+            value, problem = parsed_line(line)
+            if problem:
+                left_out.add(f"{where}: {problem}")
+            else:
+                yield Line(where, number, start, value)
+
+
+def parsed_line(line: bytes) -> tuple[Any, str]:
+    """The value of a line, and what is wrong with it; "" for nothing."""
+    if why := why_bomb(line):
+        return None, why
+    try:
+        return orjson.loads(line.removeprefix(_BYTE_ORDER_MARK)), ""
+    except orjson.JSONDecodeError as error:
+        return None, f"no JSON: {error.msg}, column {error.colno}"
 
 
 def rows_of(collection: Collection) -> Iterator[dict[str, Any]]:

@@ -18,9 +18,9 @@ from filestore.core.errors import FilestoreError
 from filestore.core.limits import LINE_BYTES, Counter, Size
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
-from filestore.exchange import json_lines
 from filestore.exchange.base import LeftOut
 from filestore.exchange.rebuild.joining import EXACT, Joined, Overlap, Strategy
+from filestore.exchange.rows import lines_of, parsed_line
 from filestore.fs import disk
 
 Read = Callable[[], Sequence[str] | Joined]
@@ -246,7 +246,7 @@ def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
     fallback = os.path.splitext(os.path.basename(path))[0]
     with _opened(path) as file:
         counter.add(Size(bytes=os.fstat(file.fileno()).st_size))
-        for where, number, offset, row in json_lines.rows(file, left_out, path):
+        for where, number, offset, row in lines_of(file, left_out, path):
             counter.add(Size(rows=1))
             if problem := _unusable(row):
                 left_out.add(f"{where}: {problem}")
@@ -311,6 +311,6 @@ def _texts_of_lines(path: str, places: _Places) -> list[str]:
     with _opened(path) as file:
         for _, _, offset in sorted(places.lines):
             file.seek(offset)
-            row, _ = json_lines.parsed(file.readline(LINE_BYTES))
+            row, _ = parsed_line(file.readline(LINE_BYTES))
             texts.append("" if _unusable(row) else _text_of(row) or "")
     return texts

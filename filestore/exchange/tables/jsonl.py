@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from filestore.core.limits import LINE_BYTES, Size
-from filestore.exchange import json_lines
 from filestore.exchange.base import (
     Collection,
     Form,
@@ -21,7 +20,14 @@ from filestore.exchange.base import (
     check_version,
     opened,
 )
-from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, encoded, rows_of
+from filestore.exchange.rows import (
+    LARGEST_DIMENSION,
+    RowReader,
+    encoded,
+    lines_of,
+    parsed_line,
+    rows_of,
+)
 from filestore.fs.staged_file import staged
 from filestore.fs.target import check_target
 
@@ -92,7 +98,7 @@ def _line(row: dict[str, Any]) -> bytes:
 def _head(source: str) -> dict[str, Any]:
     """The first line of a file that a store wrote; empty for a stranger's."""
     with opened(source) as file:
-        head, _ = json_lines.parsed(file.readline(LINE_BYTES))
+        head, _ = parsed_line(file.readline(LINE_BYTES))
     stamp = head.get("format") if isinstance(head, dict) else None
     if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
         return {}
@@ -103,7 +109,7 @@ def _head(source: str) -> dict[str, Any]:
 
 def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
     with opened(source) as file:
-        rows = json_lines.rows(file, reader.left_out)
+        rows = lines_of(file, reader.left_out)
         if skip:
             next(rows)
         yield from reader.resources((row.where, row.value) for row in rows)
