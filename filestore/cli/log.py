@@ -78,9 +78,9 @@ def _refuse_file(asked: str, starts: Sequence[str]) -> None:
     is_there = any(os.path.isfile(os.path.join(start, name)) for start in starts)
     if is_there or (not re.search(r"\s", name) and extract.is_known(os.path.basename(name))):
         raise UsageError(
-            f"'log' of a file was removed, and {shown_path(name)} names one",
-            remedy=f"git log --follow -- {shlex.quote(name)};"
-            " 'filestore log --query' asks it as a question",
+            f"'log' of a file was removed, and {shown_path(name)} names one"
+            " (--query asks it as a question)",
+            remedy=f"git log --follow -- {shlex.quote(name)}",
         )
 
 

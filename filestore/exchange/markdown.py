@@ -83,7 +83,7 @@ def _refuse_others(target: str) -> None:
     if reason:
         raise TargetRefused(
             f"{shown_path(target)} is not overwritten: {reason}",
-            remedy="move that away, or name a folder that is not there yet",
+            remedy="name a folder that is not there yet",
         )
 
 

@@ -1,7 +1,7 @@
 """A collection as rows: one for the record of a resource, one for each chunk; and lines of JSON.
 
-What JSON lines and Parquet have in common. Rows may be a stranger's; one rule: a line that cannot be
-read, or a value of another type than its column says, is named and left out, and the rest is taken.
+What JSON lines and Parquet have in common. Rows may be a stranger's; one rule: a line that cannot
+be read, or a value of another type than its column says, is named and left out, the rest is taken.
 """
 
 from __future__ import annotations

@@ -156,11 +156,11 @@ def test_a_file_is_left_to_git(notes: Notes) -> None:
     """There or gone, whole or at a line, from any folder; `--query` asks its name all the same."""
     notes.made.write("deep/my note", "Words.\n")
     for name, command in {
-        "ropes.md": "-- ropes.md;",
-        "ropes.md:3": "-- ropes.md;",
-        "gone.md": "-- gone.md;",
-        "deep/my note:1": "-- 'deep/my note';",
-        "../ropes.md": "-- ../ropes.md;",
+        "ropes.md": "-- ropes.md\n",
+        "ropes.md:3": "-- ropes.md\n",
+        "gone.md": "-- gone.md\n",
+        "deep/my note:1": "-- 'deep/my note'\n",
+        "../ropes.md": "-- ../ropes.md\n",
     }.items():
         done = notes.made("log", name, cwd=notes.folder / "deep", code=2)
         assert f"git log --follow {command}" in done.stderr
