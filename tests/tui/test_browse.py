@@ -626,24 +626,6 @@ def test_ways_to_look_are_pressed_with_the_mouse(root):
     browse(root, act)
 
 
-def test_sizes_are_those_of_the_resource_under_the_cursor(root):
-    """On a resource the histogram counts its files alone; on a file, those of the whole store."""
-
-    async def act(page, pilot):
-        with InspectedStore(root, configuration=root) as store:
-            chunks = len(store.chunks("guide.md"))
-        await press(pilot, "m", "m")
-        await shows(pilot, "sizes of chunk files of guide.md", f"{chunks} files")
-        page.view.listed.focus()
-        await press(pilot, "enter", "down")
-        await shows(pilot, "sizes of chunk files  ", f"{chunks + 2} files")
-        page.view.listed.focus()
-        await press(pilot, "G")
-        await shows(pilot, "sizes of chunk files of long", "1 file")
-
-    browse(root, act)
-
-
 def test_a_file_that_the_catalog_does_not_know_is_shown(root):
     """A new or broken file is shown in the detail with its problem; the cursor stays."""
 

@@ -581,9 +581,6 @@ def _visit(terminal: Terminal) -> None:
         ("f", "[Facts]"),
         ("b", "[Neighbours]"),
         ("m", "map of the vectors"),
-        ("m", "sizes of chunk files"),
-        ("m", "cosine of each text"),
-        ("m", "drift by resource"),
         ("t", "[Text]"),
         ("?", "esc closes"),
     ):
