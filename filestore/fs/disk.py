@@ -443,6 +443,21 @@ def write_own(path: str, data: bytes) -> None:
                     os.unlink(entry.path)
 
 
+def link_or_copy(source: str, target: str) -> None:
+    """Give a file that is never written again a second name, or copy it where that cannot be.
+
+    Raises:
+        OSError: It is gone, or there is no room for a copy.
+    """
+    import shutil
+
+    try:
+        os.link(source, target)
+    except OSError:
+        # Some file systems have no hard links, and none lead to another one.
+        shutil.copyfile(source, target)
+
+
 def write_failed(name: str, error: OSError) -> WriteFailedError:
     """Say what a failed write means and what to do about it.
 

@@ -15,7 +15,6 @@ import orjson
 from msgspec import Struct
 
 from filestore.fs import disk, part
-from filestore.fs.hard_link import link_or_copy
 from filestore.fs.utf8_path import in_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
@@ -268,7 +267,7 @@ def _link_files(folder: str, previous: Stamp, new: str) -> None:
         elif name.endswith(".json"):
             shutil.copyfile(source, target)
         else:
-            link_or_copy(source, target)
+            disk.link_or_copy(source, target)
 
 
 def _drop(folder: str, name: str) -> None:

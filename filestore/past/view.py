@@ -39,7 +39,6 @@ from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.extract.listing import documents_of
 from filestore.fs import disk, part
 from filestore.fs.database import remove
-from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
@@ -326,7 +325,7 @@ def _forked(
                 made = (os.path.join(one.places.sidecar, index.name) for one in (home, parts))
                 # Where it is not, the vectors come from the embeddings.
                 with contextlib.suppress(OSError):
-                    link_or_copy(*made)
+                    disk.link_or_copy(*made)
     except (CatalogMissingError, CatalogDamagedError):
         return set(), {}
     stamp = fulltext_file.own_stamp(home.places, catalog)

@@ -10,6 +10,7 @@ from filestore.config import user_config
 from filestore.config.layout import FULLTEXT, Places
 from filestore.core.findings import Finding
 from filestore.core.safe_text import listed
+from filestore.fs import disk
 from filestore.fulltext import (
     ANALYSIS,
     STAMP_NAME,
@@ -60,15 +61,13 @@ def copy(places: Places, stamp: Stamp, copied: Places) -> None:
     Raises:
         OSError: A file of it is gone, or there is no room for a copy.
     """
-    from filestore.fs.hard_link import link_or_copy
-
     for name, _, _ in stamp.files:
         source, target = os.path.join(places.fulltext, name), os.path.join(copied.fulltext, name)
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         if name.endswith(".json"):
             shutil.copyfile(source, target)
         else:
-            link_or_copy(source, target)
+            disk.link_or_copy(source, target)
     write_stamp(copied.fulltext, sealed(copied, stamp))
 
 
