@@ -22,7 +22,7 @@ from filestore.search.query import Query as Query
 from filestore.store import Store as Store
 from filestore.store import create as create
 from filestore.store import open as open
+from filestore.store.threads import StoreThreads as StoreThreads
 from filestore.sync.apply import SyncReport as SyncReport
-from filestore.threads import StoreThreads as StoreThreads
 from filestore.verify.run import Status as Status
 from filestore.verify.verify import Checked as Checked

@@ -46,7 +46,6 @@ from filestore.enrich.plan import EnrichReport as EnrichReport
 from filestore.fs.programs import find_program as find_program
 from filestore.fs.programs import run_program as run_program
 from filestore.history.batch import Group as Group
-from filestore.inspected import InspectedStore as InspectedStore
 from filestore.repair.plan import KINDS as KINDS
 from filestore.repair.plan import Left as Left
 from filestore.repair.plan import selected as selected
@@ -55,4 +54,5 @@ from filestore.repair.sides import Choice as Choice
 from filestore.repair.sides import NoSidesError as NoSidesError
 from filestore.repair.sides import Sides as Sides
 from filestore.sidecar.refusals import in_place_error as in_place_error
+from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

@@ -11,8 +11,8 @@ from filestore.core.safe_text import safe_text, shown_path
 from filestore.server.options import CommonOptions
 
 if TYPE_CHECKING:
-    from filestore import watch
     from filestore.ingest.update import UpdateReport
+    from filestore.store import watch
 
 EXAMPLE = "filestore watch --json"
 _KEPT: Final = "what was done so far is kept"
@@ -27,8 +27,7 @@ class Options(CommonOptions, frozen=True, kw_only=True):
 
 def run(options: Options) -> int:
     """Watch; 130 where Ctrl-C ends it, 0 where the system does."""
-    from filestore import watch
-    from filestore.store import Store
+    from filestore.store import Store, watch
 
     with _context.open_store(options) as store:
         places = store.places
@@ -46,7 +45,7 @@ def run(options: Options) -> int:
 
 
 def _tell(event: "watch.Event", *, as_json: bool) -> None:
-    from filestore import watch
+    from filestore.store import watch
 
     match event:
         case watch.Synced():

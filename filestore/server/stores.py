@@ -22,7 +22,7 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
 from filestore.fs.watched_tree import WatchedTree
 from filestore.store import Store
-from filestore.threads import StoreThreads
+from filestore.store.threads import StoreThreads
 
 MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""

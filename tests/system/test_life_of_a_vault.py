@@ -14,7 +14,7 @@ import pytest
 
 from filestore.chunks import chunk_file, kept
 from filestore.core.hashing import embedding_key
-from filestore.opened import OpenStore
+from filestore.store.reading import ReadableStore
 from tests.system.snapshots import snapshot
 
 BUNDLE = os.environ.get("FILESTORE_VAULT_BUNDLE", "")
@@ -87,7 +87,7 @@ class Vault:
 
     def _keys(self) -> Iterator[bytes]:
         """The key of the text of every section."""
-        with OpenStore.open(self.folder) as store:
+        with ReadableStore.open(self.folder) as store:
             catalog = store._parts.catalog()
             with catalog.snapshot():
                 for row in catalog.all_files():

@@ -70,7 +70,7 @@ _LIMITED: Final = """
 import resource, sys
 from filestore.cli import main
 from filestore.core.errors import FilestoreError
-from filestore.inspected import InspectedStore
+from filestore.store.inspected import InspectedStore
 
 def peak_bytes():
     # What the kernel counts for getrusage began with the process that started this one.

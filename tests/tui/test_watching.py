@@ -14,7 +14,7 @@ import pytest
 
 from filestore import FilestoreError, Store
 from filestore.core.paths import CHUNKS, IN_PLACE, Tree
-from filestore.watch import (
+from filestore.store.watch import (
     MOST_PATHS,
     CatalogChanged,
     Changed,
@@ -184,7 +184,7 @@ def scripted(
         stop.set()
 
     monkeypatch.setattr("watchfiles.watch", watch)
-    monkeypatch.setattr("filestore.watch._TICK_S", 0.0)
+    monkeypatch.setattr("filestore.store.watch._TICK_S", 0.0)
     found = [notice for notice in changes(str(root), stop=stop) if notice is not None]
     return found, polls
 

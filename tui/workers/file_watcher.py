@@ -1,4 +1,4 @@
-"""The file watcher of the inspector: `filestore.watch.changes`, reported on the screen's thread.
+"""The file watcher of the inspector: `store.watch.changes`, reported on the screen's thread.
 
 It runs in a process of its own, ``python -m tui.workers.file_watcher``, because setting up the
 watch of a large tree holds the interpreter for seconds.
@@ -16,7 +16,7 @@ from typing import Final
 from filestore import FilestoreError
 from filestore.browse import CHUNKS, Tree
 from filestore.fs.subprocess_worker import Child, parent_line
-from filestore.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
+from filestore.store.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
 from tui.workers.faults import UnexpectedError, died, report_uncaught
 from tui.workers.messages import as_error, pack, unpack
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from starlette.responses import StreamingResponse
 
-from filestore import watch
 from filestore.server.http.answers import EVENT_STREAM
+from filestore.store import watch
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore

@@ -16,7 +16,7 @@ from filestore.server.rag import folder
 from filestore.server.rag.gate import Gate
 from filestore.server.stores import BusyError
 from filestore.store import Store
-from filestore.threads import StoreThreads
+from filestore.store.threads import StoreThreads
 
 T = TypeVar("T")
 _WAIT_S: Final = 30.0

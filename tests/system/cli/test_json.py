@@ -8,10 +8,10 @@ import sys
 import pytest
 
 import filestore
-from filestore import watch as events
 from filestore.cli import watch
 from filestore.server.operations import COMMANDS
 from filestore.server.schemas import definitions
+from filestore.store import watch as events
 
 TYPES = {"string": str, "boolean": bool, "number": (int, float), "null": type(None)}
 

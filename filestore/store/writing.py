@@ -1,4 +1,4 @@
-"""The store: hands each request to the module that does it."""
+"""What changes a store, with all that `reading` tells of it: hands each request to its module."""
 
 import contextlib
 import os
@@ -14,9 +14,8 @@ from filestore.core.findings import marked
 from filestore.core.limits import USUAL, Limits
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.opened import StrPath
-from filestore.reading import ReadableStore
 from filestore.sidecar.refusals import refuse_in_place
+from filestore.store.reading import ReadableStore, StrPath
 
 if TYPE_CHECKING:
     from threading import Event
@@ -91,39 +90,22 @@ class Store(ReadableStore):
         self,
         policy: "Policy | None" = None,
         *,
-        truth: bool = False,
-        only: Sequence[str] = (),
-        paths: Sequence[StrPath] = (),
-        ours: Sequence[StrPath] = (),
-        theirs: Sequence[StrPath] = (),
-        remove: Sequence[StrPath] = (),
         level: "Level | None" = None,
         on_progress: OnProgress = ignore,
+        **wanted: Any,
     ) -> "Plan":
         """What a repair would do; changes nothing. See `request.plan` for what is raised.
 
         Args:
-            policy: The next six in one value, in their stead.
-            truth: Whether files of the tree may be written.
-            only: Codes of the findings to be repaired; none for all.
-            paths: Files and folders to be repaired; none for all.
-            ours: Files that keep their edit.
-            theirs: Files that take the new text of their source.
-            remove: Files that go, because others have their text.
+            policy: What is wanted, as one value.
             level: How thoroughly to look; None for as much as the codes need.
             on_progress: Called with the progress.
+            wanted: In place of a policy ``truth``, ``only``, ``paths``, ``ours``, ``theirs``,
+                ``remove``: see `request.policy_of`.
         """
         from filestore.repair import request
 
-        chosen = policy or request.policy_of(
-            self.places,
-            truth=truth,
-            only=only,
-            paths=paths,
-            ours=ours,
-            theirs=theirs,
-            remove=remove,
-        )
+        chosen = policy or request.policy_of(self.places, **wanted)
         thorough = level or request.level_for(chosen.only)
         return request.plan(self._parts, chosen, level=thorough, on_progress=on_progress)
 
@@ -493,6 +475,13 @@ class Store(ReadableStore):
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
         return packs.import_pack(self._parts, os.fsdecode(path), limits=limits, **options)
 
+    def plan_prune(self) -> "Pruning":
+        """What `prune_embeddings` would remove; see `prune.plan`, which says what is raised."""
+        from filestore.past import views
+        from filestore.sync import prune
+
+        return prune.plan(self._parts, partial(views.text_keys, self._parts))
+
     def prune_embeddings(
         self, *, spare_git: bool = False, wait_s: float = DEFAULT_WAIT_S
     ) -> "Pruning":
@@ -576,6 +565,12 @@ class Store(ReadableStore):
 
         self.close()
         return trying.switch(self._parts)
+
+    def plan_drop(self) -> "Dropping":
+        """What would be lost with the model beside; see `beside.plan_drop`."""
+        from filestore.sync import beside as trying
+
+        return trying.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
         """Delete the model beside and its embeddings; see `beside.drop`."""

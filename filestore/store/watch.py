@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filestore.config.layout import Places
     from filestore.core.findings import Finding
     from filestore.ingest.update import UpdateReport
-    from filestore.store import Store
+    from filestore.store.writing import Store
     from filestore.sync.apply import SyncReport
 
 QUIET_S: Final = 0.3

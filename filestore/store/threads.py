@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
 from filestore.core.errors import UsageError
-from filestore.store import Store
+from filestore.store.writing import Store
 
 if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedTree
