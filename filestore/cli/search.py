@@ -18,8 +18,8 @@ from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import timestamp
 from filestore.search.query import Which
-from filestore.server import requests
 from filestore.server.options import option
+from filestore.server.searching import Search
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ _FIELDS = [f"{{{field}}}" for field in _hits.FIELDS]
 _PRESETS = {"oneline": _hits.ONELINE}
 
 
-class Options(requests.Search, frozen=True, kw_only=True):
+class Options(Search, frozen=True, kw_only=True):
     """What the command takes."""
 
     store: Annotated[str | None, option("DIR", local=True)] = None

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from filestore.server.decoding import decoded, schema_of
-
 if TYPE_CHECKING:
     from filestore.server.requests import Request
     from filestore.server.stores import ServedStore
@@ -33,6 +31,8 @@ class Operation(Struct, frozen=True, dict=True):
     tool: bool = False
     """Whether agents may call it."""
     writes: bool = False
+    module: str = "requests"
+    """Of `server`, which has the options that clients give."""
     slow: bool = False
     """Whether it reads for long: such wait for each other, and nobody else for them."""
 
@@ -45,16 +45,20 @@ class Operation(Struct, frozen=True, dict=True):
     def kind(self) -> type[Any]:
         """The options that clients give, as a value that answers."""
         name = (self.route or self.name).title().replace("_", "")
-        found: type[Any] = getattr(import_module("filestore.server.requests"), name)
+        found: type[Any] = getattr(import_module(f"filestore.server.{self.module}"), name)
         return found
 
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its options."""
+        from filestore.server.decoding import schema_of
+
         return schema_of(self.kind)
 
     def checked(self, given: Any) -> "Request":
         """What a client gives, as it is meant; see `decoded`."""
+        from filestore.server.decoding import decoded
+
         request: Request = decoded(self.kind, given, self.route or self.name)
         return request
 
@@ -115,6 +119,7 @@ OPERATIONS: Final = (
         "Answer",
         "search",
         tool=True,
+        module="searching",
     ),
     Operation(
         "about",

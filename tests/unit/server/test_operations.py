@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 import filestore.cli
 from filestore.cli import _parser
 from filestore.core.errors import UsageError
-from filestore.server import requests
+from filestore.server import requests, searching
 from filestore.server.decoding import decoded, schema_of
 from filestore.server.http import description
 from filestore.server.operations import COMMANDS, OPERATIONS, ROUTES, TOOLS, Operation
@@ -46,7 +46,8 @@ def test_the_table_and_the_modules_agree() -> None:
     modules = {one.name for one in pkgutil.iter_modules(filestore.cli.__path__)}
     assert {name for name in modules if not name.startswith("_")} == COMMANDS.keys()
     served = {one.kind for one in OPERATIONS if one.route or one.tool}
-    here = {one for one in vars(requests).values() if isinstance(one, type)}
+    found = {**vars(requests), **vars(searching)}.values()
+    here = {one for one in found if isinstance(one, type)}
     assert served == {one for one in here if issubclass(one, requests.Request)} - {requests.Request}
 
 
