@@ -19,7 +19,6 @@ from filestore.server.options import argument
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
     from filestore.ingest.outcome import Outcome
-    from filestore.ingest.sources import Sources
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = """\
@@ -57,10 +56,7 @@ def run(options: Options) -> int:
             on_copy=_say_copies,
             on_progress=on_progress,
         )
-    if options.json:
-        _output.write_json(report.to_dict())
-    else:
-        _words(report, report.folders, report.unusable)
+    _context.tell(options, report, _words)
     if report.not_remembered is not None:
         why = report.not_remembered.message
         _diagnostics.say(
@@ -123,17 +119,13 @@ def _update_here(options: Options) -> int:
     return _updated.tell(report, as_json=options.json)
 
 
-def _words(
-    report: "AddReport",
-    folders: Sequence[tuple[str, "Sources"]],
-    unusable: Sequence[tuple[str, FilestoreError]],
-) -> None:
+def _words(report: "AddReport") -> None:
     for outcome in report.outcomes:
         if outcome.error is None:
             _outcome(outcome)
-    for path, found in folders:
+    for path, found in report.folders:
         _say_passed_over(path, found.skipped, found.ignored, found.other)
-    for path, error in unusable:
+    for path, error in report.unusable:
         _failure(path, error)
     for outcome in report.outcomes:
         if outcome.error is not None:

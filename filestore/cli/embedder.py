@@ -1,7 +1,7 @@
 """List models, change the store's, try a second one beside it, or download one."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from filestore.server.options import CommonOptions, argument, option
 from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
-    from filestore.search.compare_models import ModelComparison, QueryOverlap
+    from filestore.search.compare_models import ModelComparison
     from filestore.sidecar.model import StoreModel
     from filestore.sync.change_model import ModelChange
 
@@ -204,11 +204,7 @@ def _set(options: Set) -> int:
 def _switch(options: Switch) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
-    if options.json:
-        _output.write_json(done.to_dict())
-    else:
-        _output.line(f"embedder {done.embedder}, beside it {done.beside}")
-    return 0
+    return _said(options, done, f"embedder {done.embedder}, beside it {done.beside}")
 
 
 def _drop(options: Drop) -> int:
@@ -221,11 +217,7 @@ def _drop(options: Drop) -> int:
                 f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
             )
         store.drop_model(planned)
-    if options.json:
-        _output.write_json(planned.to_dict())
-    else:
-        _output.line(f"dropped {planned.embedder} and its {number}")
-    return 0
+    return _said(options, planned, f"dropped {planned.embedder} and its {number}")
 
 
 def _compare(options: Compare) -> int:
@@ -234,17 +226,12 @@ def _compare(options: Compare) -> int:
         found = store.compare_models(
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )
-    if options.json:
-        each = found.overlaps if options.per_query else ()
-        _output.write_json(replace(found, per_query=each).to_dict())
-        return 0
-    for note in found.notes:
-        _diagnostics.say(note)
-    _compared(found, found.overlaps if options.per_query else found.worst)
+    found = replace(found, per_query=found.overlaps if options.per_query else ())
+    _context.tell(options, found, _compared)
     return 0
 
 
-def _compared(found: "ModelComparison", shown: "Sequence[QueryOverlap]") -> None:
+def _compared(found: "ModelComparison") -> None:
     names = [f"{one.model} {one.name}" for one in found.models]
     width = max(map(len, names)) + 2
     if found.against_own is not None:
@@ -260,7 +247,7 @@ def _compared(found: "ModelComparison", shown: "Sequence[QueryOverlap]") -> None
         )
     number = _output.count(found.queries, "query", "queries")
     _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
-    for one in shown:
+    for one in found.per_query or found.worst:
         _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
         for name, paths in (("own", one.own), ("beside", one.beside)):
             _output.line(f"  {name:7}{listed(map(shown_path, paths), _SHOWN) or 'nothing'}")
@@ -305,10 +292,7 @@ def _fetch(options: Fetch) -> int:
 
 
 def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
-    if options.json:
-        _output.write_json(value.to_dict())
-    else:
-        _output.line(words)
+    _context.tell(options, value, lambda _: _output.line(words))
     return 0
 
 

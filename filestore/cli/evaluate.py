@@ -49,18 +49,13 @@ def run(options: Options) -> int:
             compared=compared,
             on_progress=on_progress,
         )
-    if options.json:
-        each = found.results if options.per_query else ()
-        _output.write_json(replace(found, per_query=each).to_dict())
-    else:
-        _words(found, per_query=options.per_query)
+    found = replace(found, per_query=found.results if options.per_query else ())
+    _context.tell(options, found, _words)
     return 0
 
 
-def _words(found: "Evaluation", *, per_query: bool) -> None:
-    for note in found.notes:
-        _diagnostics.say(note)
-    if per_query:
+def _words(found: "Evaluation") -> None:
+    if found.per_query:
         _each(found)
     heads = "".join(f"{name:>14}" for name in _measures(found.count))
     _output.line(f"{'':9}{heads}", style="1")

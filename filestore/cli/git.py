@@ -81,10 +81,8 @@ def _manage(options: Options) -> int:
     act = {"install": install, "remove": remove, "status": status}[options.action]
     hooks = act(place)
     in_the_way = [hook for hook in hooks if hook.state == "foreign"]
-    if options.json:
-        _output.write_json(Hooks(place.hooks, place.store, place.note, hooks).to_dict())
-    else:
-        _words(place, hooks, options.action)
+    found = Hooks(place.hooks, place.store, place.note, hooks)
+    _context.tell(options, found, lambda _: _words(place, hooks, options.action))
     if options.action == "remove":
         return 1 if any(hook.state == "called" for hook in hooks) else 0
     done = all(hook.serves for hook in hooks)

@@ -88,10 +88,8 @@ def run(options: Options) -> int:
 
 
 def _print_plan(options: Options, plan: Plan, store: Store) -> int:
-    if options.json:
-        _output.write_json(PlannedRepair(plan, plan.findings).to_dict())
-    else:
-        _show(plan, _output.line)
+    planned = PlannedRepair(plan, plan.findings)
+    _context.tell(options, planned, lambda _: _show(plan, _output.line))
     left = [one.finding for one in plan.left]
     return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
 
@@ -197,10 +195,7 @@ def _applied(store: Store, options: Options, plan: Plan) -> int:
         report = store.apply(plan, on_progress=on_progress)
     clean = is_clean(list(report.remaining), store.settings.accepted)
     problem = _diagnostics.left_without(report.problem)
-    if options.json:
-        _output.write_json(report.to_dict())
-    else:
-        _tell(report, clean=clean)
+    _context.tell(options, report, lambda _: _tell(report, clean=clean))
     return problem or (0 if clean else 1)
 
 

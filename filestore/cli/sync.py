@@ -38,10 +38,7 @@ def run(options: Options) -> int:
             # Only here: what a server, a hook or a watcher syncs keeps every embedding.
             report = replace(report, pruned=_pruned(store))
     code = _diagnostics.exit_code_of(report)
-    if options.json:
-        _output.write_json(report.to_dict())
-    else:
-        _output.synced(report)
+    _context.tell(options, report, _output.synced)
     return code
 
 
