@@ -469,7 +469,7 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     Raises:
         SettingsError: The user's settings cannot be read.
     """
-    path, folders = os.path.join(configuration, USERS), users(configuration).sidecar
+    path, folders = os.path.join(configuration, USERS), users(configuration)[0]
     named = next((one for one in folders if os.path.isabs(one) and leads(one) == root), root)
     if named not in folders:
         return os.path.join(root, tree.sidecar)
@@ -481,17 +481,8 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     return os.path.normpath(chosen)
 
 
-class UserSettings(Struct, frozen=True, kw_only=True):
-    """The user's own settings."""
-
-    sidecar: dict[str, Any] = {}
-    """Store root to the folder of its sidecar."""
-    unknown: tuple[str, ...] = ()
-    """A sentence on each key that nothing reads."""
-
-
-def users(configuration: str) -> UserSettings:
-    """What the user set for all stores.
+def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Where the user has sidecars, by store root, and a sentence on each key that nothing reads.
 
     Raises:
         SettingsError: It cannot be read.
@@ -500,8 +491,8 @@ def users(configuration: str) -> UserSettings:
     try:
         table = _table(read(path), path, f"fix {path}")
     except (FileNotFoundError, NotADirectoryError):
-        return UserSettings()
+        return {}, ()
     with _told(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
         unknown = unknown_keys(table, {"": ["sidecar"]})
-        return UserSettings(sidecar=folders, unknown=tuple(f"{path}: {one}" for one in unknown))
+        return folders, tuple(f"{path}: {one}" for one in unknown)

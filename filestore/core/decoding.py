@@ -116,7 +116,9 @@ def _choices(kind: Any, place: str) -> str:
 
 
 def _in_words(found: re.Match[str]) -> str:
-    return " or ".join(_KINDS.get(kind, kind) for kind in found[1].split(" | "))
+    # What may be left out is seldom meant to be null.
+    kinds = found[1].removesuffix(" | null").split(" | ")
+    return " or ".join(_KINDS.get(kind, kind) for kind in kinds)
 
 
 def unknown_keys(

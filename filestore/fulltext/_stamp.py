@@ -14,6 +14,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from filestore.core.decoding import converted
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
 from filestore.fs import disk, part, refusals
@@ -117,7 +118,7 @@ class Stamp(Struct, frozen=True, kw_only=True):
     catalog: str
     """The identity of the catalog whose file ids these are."""
     documents: int
-    deleted: int
+    deleted: int = 0
     """Texts that are no longer among them and still count in the scores."""
     files: tuple[tuple[str, int, str], ...]
     """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
@@ -151,34 +152,17 @@ def parse_stamp(data: bytes) -> Stamp | None:
     """The stamp in some bytes, None where they are not one."""
     try:
         record = orjson.loads(data)
-        files = tuple((name, size, digest) for name, size, digest in record["files"])
-        numbers = [record["generation"], record["documents"], record.get("deleted", 0)]
-        if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
-            return None
-        seal = record.get("seal", "")
-        names = (record["analysis"], record["catalog"], seal)
-        if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
-            return None
-        generation, documents, deleted = numbers
-        return Stamp(
-            generation=generation,
-            catalog=record["catalog"],
-            documents=documents,
-            deleted=deleted,
-            files=files,
-            analysis=record["analysis"],
-            seal=seal,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
+        stamp = converted(record, Stamp)
+    except ValueError:
         return None
+    return stamp if "analysis" in record and stamp.files and _inside(stamp.files) else None
 
 
 def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
     """Whether all names are ``part/name`` with one part: no path out of the folder."""
     pairs = [name.split("/") for name, _, _ in files]
     sound = all(len(pair) == 2 for pair in pairs) and all(has_plain_names(one[0]) for one in files)
-    hexadecimal = all(isinstance(digest, str) for _, _, digest in files)
-    return sound and hexadecimal and len({pair[0] for pair in pairs}) == 1
+    return sound and len({pair[0] for pair in pairs}) == 1
 
 
 def read_stamp(folder: str) -> Stamp | None:

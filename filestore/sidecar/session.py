@@ -55,7 +55,7 @@ class Parts:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
         self.settings = settings.parse(data, name=path)
-        unknown = self.settings.unknown + settings.users(configuration).unknown
+        unknown = self.settings.unknown + settings.users(configuration)[1]
         self.settings = replace(self.settings, unknown=unknown)
         tree = settings.tree_of(self.settings.layout)
         self.places = Places(

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from filestore.config.layout import SETTINGS
+from filestore.core.decoding import converted
 from filestore.core.hashing import content_hash
 from filestore.exchange.vector_files import faiss_folder
 from filestore.fs import disk
@@ -63,18 +64,12 @@ def strange(path: str) -> list[str]:
 def record_of(path: str) -> Record:
     """The record; where it cannot be used, what the files tell."""
     try:
-        found = orjson.loads(disk.read_path(os.path.join(path, RECORD), limit=_MOST_RECORD_BYTES))
-        times = [found[key] for key in ("created_at", "updated_at")]
-        for one in times:
+        data = disk.read_path(os.path.join(path, RECORD), limit=_MOST_RECORD_BYTES)
+        found = converted(orjson.loads(data), Record)
+        for one in (found.created_at, found.updated_at):
             datetime.fromisoformat(one)
-        info = found.get("dataset_info")
-        return Record(
-            created_at=times[0],
-            updated_at=times[1],
-            digest=str(found.get("digest", "")),
-            dataset_info=info if isinstance(info, dict) else {},
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return found
+    except (OSError, ValueError):
         stamp = _stamp(path)
         return Record(created_at=stamp, updated_at=stamp)
 

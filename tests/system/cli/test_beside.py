@@ -338,10 +338,10 @@ def test_only_one_model_stands_beside_and_it_is_another(
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        ("beside = 3", "beside must be a dict"),
-        ("[beside]", "beside.embedder must be the name of a model"),
-        ("[beside]\nembedder = []", "beside.embedder must be the name of a model"),
-        ('[beside]\nembedder = "a"\ndimension = 0', "beside.dimension must be 1 or more"),
+        ("beside = 3", "beside must be a table, found 3"),
+        ("[beside]", "beside lacks 'embedder'"),
+        ("[beside]\nembedder = []", "beside.embedder must be a text"),
+        ('[beside]\nembedder = "a"\ndimension = 0', "beside.dimension must be a whole number >= 1"),
         (
             '<<<<<<< HEAD\n[beside]\nembedder = "a"\n=======\n[beside]\nembedder = "b"\n>>>>>>> x',
             "it has an unresolved merge conflict (at line",
