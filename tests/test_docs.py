@@ -278,6 +278,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
+                inner.format_help()
                 yield from options_of(inner)
         elif action.option_strings and action.help != argparse.SUPPRESS and action.dest != "help":
             yield action

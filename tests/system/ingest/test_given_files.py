@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from filestore.cli import tui
 from filestore.fs import disk
 
 
@@ -25,9 +24,3 @@ def test_more_than_is_taken_is_refused(workspace: Any, endless: Path) -> None:
     done = workspace("evaluate", endless, code=3)
     assert f"{endless} has more than {disk.MOST_GIVEN_BYTES:,} bytes" in done.stderr
     assert "try: give a smaller file" in done.stderr
-
-
-def test_findings_for_the_inspector_are_no_exception(endless: Path) -> None:
-    """Those of an earlier verification, which the inspector is to show."""
-    with pytest.raises(disk.FileTooLargeError, match="more than"):
-        tui._findings(str(endless))
