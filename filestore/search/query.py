@@ -32,7 +32,7 @@ class Query(Struct, frozen=True, kw_only=True):
     text: str = field(name="query")
     """Words, "phrases", prefix*, -excluded, +required; any text is a valid query."""
     k: Annotated[int, Meta(ge=1)] = 10
-    """At most so many hits; with `group` so many documents."""
+    """At most this many hits, or documents with `group`."""
     mode: Mode = "hybrid"
     """What ranks the hits: vectors, keywords, or both."""
     where: Mapping[str, Any] = {}
@@ -47,16 +47,16 @@ class Query(Struct, frozen=True, kw_only=True):
     (operators: also -1, NOT, "word", and in long queries)."""
     rerank: str | None = None
     """The model that reads query and text together and orders the best: ``cross-encoder``, or
-    ``cross-encoder:MODEL`` with a hub name or a folder; None for none."""
+    ``cross-encoder:MODEL`` with a hub name or a folder."""
     group: Literal["document"] | None = None
     """``document``: only the best hit of each document, with the number of the others."""
     context: Annotated[int, Meta(ge=0)] = 0
-    """Also so many lines before and after each passage."""
+    """How many lines before and after each passage to show."""
     tree: bool = False
-    """Go from the summaries at the top down to the texts, best branches first;
-    what no summary hints at is not found."""
+    """Go from the summaries at the top down to the texts, best branches first; a text that no
+    summary hints at is not found."""
     rewrite: Annotated[int, Meta(ge=0, le=MOST_REWRITES)] = 0
-    """So many new queries the store's generator makes of it, which are asked as well."""
+    """Also ask up to this many queries that the store's generator makes of it."""
     model: Which = "own"
     """``beside`` for the vectors of the model beside the store's own."""
     without: Sequence[Extra] = ()
