@@ -19,9 +19,7 @@ from filestore.catalog import (
     summaries,
     text_id,
 )
-from filestore.chunks.layout import Layout
 from filestore.chunks.observation import DOCUMENT
-from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
@@ -32,7 +30,6 @@ from filestore.fulltext import (
     Need,
     ParsedQuery,
     Reader,
-    Respelling,
     most_telling,
     parse_query,
     respelled,
@@ -44,7 +41,7 @@ from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
-from filestore.search.query import Extra, Mode, Query
+from filestore.search.query import Extra, Mode, Query, Which
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -60,11 +57,9 @@ from filestore.search.vectors import Vectors
 from filestore.sidecar.fulltext_feed import open_reader
 
 if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
-    from filestore.embed.cache import EmbeddingCache
     from filestore.search.leading import Leading
+    from filestore.sidecar.session import Parts
     from filestore.sidecar.summary_tree import SummaryTree
-    from filestore.sidecar.vector_rows import VectorRows
 
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
@@ -79,35 +74,25 @@ NO_TREE: Final = (
 class Searcher:
     """The parts of one generation, opened as they are first needed."""
 
-    def __init__(
-        self,
-        *,
-        places: Places,
-        layout: Layout,
-        catalog: Catalog,
-        embeddings: "EmbeddingCache | None",
-        embedder: "Embedder | None",
-        no_model: str = "",
-        rows: "VectorRows | None" = None,
-    ) -> None:
-        self._places = places
-        self._layout = layout
-        self._catalog = catalog
-        self._embeddings = embeddings
-        self._embedder = embedder
-        self._vectors = (
-            Vectors(
-                places=places,
-                layout=layout,
-                catalog=catalog,
-                embeddings=embeddings,
-                embedder=embedder,
-                rows=rows,
-            )
-            if embeddings is not None and embedder is not None
-            else None
-        )
-        self._no_model = no_model or "the model of this store is not here"
+    def __init__(self, parts: "Parts", catalog: Catalog, model: Which) -> None:
+        """Open nothing yet; one query never meets vectors of the other model.
+
+        Raises:
+            NothingBeside: No model stands beside.
+        """
+        is_own = model == "own"
+        if not is_own and parts.beside is None:
+            from filestore.sidecar.beside import NothingBeside
+
+            raise NothingBeside
+        self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
+        self._embeddings = parts.embeddings()
+        self._embedder = (parts.searched_model if is_own else parts.searched_beside)(catalog)
+        self._vectors: Vectors | None = None
+        if self._embeddings is not None and self._embedder is not None:
+            rows = parts.rows if is_own else None
+            self._vectors = Vectors(parts, catalog, self._embeddings, self._embedder, rows)
+        self._no_model = parts.why_no_model() if is_own else parts.why_no_beside()
         self.generation = catalog.generation
         self._reader: Reader | None = None
         self._on_reader: tuple[str, ...] = ()
@@ -120,7 +105,7 @@ class Searcher:
         self._with_questions = True
         self._best_parts: dict[int, int] = {}
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
-        self._looker = Looker(places, layout, catalog)
+        self._looker = Looker(parts.places, parts.layout, catalog)
         self._ancestors = summaries.Ancestors(catalog)
         self.stale = summaries.Stale(catalog)
         self.found: dict[StorePath, Found] = {}
@@ -142,11 +127,6 @@ class Searcher:
         return SummaryTree(summaries.all_children(self._catalog))
 
     @cached_property
-    def _beside(self) -> int:
-        """How many files are no part of the tree."""
-        return self._catalog.indexed_count() - len(self._tree.files)
-
-    @cached_property
     def _unresolved(self) -> list[str]:
         return said.unresolved(self._catalog)
 
@@ -155,11 +135,7 @@ class Searcher:
         """Whether there is any; a look at one row."""
         return summaries.has_summaries(self._catalog)
 
-    def search(
-        self,
-        query: Query,
-        rewrites: Sequence[str] = (),
-    ) -> Answer:
+    def search(self, query: Query, rewrites: Sequence[str] = ()) -> Answer:
         """Answer a query with files that are there, and where there is room, with those gone.
 
         Args:
@@ -175,7 +151,9 @@ class Searcher:
         wanted = Filters.of(query)
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._possible(query.mode)
-        found = self._respellings(asked, mode)
+        # Words that no document has; vectors need no such help.
+        reader = self._open_reader() if mode != "vector" else None
+        found = reader.respell(asked) if reader is not None else ()
         meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
         self._forget(meant)
         if self._vectors is not None:
@@ -204,8 +182,9 @@ class Searcher:
         if mode == "keyword" or self._vectors is None:
             return []
         notes = said.not_embedded(self._catalog, self._vectors.index, self._embedder)
-        is_lexical = self._is_lexical and mode == "vector"
-        return [*notes, *(["the builtin embedder compares words, not meaning"] * is_lexical)]
+        if self._is_lexical and mode == "vector":
+            notes.append("the builtin embedder compares words, not meaning")
+        return notes
 
     def _leave_out(self, without: Collection[Extra]) -> None:
         """Prepare to answer as if there were no questions, or summaries."""
@@ -287,8 +266,8 @@ class Searcher:
 
         self._via = descend(self._tree, best)
         found = {row.id for row in self._catalog.files(list(self._via)).values()}
-        if self._beside:
-            files = "1 file is" if self._beside == 1 else f"{self._beside:,} files are"
+        if beside := self._catalog.indexed_count() - len(self._tree.files):
+            files = "1 file is" if beside == 1 else f"{beside:,} files are"
             self._notes.append(f"{files} in no summary, and not searched with --tree")
         return found if allowed is None else found & allowed
 
@@ -351,11 +330,6 @@ class Searcher:
     @property
     def _is_lexical(self) -> bool:
         return self._embedder is not None and self._embedder.lexical
-
-    def _respellings(self, query: ParsedQuery, mode: Mode) -> tuple[Respelling, ...]:
-        """Words that no document has, with what may be meant; vectors need no such help."""
-        reader = self._open_reader() if mode != "vector" else None
-        return reader.respell(query) if reader is not None else ()
 
     def _possible(self, mode: Mode) -> Mode:
         if mode == "keyword":
@@ -531,12 +505,8 @@ class Searcher:
                 (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
             ]
-        return explained(
-            fuse_rankings(rankings, lexical=self._is_lexical, known=self._known_share(query))
-        )
-
-    def _known_share(self, query: ParsedQuery) -> float:
-        return self._reader.known_share(query) if self._reader is not None else 1.0
+        known = self._reader.known_share(query) if self._reader is not None else 1.0
+        return explained(fuse_rankings(rankings, lexical=self._is_lexical, known=known))
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
         number = 0 if row.kind == DOCUMENT else self._best_parts.get(row.id, 0)

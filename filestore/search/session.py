@@ -100,22 +100,9 @@ class SearchSession:
         return self._rewritten[1]
 
     def _fresh_searcher(self, parts: "Parts", catalog: Catalog, model: Which) -> Searcher:
-        """What searches with one of the two models; one query never meets vectors of the other."""
+        """What searches the newest generation with one of the two models."""
         if any(one.generation != catalog.generation for one in self._searchers.values()):
             self.close()
         if model not in self._searchers:
-            is_own = model == "own"
-            if not is_own and parts.beside is None:
-                from filestore.sidecar.beside import NothingBeside
-
-                raise NothingBeside
-            self._searchers[model] = Searcher(
-                places=parts.places,
-                layout=parts.layout,
-                catalog=catalog,
-                embeddings=parts.embeddings(),
-                embedder=(parts.searched_model if is_own else parts.searched_beside)(catalog),
-                no_model=parts.why_no_model() if is_own else parts.why_no_beside(),
-                rows=parts.rows if is_own else None,
-            )
+            self._searchers[model] = Searcher(parts, catalog, model)
         return self._searchers[model]

@@ -7,8 +7,6 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog
-from filestore.chunks.layout import Layout
-from filestore.config.layout import Places
 from filestore.search import filters
 from filestore.search.filters import Filters
 from filestore.sidecar import vector_file
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex, Where
+    from filestore.sidecar.session import Parts
     from filestore.sidecar.vector_rows import VectorRows
 
     Nearest = Callable[[int], list[tuple[int, float]]]
@@ -30,9 +29,7 @@ class Vectors:
 
     def __init__(
         self,
-        *,
-        places: Places,
-        layout: Layout,
+        parts: "Parts",
         catalog: Catalog,
         embeddings: "EmbeddingCache",
         embedder: "Embedder",
@@ -41,15 +38,13 @@ class Vectors:
         """Open nothing yet.
 
         Args:
-            places: Of the store.
-            layout: Of the store.
+            parts: The store's.
             catalog: Inside a snapshot whenever it is asked.
             embeddings: What the index is made from.
             embedder: Whose vectors they are.
             rows: The backend that has them; None where the sidecar's own file has.
         """
-        self._places = places
-        self._layout = layout
+        self._places, self._layout = parts.places, parts.layout
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
