@@ -274,7 +274,8 @@ def test_help_has_an_example_that_is_right(command: str) -> None:
 
 
 def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Each option that help shows, those of its actions as well."""
+    """Each option that help shows, those of its actions as well, with its sentence."""
+    parser.format_help()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
@@ -289,7 +290,6 @@ def test_every_option_is_documented(command: str) -> None:
     """Every option has a help sentence, and stands on a page."""
     pages = " ".join(map(text_of, ("README.md", "FORMAT.md", "JSON.md", "ADAPTERS.md")))
     parser = _parser.command_parser(command)
-    parser.format_help()
     unexplained = [
         action.option_strings
         for action in options_of(parser)
