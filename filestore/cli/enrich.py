@@ -142,8 +142,8 @@ def _words(report: "EnrichReport") -> None:
     for note in report.notes:
         _diagnostics.say(safe_text(note, keep_newlines=False))
     for failed in report.failed[:_SHOWN]:
-        _diagnostics.say(f"failed {shown_path(failed.path)} ({failed.kind}):")
-        for line in _output.folded(f"    {safe_text(failed.error)}", indent=4):
+        _diagnostics.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
+        for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
             _diagnostics.say(line)
     if len(report.failed) > _SHOWN:
         _diagnostics.say(f"    … and {len(report.failed) - _SHOWN:,} more; --json lists them all")

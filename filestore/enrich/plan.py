@@ -53,7 +53,7 @@ class KeptFile(JsonObject, Struct, frozen=True, kw_only=True):
     """Why it stays."""
 
 
-class FailedTask(JsonObject, Struct, frozen=True):
+class FailedTask(TypedDict):
     """A task that gave nothing usable, or a file that could not be written."""
 
     path: StorePath

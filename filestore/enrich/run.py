@@ -177,9 +177,12 @@ class Enriching:
         report.threshold = self._threshold
         report.kept, report.notes = list(self.kept.values()), self.notes
         report.failed = [
-            FailedTask(self._shown(one.path), one.kind, one.error.message)
+            FailedTask(path=self._shown(one.path), kind=one.kind, error=one.error.message)
             for one in workshop.bill.failed
-        ] + [FailedTask(self._shown(path), "write", reason) for path, reason in writer.left]
+        ] + [
+            FailedTask(path=self._shown(path), kind="write", error=reason)
+            for path, reason in writer.left
+        ]
         report.undo = writer.group
         report.embedded, report.reused = writer.embedded, writer.reused
         report.not_embedded = writer.problem

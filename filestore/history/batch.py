@@ -194,7 +194,9 @@ def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
         raise invalid(identifier, f"{BATCH_NAME} names a file as no change does") from error
     for entry in batch.entries:
         if not (is_truth(entry.path) or (in_place and is_note(entry.path))):
-            raise invalid(identifier, f"{shown_path(entry.path)} is no place for a truth file")
+            raise invalid(
+                identifier, f"{brief(shown_path(entry.path))} is no place for a truth file"
+            )
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
     return batch

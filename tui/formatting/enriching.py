@@ -72,7 +72,9 @@ def summary(report: "EnrichReport") -> str:
 
 def failure(report: "EnrichReport") -> FilestoreError:
     """What was not made, and why."""
-    named: Sequence[str] = [f"{one.path} ({one.kind}): {one.error}" for one in report.failed]
+    named: Sequence[str] = [
+        f"{one['path']} ({one['kind']}): {one['error']}" for one in report.failed
+    ]
     return FilestoreError(
         f"{count(len(named), 'text')} failed: {named[0]}",
         remedy="enrich again: what was made is kept",

@@ -491,7 +491,7 @@ def test_a_file_that_is_edited_meanwhile_is_left(workspace: Any) -> None:
     with Store.open(workspace.store) as store:
         report = store.enrich(questions=2, summaries=False, on_progress=write_late)
     assert path.read_bytes() == edited
-    assert [one.path for one in report.failed] == [os.path.relpath(path, workspace.store)]
+    assert [one["path"] for one in report.failed] == [os.path.relpath(path, workspace.store)]
     assert report.questions == len(chunks(workspace)) - 1
 
 

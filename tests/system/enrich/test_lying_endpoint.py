@@ -104,7 +104,7 @@ def test_what_fails_is_named_and_the_rest_is_done(
     before = files(store)
     server.behave(by_text({topic: bad for topic, (bad, _) in FAILING.items()} | FINE))
     report = store.enrich(questions=2, summaries=False)
-    failed = {topic_of(before[one.path]): one.error for one in report.failed}
+    failed = {topic_of(before[one["path"]]): one["error"] for one in report.failed}
     assert failed.keys() == FAILING.keys()
     for topic, (_, said) in FAILING.items():
         assert said in failed[topic]
@@ -178,7 +178,7 @@ def test_a_bad_summary_is_no_file(store: filestore.Store, server: ChatServer, te
 
     server.behave(lie)
     report = store.enrich(questions=2)
-    assert {one.kind for one in report.failed} == {"summary"}
+    assert {one["kind"] for one in report.failed} == {"summary"}
     assert [path for path in files(store) if "summary" in path] == []
     assert all(b"\nquestions:" in data for path, data in files(store).items() if path[-3:] == ".md")
     assert_whole(store)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from filestore.browse import EnrichPlan, EnrichReport
-from filestore.enrich.plan import FailedTask, KeptFile
+from filestore.enrich.plan import KeptFile
 from filestore.generate import Price
 from tui.formatting import enriching
 from tui.formatting.lines import plain
@@ -43,7 +43,7 @@ def test_the_outcome_in_a_few_words():
         questions=1,
         summaries=2,
         undo="000007",
-        failed=[FailedTask("chunked/a/chunk1.md", "questions", "refused")],
+        failed=[{"path": "chunked/a/chunk1.md", "kind": "questions", "error": "refused"}],
     )
     assert enriching.summary(report) == (
         "questions in 1 file, 2 summaries written; u undoes 000007"
