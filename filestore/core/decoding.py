@@ -21,6 +21,8 @@ T = TypeVar("T")
 _SAID: Final = re.compile(r"Expected (?P<wanted>.+?)(, got `.+)?|.*required field `(?P<lacked>.+)`")
 _AT: Final = re.compile(r" - at (`key` in )?`\$\.?(?P<place>.*)`$")
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_LENGTH: Final = re.compile(r"`(array|object|str)` of length (<=|>=) (\d+)")
+_PARTS: Final = {"array": "values", "object": "keys", "str": "characters"}
 _KINDS: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -96,7 +98,9 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
             raise UnfitError(f"{where or 'it'} lacks {said['lacked']!r}") from error
         for index, key in _STEP.findall(inner.partition("[...]")[0]):
             value = value[int(index) if index else key]
-        wanted = re.sub(r"`(.+?)`", _in_words, said["wanted"]) if said else _choices(kind, inner)
+        wanted = _choices(kind, inner)
+        if said:
+            wanted = re.sub(r"`(.+?)`", _in_words, _LENGTH.sub(_of_length, said["wanted"]))
         # Which of a person's own keys it is, is not told.
         found = "" if "[...]" in inner else f", found {brief(value)}"
         raise UnfitError(f"{where or 'it'} must be {wanted}{found}") from error
@@ -113,6 +117,11 @@ def _choices(kind: Any, place: str) -> str:
         for one in getattr(found, "fields", ()):
             found = one.type if one.encode_name == key else found
     return " or ".join(map(str, getattr(found, "values", ()))) or "another value"
+
+
+def _of_length(found: re.Match[str]) -> str:
+    side = "at most" if found[2] == "<=" else "at least"
+    return f"`{found[1]}` of {side} {int(found[3]):,} {_PARTS[found[1]]}"
 
 
 def _in_words(found: re.Match[str]) -> str:

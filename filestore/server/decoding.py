@@ -3,7 +3,6 @@
 One rule: what does not fit is refused in one sentence, with its place, before any of it is used.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -68,11 +67,9 @@ def decoded(kind: type[T], given: Any, name: str) -> T:
         read = {key: _meant(fields[key], value) for key, value in given.items()}
         given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
     try:
-        return msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
-        said, _, where = str(error).partition(" - at `$")
-        place = where.strip(".`") or name
-        raise UsageError(f"{place}: {_said(said)}", remedy=remedy) from error
+        return converted(given, kind)
+    except UnfitError as error:
+        raise UsageError(f"{name}: {error.message}", remedy=remedy) from error
 
 
 def json_object(data: bytes) -> dict[str, Any]:
@@ -121,37 +118,7 @@ def _parsed(value: Any) -> Any:
 
 def _fits(value: Any, field: Field) -> bool:
     try:
-        msgspec.convert(value, field.hint)
-    except msgspec.ValidationError:
+        converted(value, field.hint)
+    except UnfitError:
         return False
     return True
-
-
-_LENGTH: Final = re.compile(r"`(array|object|str)` of length (<=|>=) (\d+)")
-_COUNTED: Final = {"array": "values", "object": "keys", "str": "characters"}
-_BOUND: Final = re.compile(r"`int` (<=|>=) (-?\d+)")
-_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
-_SIDE: Final = {"<=": "at most", ">=": "at least"}
-_TYPES: Final = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "nothing",
-}
-
-
-def _said(problem: str) -> str:
-    """What does not fit, in words; of what is too long not all of it."""
-    said = _LENGTH.sub(lambda one: f"{_SIDE[one[2]]} {int(one[3]):,} {_COUNTED[one[1]]}", problem)
-    said = _BOUND.sub(lambda one: f"a whole number, {_SIDE[one[1]]} {int(one[2]):,}", said)
-    said = re.sub(r"`([a-z |]+)`", lambda one: _listed_types(one[1]), said)
-    said = _MISSING.sub(r"\1 is needed", said).replace("Invalid enum value", "unknown value")
-    said = said[:1].lower() + said[1:].replace(", got", ", found")
-    return said if len(said) <= 300 else f"{said[:300]}…"
-
-
-def _listed_types(names: str) -> str:
-    return " or ".join(_TYPES.get(name, name) for name in names.split(" | "))

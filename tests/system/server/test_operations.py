@@ -147,7 +147,7 @@ def test_what_is_too_long_is_not_looked_through(
     name: str, given: dict[str, Any], most: str
 ) -> None:
     """That it is too long is seen first: to check a million values would keep others waiting."""
-    with pytest.raises(UsageError, match=f"expected at most {most}"):
+    with pytest.raises(UsageError, match=f" of at most {most}"):
         ASKED[name].checked(given)
 
 
