@@ -280,7 +280,7 @@ def _group(
             before = look.body
         files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
     # The notes would name results; what each file is stands beside it.
-    marked, _ = outdated.marked(files, parts.places.tree, catalog, parts.reachable)
+    marked, _ = outdated.marked(files, parts, catalog)
     return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen
 
 

@@ -262,7 +262,7 @@ def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Reco
     text = KnownFile(
         path=path, resource=record["resource"], source=record["source"], freshness="fresh"
     )
-    (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable)
+    (marked,), _ = outdated.marked([text], parts, catalog)
     return {**record, "freshness": marked.freshness}
 
 

@@ -81,7 +81,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             wanted *= 4
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
-        shown, told = outdated.marked([*there, *gone][:count], tree, catalog, parts.reachable)
+        shown, told = outdated.marked([*there, *gone][:count], parts, catalog)
         return Similar(
             to=tuple(map(tree.store_path, asked.paths)),
             source=asked.source,

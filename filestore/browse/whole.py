@@ -252,7 +252,7 @@ def _outdated(
         KnownFile(path=one.path, resource=resource, source=source, freshness=one.freshness)
         for one in given
     ]
-    marked, _ = outdated.marked(found, parts.places.tree, catalog, parts.reachable)
+    marked, _ = outdated.marked(found, parts, catalog)
     return tuple(
         replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )

@@ -195,18 +195,13 @@ def evaluate(
         count=way.k,
         modes={column: mean(scores) if scores else None for column, scores in asked.items()},
         hybrid=_compared(answered),
-        results=tuple(_results(questions, answered)),
+        results=tuple(
+            QuestionResult(question=one, scores={by: answered[by][place] for by in answered})
+            for place, one in enumerate(questions)
+        ),
         compared=variants,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _results(
-    questions: Iterable[Question], answered: Mapping[Column, Sequence[Scores]]
-) -> Iterator[QuestionResult]:
-    for place, question in enumerate(questions):
-        scores = {column: scores[place] for column, scores in answered.items()}
-        yield QuestionResult(question=question, scores=scores)
 
 
 def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:

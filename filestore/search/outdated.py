@@ -7,7 +7,7 @@ One rule: what the store may not look at is left as it is, and a file that a per
 original.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -15,43 +15,33 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog, queries, summaries
 from filestore.catalog.summaries import Stale
 from filestore.core.paths import Tree
-from filestore.search.answer import Answer, KnownFile
+from filestore.search.answer import KnownFile
 
 if TYPE_CHECKING:
-    from filestore.sidecar.originals import Document, Seen
-    from filestore.sidecar.reachable import Reachable
+    from filestore.sidecar.originals import Document
+    from filestore.sidecar.session import Parts
 
 AnyFound = TypeVar("AnyFound", bound=KnownFile)
 
 
-def mark(
-    answer: Answer, tree: Tree, catalog: Catalog, reachable: "Callable[[], Reachable]", stale: Stale
-) -> Answer:
-    """An answer in which hits that are as indexed say where their original changed or went.
-
-    Args:
-        answer: What was found.
-        tree: Where the files lie.
-        catalog: Inside a snapshot.
-        reachable: Says where the store may look; asked if there is an original at all.
-        stale: Knows which summaries are out of date.
-    """
-    hits, notes = marked(answer.hits, tree, catalog, reachable, stale)
-    return replace(answer, hits=tuple(hits), notes=(*answer.notes, *notes))
-
-
 def marked(
     found: Sequence[AnyFound],
-    tree: Tree,
+    parts: "Parts",
     catalog: Catalog,
-    reachable: "Callable[[], Reachable]",
     stale: Stale | None = None,
 ) -> tuple[list[AnyFound], list[str]]:
-    """Such hits, and what is to be known of them; see `mark`."""
-    hits, notes = _by_original(found, tree, catalog, reachable)
+    """Files that say where their original changed or went, and what is to be known of them.
+
+    Args:
+        found: What was found; only what is as indexed is looked at.
+        parts: Of the store, which may look at originals only where it is allowed.
+        catalog: Inside a snapshot.
+        stale: Knows which summaries are out of date.
+    """
+    hits, notes = _by_original(found, parts, catalog)
     if not summaries.has_summaries(catalog):
         return hits, notes
-    return _by_children(hits, notes, tree, stale or Stale(catalog))
+    return _by_children(hits, notes, parts.places.tree, stale or Stale(catalog))
 
 
 def _by_children(
@@ -77,8 +67,9 @@ def _by_children(
 
 
 def _by_original(
-    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: "Callable[[], Reachable]"
+    found: Sequence[AnyFound], parts: "Parts", catalog: Catalog
 ) -> tuple[list[AnyFound], list[str]]:
+    tree = parts.places.tree
     fresh = {
         tree.chunk_path(hit.path): hit for hit in found if hit.freshness == "fresh" and hit.source
     }
@@ -89,16 +80,18 @@ def _by_original(
     from filestore.sidecar import originals
 
     documents = queries.documents_from(catalog, sorted(set(made.values())))
-    drift = originals.look(catalog, reachable(), documents=documents)
+    drift = originals.look(catalog, parts.reachable(), documents=documents)
     seen = drift.seen
     gone, changed = 0, 0
     hits = []
     for hit in found:
         path = tree.chunk_path(hit.path)
         source = made.get(path, "")
-        if source in seen and _differs(seen[source], _recorded(documents, source, hit.resource)):
-            changed += bool(seen[source].found)
-            gone += not seen[source].found
+        now = seen.get(source)
+        recorded = _recorded(documents, source, hit.resource) if now else ()
+        if now and not now.reason and now.found not in recorded:
+            changed += bool(now.found)
+            gone += not now.found
             hit = replace(hit, freshness="outdated")
         elif source in drift.elsewhere:
             changed += 1
@@ -112,10 +105,6 @@ def _recorded(documents: "Sequence[Document]", source: str, resource: str) -> se
     made = {name: digest for _, name, one, digest in documents if one == source}
     # A chunk that was moved elsewhere belongs to whichever record names its source.
     return {made[resource]} if resource in made else set(made.values())
-
-
-def _differs(seen: "Seen", recorded: set[str]) -> bool:
-    return not seen.reason and seen.found not in recorded
 
 
 def _notes(changed: int, gone: int) -> list[str]:

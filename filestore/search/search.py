@@ -7,7 +7,7 @@ read just now and found to be what was indexed.
 import contextlib
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +41,7 @@ from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
-from filestore.search.query import Extra, Mode, Query, Which
+from filestore.search.query import Mode, Query, Which
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -147,7 +147,9 @@ class Searcher:
             asked = most_telling(asked, reader.rarity)
         self._asked, understood = asked, asked.understood()
         self._notes = notes = said.left_out(understood, asked.left_out)
-        self._leave_out(query.without)
+        self._with_questions = "questions" not in query.without
+        hides = "summaries" in query.without and self.has_summaries
+        self._hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         wanted = Filters.of(query)
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._possible(query.mode)
@@ -155,8 +157,9 @@ class Searcher:
         reader = self._open_reader() if mode != "vector" else None
         found = reader.respell(asked) if reader is not None else ()
         meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
-        self._forget(meant)
+        self._best_parts, self._via = {}, {}
         if self._vectors is not None:
+            self._vectors.forget({one.text() for one in meant})
             self._vectors.limit(wanted, alone=not (query.tree or self._hidden))
         if query.tree:
             allowed = self._traverse(meant, mode, allowed)
@@ -185,19 +188,6 @@ class Searcher:
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return notes
-
-    def _leave_out(self, without: Collection[Extra]) -> None:
-        """Prepare to answer as if there were no questions, or summaries."""
-        self._with_questions = "questions" not in without
-        hides = "summaries" in without and self.has_summaries
-        self._hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
-
-    def _forget(self, queries: Sequence[ParsedQuery]) -> None:
-        """Forget what was found before, but for vectors that are asked for again."""
-        kept = {query.text() for query in queries}
-        if self._vectors is not None:
-            self._vectors.forget(kept)
-        self._best_parts, self._via = {}, {}
 
     def _hits(
         self,

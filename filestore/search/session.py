@@ -85,8 +85,9 @@ class SearchSession:
             answer = reranking.rerank(answer, reranker, count=query.k)
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, query.model).stale
-            answer = replace(answer, model=query.model)
-            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable, stale)
+            hits, notes = outdated.marked(answer.hits, parts, catalog, stale)
+        told = (*answer.notes, *notes)
+        return replace(answer, model=query.model, hits=tuple(hits), notes=told)
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
