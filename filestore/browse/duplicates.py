@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.looks import looks_at_texts
 from filestore.browse.similar import notes as notes_on_vectors
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog, decode_path, queries
@@ -134,7 +133,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             notes=(
                 *said,
                 *_notes(groups),
-                *freshness.notes(parts.places, parts.layout, catalog, seen),
+                *freshness.notes(parts, catalog, seen),
             ),
         )
 
@@ -257,7 +256,7 @@ def _group(
     files: list[DuplicateFile] = []
     seen, same = [], set()
     before = ""
-    for row, part, look in looks_at_texts(parts.places, parts.layout, catalog, list(scores)):
+    for row, part, look in freshness.looks(parts, catalog, list(scores)):
         text = row.path, part
         seen.append(look)
         if look.freshness in (None, "gone"):

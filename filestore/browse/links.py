@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.browse import note_links
-from filestore.browse.looks import looks
 from filestore.browse.meant import Meant, meant
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
 from filestore.chunks import kept
@@ -101,7 +100,7 @@ def links(parts: Parts, path: str) -> Links:
             generation=catalog.generation,
             outgoing=tuple(_as_now(outgoing, now)),
             incoming=tuple(_as_now(incoming, now)),
-            notes=tuple(freshness.notes(parts.places, parts.layout, catalog, list(now.values()))),
+            notes=tuple(freshness.notes(parts, catalog, list(now.values()))),
         )
 
 
@@ -232,10 +231,9 @@ def _now(parts: Parts, catalog: Catalog, found: Iterable[Link]) -> dict[StorePat
     """What the files at both ends are now."""
     tree = parts.places.tree
     ends = {end for link in found for end in (link.path, link.target) if tree.holds(end)}
-    paths = [tree.chunk_path(StorePath(end)) for end in sorted(ends)]
+    texts = [(tree.chunk_path(StorePath(end)), 0) for end in sorted(ends)]
     return {
-        tree.store_path(row.path): look
-        for row, look in looks(parts.places, parts.layout, catalog, paths)
+        tree.store_path(row.path): look for row, _, look in freshness.looks(parts, catalog, texts)
     }
 
 

@@ -11,7 +11,6 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filestore.browse import file
-from filestore.browse.looks import looks
 from filestore.catalog import (
     Catalog,
     CatalogPages,
@@ -272,7 +271,8 @@ class _Teller:
         return [node for path in tops[:MOST_NODES] for node in self._node(path, ways)]
 
     def _look(self, paths: Sequence[ChunkPath]) -> None:
-        for row, look in looks(self._parts.places, self._parts.layout, self._catalog, paths):
+        texts = [(path, 0) for path in paths]
+        for row, _, look in freshness.looks(self._parts, self._catalog, texts):
             self._rows[row.path], self._looks[row.path] = row, look
 
     def _node(
@@ -387,7 +387,7 @@ class _Teller:
             are = "summary is" if stale == 1 else "summaries are"
             self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")
         looks = list(self._looks.values())
-        self._notes += freshness.notes(self._parts.places, self._parts.layout, self._catalog, looks)
+        self._notes += freshness.notes(self._parts, self._catalog, looks)
         return Overview(
             about=about,
             name=name,

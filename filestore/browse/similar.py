@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from filestore.browse.looks import looks_at_texts
 from filestore.browse.meant import meant
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog
@@ -90,7 +89,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             hits=tuple(shown),
             notes=(
                 *notes(parts, catalog),
-                *freshness.notes(parts.places, parts.layout, catalog, _told(tree, shown, seen)),
+                *freshness.notes(parts, catalog, _told(tree, shown, seen)),
                 *told,
             ),
         )
@@ -103,7 +102,7 @@ def _hits(
     scores = {path: score for path, score, _ in near}
     texts = [(path, part) for path, _, part in near]
     hits, seen = [], {}
-    for row, _, look in looks_at_texts(parts.places, parts.layout, catalog, texts):
+    for row, _, look in freshness.looks(parts, catalog, texts):
         seen[row.path] = look
         if look.freshness is not None:
             hits.append(

@@ -8,6 +8,7 @@ that was read just now and could be indexed as it is.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
@@ -17,7 +18,6 @@ from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import Value
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.config.layout import Places
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
@@ -26,6 +26,7 @@ from filestore.git import repository
 
 if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk, Section
+    from filestore.sidecar.session import Parts
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -118,17 +119,14 @@ _GONE: Final = Look(freshness="gone")
 class Looker:
     """Looks at files of the tree for one answer after another."""
 
-    def __init__(self, places: Places, layout: Layout, catalog: Catalog) -> None:
+    def __init__(self, parts: "Parts", catalog: Catalog) -> None:
         """Prepare.
 
         Args:
-            places: Where the store lies.
-            layout: What its files mean.
+            parts: Of the store.
             catalog: Inside a snapshot whenever a file is looked at.
         """
-        self._places = places
-        self._layout = layout
-        self._catalog = catalog
+        self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
         self._chunked: int | None = None
         self._problem: Look | None = None
         self._unmerged: frozenset[ChunkPath] = frozenset()
@@ -165,6 +163,13 @@ class Looker:
             row: The file's.
             part: Which section of a document is meant.
         """
+        look = self._look(row, part)
+        if look.freshness == "fresh" or self._catalog.row_is_sound(row):
+            return look
+        # What is not as it was indexed may have a row of another file.
+        return Look(freshness=None, code=MISMATCH)
+
+    def _look(self, row: FileRow, part: int) -> Look:
         if self._chunked is None:
             return self._problem or _GONE
         data = self._as_indexed(row)
@@ -286,12 +291,29 @@ def _same_section(before: "Chunk", part: int, now: "Chunk") -> "Section":
     return next(same_path, now.sections[min(part, len(now.sections) - 1)])
 
 
-def notes(places: Places, layout: Layout, catalog: Catalog, looks: Sequence[Look]) -> list[str]:
+def looks(
+    parts: "Parts", catalog: Catalog, texts: Sequence[tuple[ChunkPath, int]]
+) -> Iterator[tuple[FileRow, int, Look]]:
+    """The row of each indexed file, its section, and what it is now, in the order given.
+
+    Args:
+        parts: Of the store.
+        catalog: Inside a snapshot.
+        texts: Files, and which section of a document is meant; others than indexed ones go.
+    """
+    rows = catalog.files(list(dict.fromkeys(path for path, _ in texts)))
+    with closing(Looker(parts, catalog)) as looker:
+        looker.begin()
+        for path, part in texts:
+            if path in rows:
+                yield rows[path], part, looker.look(rows[path], part)
+
+
+def notes(parts: "Parts", catalog: Catalog, looks: Sequence[Look]) -> list[str]:
     """What is to be said of files that would have answered.
 
     Args:
-        places: Where the store lies.
-        layout: What its files mean.
+        parts: Of the store.
         catalog: Inside a snapshot.
         looks: What the files are now.
     """
@@ -300,7 +322,7 @@ def notes(places: Places, layout: Layout, catalog: Catalog, looks: Sequence[Look
     if gone:
         from filestore.sidecar import losses
 
-        needs_word = losses.needs_word(places, layout, catalog)
+        needs_word = losses.needs_word(parts.places, parts.layout, catalog)
         command = "filestore sync" + (" --forget-missing" if needs_word else "")
         said.append(f"{_files(gone)} of these results {_are(gone)} gone: run '{command}'")
     excluded: dict[str, int] = {}

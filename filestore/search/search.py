@@ -85,6 +85,7 @@ class Searcher:
             from filestore.sidecar.beside import NothingBeside
 
             raise NothingBeside
+        self._parts = parts
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
         self._embeddings = parts.embeddings()
         self._embedder = (parts.searched_model if is_own else parts.searched_beside)(catalog)
@@ -105,7 +106,7 @@ class Searcher:
         self._with_questions = True
         self._best_parts: dict[int, int] = {}
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
-        self._looker = Looker(parts.places, parts.layout, catalog)
+        self._looker = Looker(parts, catalog)
         self._ancestors = summaries.Ancestors(catalog)
         self.stale = summaries.Stale(catalog)
         self.found: dict[StorePath, Found] = {}
@@ -209,7 +210,7 @@ class Searcher:
             there = sum(hit.freshness != "gone" for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 seen = list(looks.values())
-                self._notes += freshness.notes(self._places, self._layout, self._catalog, seen)
+                self._notes += freshness.notes(self._parts, self._catalog, seen)
                 return hits, mode
             # Gone and excluded files take no place: the next best do.
             depth *= 4
@@ -302,20 +303,13 @@ class Searcher:
                 if path in taken:
                     continue
                 taken.add(path)
-                look = looks[text] if text in looks else self._look(rows[path], text[1])
+                look = looks[text] if text in looks else self._looker.look(rows[path], text[1])
                 looks[text] = look
                 if look.freshness is not None:
                     hit = self._hit(rows[path], look, score, why())
                     self.found[hit.path] = Found(row=rows[path], look=look)
                     (gone if look.freshness == "gone" else there).append(hit)
         return [*there, *gone][:count]
-
-    def _look(self, row: FileRow, part: int) -> Look:
-        """What a file is now; what is not as it was indexed may have a row of another file."""
-        look = self._looker.look(row, part)
-        if look.freshness == "fresh" or self._catalog.row_is_sound(row):
-            return look
-        return Look(freshness=None, code=freshness.MISMATCH)
 
     @property
     def _is_lexical(self) -> bool:
