@@ -102,8 +102,8 @@ class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
     """What a store makes of the same questions at two times."""
 
     KEYS = (
-        "queries count mode questions old new gained lost overlap difference interval_95 changed "
-        "failed notes"
+        "queries count mode questions old new gained lost overlap difference "
+        "against_old.interval_95 changed failed notes"
     )
 
     count: int
@@ -143,12 +143,6 @@ class StoreComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
     def difference(self) -> float | None:
         """Of the later time from the earlier one, by nDCG; None where the answers are not known."""
         return self.against_old.mean if self.against_old else None
-
-    @property
-    def interval_95(self) -> tuple[float, float] | None:
-        """In 95 of 100 samples of as many questions the difference lies between the two."""
-        one = self.against_old
-        return (one.low, one.high) if one else None
 
 
 def compare(

@@ -62,7 +62,10 @@ class QueryOverlap(JsonObject, Struct, frozen=True, kw_only=True):
 class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
     """What two models make of the same queries."""
 
-    KEYS = "queries count mode asked models difference interval_95 overlap worst per_query notes"
+    KEYS = (
+        "queries count mode asked models difference against_own.interval_95 overlap worst "
+        "per_query notes"
+    )
     SPARSE = "per_query"
 
     count: int
@@ -101,12 +104,6 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
     def difference(self) -> float | None:
         """Of the model beside from the own one, by nDCG; None where the answers are not known."""
         return self.against_own.mean if self.against_own else None
-
-    @property
-    def interval_95(self) -> tuple[float, float] | None:
-        """In 95 of 100 samples of as many questions the difference lies between the two."""
-        one = self.against_own
-        return (one.low, one.high) if one else None
 
 
 def compare(

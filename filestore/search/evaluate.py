@@ -61,18 +61,13 @@ class QuestionResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"sco
 class Comparison(JsonObject, Struct, frozen=True, kw_only=True):
     """Both retrievers together beside the better one, by nDCG."""
 
-    KEYS = "measure against difference interval_95"
+    KEYS = "measure against difference difference.interval_95"
 
     against: Mode
     """The better single ranking: `keyword` or `vector`."""
     difference: Difference
     measure: str = "ndcg"
     """`ndcg`."""
-
-    @property
-    def interval_95(self) -> tuple[float, float]:
-        """In 95 of 100 samples of as many questions the difference lies between the two."""
-        return self.difference.low, self.difference.high
 
     @property
     def json_difference(self) -> float:
@@ -92,7 +87,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 class Variant(JsonObject, Struct, frozen=True, kw_only=True):
     """One way to answer the questions, beside the plain one: without questions and summaries."""
 
-    KEYS = "name scores difference interval_95 milliseconds tokens"
+    KEYS = "name scores difference against_plain.interval_95 milliseconds tokens"
 
     name: str
     """`plain`: without questions and summaries; with `questions`, `summaries` or `both`; both with
@@ -110,12 +105,6 @@ class Variant(JsonObject, Struct, frozen=True, kw_only=True):
     def difference(self) -> float | None:
         """From the plain one, by nDCG; None for that one."""
         return self.against_plain.mean if self.against_plain else None
-
-    @property
-    def interval_95(self) -> tuple[float, float] | None:
-        """In 95 of 100 samples of as many questions the difference lies between the two."""
-        one = self.against_plain
-        return (one.low, one.high) if one else None
 
 
 class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):

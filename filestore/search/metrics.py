@@ -58,7 +58,11 @@ class Difference(Struct, frozen=True, kw_only=True):
     mean: float
     low: float
     high: float
-    """In 95 of 100 samples of as many questions it lies between the two."""
+
+    @property
+    def interval_95(self) -> tuple[float, float]:
+        """In 95 of 100 samples of as many questions the difference lies between the two."""
+        return self.low, self.high
 
 
 def parse_queries(data: bytes, *, name: str, known: bool = True) -> list[Question]:
