@@ -54,7 +54,7 @@ from filestore.search.ranking import (
     with_question,
 )
 from filestore.search.vectors import Vectors
-from filestore.sidecar.fulltext_feed import open_reader
+from filestore.sidecar.fulltext_file import open_reader
 
 if TYPE_CHECKING:
     from filestore.search.leading import Leading

@@ -51,7 +51,7 @@ from filestore.sidecar.file_rows import (
     row_of,
     texts_of,
 )
-from filestore.sidecar.fulltext_feed import FulltextFeed, entries, stem_of
+from filestore.sidecar.fulltext_file import FulltextFeed, entries, stem_of
 from filestore.sidecar.vector_rows import VectorRows
 
 if TYPE_CHECKING:

@@ -1,25 +1,44 @@
-"""The files of the full-text index against its stamp and the catalog; loads no tantivy."""
+"""The full-text index of a store: its files against stamp and catalog, and what goes into it.
 
+Loads tantivy where it reads or writes an index. The index is committed after the catalog, so it may
+lag by a crash: the feed first replays what the index has not seen, from the texts the catalog
+keeps, and then takes the new ones.
+"""
+
+import contextlib
 import os
 import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, in_batches, queries, text_id
 from filestore.config import user_config
 from filestore.config.layout import FULLTEXT, Places
+from filestore.core.encoded_data import without_data
 from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.fulltext import (
     ANALYSIS,
     STAMP_NAME,
+    FulltextDamaged,
+    FulltextMissing,
     FulltextUnreadable,
+    Reader,
     Stamp,
     check_files,
     read_stamp,
     write_stamp,
 )
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.fulltext import Entry, Writer
 
 
 def found_stamp(places: Places, catalog: Catalog) -> Stamp | None:
@@ -111,3 +130,241 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
         detail = f"it holds {stamp.documents} texts, the catalog {catalog.text_count()}"
         return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
     return []
+
+
+EXACT_TEXTS: Final = 10_000
+EXACT_BYTES: Final = 12_000_000
+"""An index of no more is written whole when a text of it goes, which takes a second at most. What
+is deleted counts in the scores until then, and answers shall not depend on a store's past."""
+MOST_DELETED: Final = 0.01
+"""A larger one is written whole when this share of its texts was deleted."""
+
+
+def entries(identifier: int, path: ChunkPath, chunk: "Chunk") -> "Iterator[Entry]":
+    """What is indexed of a file.
+
+    Of a chunk file its headings as title, its body and questions as text; of a file of questions
+    each; of a document each section, which is found by title and file name as well, and the first
+    by its other names.
+    """
+    from filestore.chunks import chunk_file, questions_file
+    from filestore.fulltext import Entry
+
+    if chunk.kind == questions_file.KIND:
+        for part, text in enumerate(chunk_file.texts(chunk)):
+            yield Entry(id=text_id(identifier, part), title="", text=text)
+        return
+    if not chunk.sections:
+        text = "\n\n".join((without_data(chunk.body), *chunk.questions))
+        yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
+        return
+    for part, section in enumerate(chunk.sections):
+        trail = " > ".join(section.headings)
+        known = trail.casefold()
+        names = dict.fromkeys((*chunk.headings, stem_of(path)))
+        words = [trail, *(name for name in names if name.casefold() not in known)]
+        if part == 0:
+            words.append(chunk.names)
+        yield Entry(
+            id=text_id(identifier, part),
+            title=" > ".join(filter(None, words)),
+            text=without_data(chunk.body[section.start : section.end]),
+        )
+
+
+def stem_of(path: ChunkPath) -> str:
+    """The name of a file without its suffix, as words; bytes that are not UTF-8 as gaps."""
+    stem = os.path.splitext(path.rpartition("/")[2])[0]
+    return stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+MOST_REPLAYED: Final = 5_000
+"""A reader replays no more files than this where the next sync does."""
+
+
+def open_reader(places: Places, catalog: Catalog) -> tuple[Reader | None, str]:
+    """The full-text index of a catalog inside a snapshot, if there is one, and what to say of it.
+
+    Raises:
+        FulltextMissing: Its files are gone.
+        FulltextUnreadable: The disk does not give them at the moment.
+    """
+    if found_stamp(places, catalog) is None:
+        return None, "there is no full-text index: run 'filestore sync'"
+    stamp, wanted = own_stamp(places, catalog), catalog.generation
+    try:
+        if stamp is None or stamp.generation < wanted:
+            # No file of it, or no room for a copy: it is opened as it is, and that is said.
+            with contextlib.suppress(OSError):
+                if (reader := _caught_up(places, catalog, stamp)) is not None:
+                    return reader, ""
+        if stamp is None:
+            return None, "the full-text index was made elsewhere: run 'filestore sync'"
+        way = "behind" if stamp.generation < wanted else "ahead"
+        note = f"the full-text index is {way}: run 'filestore sync'"
+        return Reader.open(places.fulltext, stamp), "" if stamp.generation == wanted else note
+    except FulltextDamaged as error:
+        return None, f"{error.message}: run 'filestore sync'"
+
+
+def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader | None:
+    """An index that a crash left behind its catalog, with what it lacks; changes nothing.
+
+    It is replayed in a copy, which is removed as soon as it is open.
+
+    Args:
+        places: Where the store lies.
+        catalog: Inside a snapshot.
+        stamp: Of the index; None where it is another user's, and nothing of it is used.
+
+    Returns:
+        None where too much is lacking, and a sync can mend that.
+
+    Raises:
+        FulltextDamaged: A file of it differs from the stamp.
+        OSError: A file of it is gone, or there is no room for a copy.
+    """
+    since = -1 if stamp is None else stamp.generation
+    lacking = catalog.full_text_changes(since, catalog.generation)
+    can_sync = os.access(places.sidecar, os.W_OK) and user_config.can_seal(places.configuration)
+    if can_sync and sum(map(len, lacking)) > MOST_REPLAYED:
+        return None
+    with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
+        # Its seal is made with a secret of its own: there may be no place for the user's.
+        scratch = replace(places, sidecar=folder, configuration=folder)
+        if stamp is not None:
+            copy(places, stamp, scratch)
+            if problems := check_files(scratch.fulltext, stamp, hashes=True):
+                raise FulltextDamaged(places.fulltext, "; ".join(problems))
+        feed = FulltextFeed(scratch, catalog)
+        feed.trust()
+        feed.catch_up()
+        feed.commit(catalog.generation)
+        fresh = own_stamp(scratch, catalog)
+        return Reader.open(scratch.fulltext, fresh) if fresh else None
+
+
+class FulltextFeed:
+    """Takes additions and deletions of one commit; opens tantivy only if there are any."""
+
+    def __init__(self, places: Places, catalog: Catalog) -> None:
+        self._folder = places.fulltext
+        self._seal = partial(sealed, places)
+        self._catalog = catalog
+        self._base = catalog.generation
+        stamp = own_stamp(places, catalog)
+        # Ahead of its catalog it holds ids that this catalog is about to give to other files.
+        useless = (
+            stamp is None
+            or stamp.generation > self._base
+            or check_files(places.fulltext, stamp, hashes=False)
+        )
+        self._stamp: Stamp | None = None if useless else stamp
+        self._deleted = self._stamp.deleted if self._stamp else 0
+        self._writer: Writer | None = None
+        self._whole = False
+        self._is_checked = False
+
+    @property
+    def seen_generation(self) -> int:
+        """The generation that the index on disk reflects; -1 where it has to be rebuilt."""
+        return -1 if self._stamp is None else self._stamp.generation
+
+    def add(self, entries: "Iterable[Entry]") -> None:
+        """Take documents with ids never seen before."""
+        if not self._whole:
+            self._open().add(entries)
+
+    def delete(self, ids: list[int]) -> None:
+        """Take out documents; unknown ids are passed over."""
+        if not ids or self._whole:
+            return
+        self._deleted += len(ids)
+        if self._counts_too_many:
+            self.rebuild()
+        else:
+            self._open().delete(ids)
+
+    def rebuild(self) -> None:
+        """Use nothing of the index that is there; it is written from what the catalog has."""
+        self.abandon()
+        self._stamp = None
+        self._deleted = 0
+        self._whole = True
+
+    def leave_out_deleted(self) -> int:
+        """Write the index whole where deleted texts count in its scores; how many do."""
+        deleted = self._deleted
+        if deleted:
+            self.rebuild()
+        return deleted
+
+    def trust(self) -> None:
+        """Take the files of the index for what their stamp says: somebody just read them all."""
+        self._is_checked = True
+
+    def catch_up(self) -> None:
+        """Replay what an index behind its catalog lacks; nothing where it is not behind."""
+        if self._stamp is None or self._stamp.generation != self._base:
+            self._open()
+        if self._counts_too_many:
+            self.rebuild()
+            self._open()
+
+    @property
+    def _counts_too_many(self) -> bool:
+        """Whether deleted texts count in the scores that are to count no longer."""
+        if not self._deleted:
+            return False
+        # Of those of this commit the catalog does not know yet.
+        texts = self._catalog.text_count() - self._deleted
+        is_small = texts <= EXACT_TEXTS and self._catalog.content_bytes() <= EXACT_BYTES
+        return self._deleted > (0 if is_small else texts * MOST_DELETED)
+
+    def _open(self) -> "Writer":
+        if self._writer is None:
+            from filestore.fulltext import Writer
+
+            try:
+                self._writer = Writer.open(self._folder, self._stamp, checked=self._is_checked)
+            except (FulltextDamaged, FulltextMissing):
+                # Sizes were right and hashes are not: nothing of it is used.
+                self._stamp = None
+                self._deleted = 0
+                self._writer = Writer.open(self._folder)
+            since = self.seen_generation
+            if since != self._base:
+                until = self._base + 1 if self._whole else self._base
+                deleted, added = self._catalog.full_text_changes(since, until)
+                if since >= 0:
+                    # Adding again what a crash hid behind an old stamp must not double it.
+                    again = queries.texts_of_files(self._catalog, added)
+                    self._writer.delete(deleted + again)
+                    self._deleted += len(deleted)
+                self._writer.add(self._kept_entries(added))
+        return self._writer
+
+    def _kept_entries(self, ids: Iterable[int]) -> "Iterator[Entry]":
+        from filestore.chunks import kept
+
+        for batch in in_batches(list(ids)):
+            paths = self._catalog.indexed_paths(batch)
+            for identifier in batch:
+                data = self._catalog.content(identifier)
+                if data is not None and identifier in paths:
+                    yield from entries(identifier, paths[identifier], kept.read(data))
+
+    def commit(self, generation: int) -> None:
+        """Make the index reflect a generation of the catalog that was just committed."""
+        if self._writer is not None:
+            self._writer.commit(generation, self._catalog.identity, seal=self._seal)
+            self._writer.close()
+            self._writer = None
+        elif self._stamp is not None and self._stamp.generation == self._base:
+            write_stamp(self._folder, self._seal(replace(self._stamp, generation=generation)))
+
+    def abandon(self) -> None:
+        """Forget what was taken; the index stays as it was."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

@@ -13,7 +13,7 @@ from filestore.core.findings import Finding
 from filestore.core.paths import Tree
 from filestore.core.safe_text import listed
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.fulltext_feed import entries
+from filestore.sidecar.fulltext_file import entries
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import measure
 from stores import TextMaker
 
 from filestore.search.answer import Hit
-from filestore.sidecar.fulltext_feed import EXACT_TEXTS
+from filestore.sidecar.fulltext_file import EXACT_TEXTS
 from filestore.store import Store
 
 QUERIES = 8

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filestore.sidecar import fulltext_feed
+from filestore.sidecar import fulltext_file
 from filestore.store import Store
 
 MODES = ("keyword", "vector", "hybrid")
@@ -106,7 +106,7 @@ def test_ties_go_by_path(layout: str, text: str, tmp_path: Path) -> None:
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store that counts as large: deleted texts may count for a while."""
-    monkeypatch.setattr(fulltext_feed, "EXACT_TEXTS", 100)
+    monkeypatch.setattr(fulltext_file, "EXACT_TEXTS", 100)
     root = tmp_path / "store"
     Store.create(root, layout="in-place", embedder="builtin").close()
     chance = random.Random(3)
@@ -156,8 +156,8 @@ def test_a_large_store_is_written_whole_from_one_in_a_hundred(large: Path) -> No
 
 def test_a_store_that_shrinks_is_exact(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is small is asked of what is left."""
-    monkeypatch.setattr(fulltext_feed, "EXACT_TEXTS", 301)
-    monkeypatch.setattr(fulltext_feed, "MOST_DELETED", 0.5)
+    monkeypatch.setattr(fulltext_file, "EXACT_TEXTS", 301)
+    monkeypatch.setattr(fulltext_file, "MOST_DELETED", 0.5)
     (large / "000.md").unlink()
     synced(large)
     assert deleted_texts(large) == 0
