@@ -38,8 +38,7 @@ from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.stats import pack_folder, stat_entry
 from filestore.sidecar import vector_file
-from filestore.sidecar.beside import take_over
-from filestore.sidecar.beside_feed import BesideFeed
+from filestore.sidecar.beside import BesideFeed, take_over
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
     StatEntries,

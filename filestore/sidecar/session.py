@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree
-    from filestore.sidecar.beside_feed import BesideFeed
+    from filestore.sidecar.beside import BesideFeed
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
@@ -487,8 +487,7 @@ class Parts:
         other: "Embedder | None",
     ) -> "BesideFeed | None":
         """What keeps the vectors of the model beside complete; None where there is nothing to."""
-        from filestore.sidecar.beside import known
-        from filestore.sidecar.beside_feed import BesideFeed
+        from filestore.sidecar.beside import BesideFeed, known
 
         if self.beside is not None and other is None:
             if embed:
