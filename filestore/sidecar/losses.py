@@ -1,7 +1,8 @@
 """What is gone from the tree: lost, moved or a mass; rows for losses that a new catalog never saw.
 
 One rule: such a row says what was known before, so that a repair can restore the file, and search
-never returns it.
+never returns it. For a catalog that cannot tell, git is asked: what its HEAD has and the tree has
+not is lost, but for what its index no longer has, which was taken out on purpose.
 """
 
 import os
@@ -24,10 +25,11 @@ from filestore.extract.by_products import is_litter
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_names
-from filestore.git.repository import deleted_paths
+from filestore.git import repository, state
 
 if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
+
 
 MODE: Final = stat.S_IFREG | 0o644
 """Of a file of which no more is known than its name."""
@@ -90,11 +92,7 @@ def _note_entries(catalog: CatalogWriter, paths: Iterable[ChunkPath]) -> None:
 
 
 MASS_FILES: Final = 50
-
-
 MASS_SHARE: Final = 0.2
-
-
 DeletedPaths = Callable[[], set[ChunkPath]]
 
 
@@ -206,7 +204,7 @@ def needs_word(places: Places, layout: Layout, catalog: Catalog) -> bool:
     emptied = is_emptied_of(gone, tree, layout, catalog)
     # As many as came may have moved: a sync finds out which.
     gone = gone if emptied else gone[len(found.added) :]
-    deleted = partial(deleted_paths, places.root, places.tree)
+    deleted = partial(repository.deleted_paths, places.root, places.tree)
     return bool(catalog.meta(AWAITED)) or is_mass(
         gone, catalog.file_count(), emptied=emptied, deleted=deleted
     )
@@ -328,3 +326,54 @@ def gone_findings(
         Finding(code="missing", path=tree.store_path(path), detail="the file is gone")
         for path in gone
     ]
+
+
+def lost_of_git(places: Places, layout: Layout, tree: scan.TreeScan) -> Lost:
+    """The chunk files and records that HEAD and git's index have, and a tree has not.
+
+    A file of which another, that HEAD does not have, holds the very bytes was moved. Nothing is
+    called lost below what cannot be read, nor where a sparse checkout leaves it out.
+    """
+    have = {
+        path: name
+        for path, name in repository.checked_in(places.root, places.tree).items()
+        if _is_ours(path, layout)
+    }
+    if not have:
+        return Lost()
+
+    def named(added: list[ChunkPath]) -> dict[ChunkPath, bytes]:
+        """What git would call those of new files that are ours."""
+        like = next(iter(have.values()))
+        found = {}
+        for path in added:
+            if _is_ours(path, layout):
+                data = state.read_start(os.path.join(places.chunked, path), layout.most_bytes)
+                found[path] = repository.blob_name(data, like).encode()
+        return found
+
+    gone = sorted(vanished({path: name.encode() for path, name in have.items()}, tree, named))
+    if layout.is_in_place:
+        # What is there and no part of the tree is left out by its rules.
+        gone = [path for path in gone if not os.path.lexists(os.path.join(places.chunked, path))]
+    return Lost(gone=tuple(gone), known=len(have))
+
+
+def git_findings(places: Places, layout: Layout, tree: scan.TreeScan) -> list[Finding]:
+    """What is lost where there is no catalog: each file, or one finding for a mass of them."""
+    found = lost_of_git(places, layout, tree)
+    mass = is_mass(
+        found.gone,
+        found.known,
+        emptied=is_emptied(tree, layout),
+        deleted=lambda: set(),
+    )
+    return gone_findings(places.tree, found.gone, found.known, is_mass=mass)
+
+
+def _is_ours(path: ChunkPath, layout: Layout) -> bool:
+    name = path.rpartition("/")[2]
+    layout = layout.of(path)
+    if layout.is_in_place and not is_document(path):
+        return False
+    return not layout.unread_code(name, MODE, 0)

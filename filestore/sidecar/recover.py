@@ -24,7 +24,7 @@ from filestore.fs.database import remove
 from filestore.fs.refusals import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
 from filestore.history import leftovers
-from filestore.sidecar import git_losses, losses, vector_file
+from filestore.sidecar import losses, vector_file
 from filestore.sidecar.losses import knows_nothing, walk
 from filestore.sidecar.refusals import check_sidecar
 from filestore.sidecar.salvage import carry_over
@@ -146,7 +146,7 @@ def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
     if not knows_nothing(catalog) and not _knows_losses_alone(catalog):
         return
     known = {path for path, _, _ in catalog.states()}.union(catalog.forgotten_before())
-    found = git_losses.lost(places, layout, walk(places, processes=1))
+    found = losses.lost_of_git(places, layout, walk(places, processes=1))
     gone = [path for path in found.gone if path not in known]
     if not gone:
         return

@@ -311,7 +311,7 @@ class Parts:
 
     def snapshot(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "StoreSnapshot":
         """What is verified and followed."""
-        from filestore.sidecar import git_losses
+        from filestore.sidecar import losses
         from filestore.sidecar.snapshot import StoreSnapshot
 
         root, problem = self.places.root, self.model.problem
@@ -325,7 +325,7 @@ class Parts:
             beside=self.beside.embedder if self.beside else None,
             no_beside=self._beside_problem(),
             deleted=partial(deleted_paths, root, self.places.tree),
-            lost=partial(git_losses.lost, self.places, self.layout),
+            lost=partial(losses.lost_of_git, self.places, self.layout),
             processes=self._processes,
             settings=self.settings,
             rows=self.rows,

@@ -18,7 +18,7 @@ from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.fs.scan import TreeScan
 from filestore.fs.stats import unpack_stat
-from filestore.sidecar import git_losses
+from filestore.sidecar import losses
 from filestore.sidecar.losses import walk
 from filestore.sidecar.recover import catalog_finding
 from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, Sample, VerificationReport
@@ -40,7 +40,7 @@ def judge(
     report.add([catalog_finding(places, error), *environment.findings(places)])
     tree = walk(places, processes=1)
     report.add(drift.unlisted(places.tree, tree))
-    report.add(git_losses.findings(places, layout, tree))
+    report.add(losses.git_findings(places, layout, tree))
     paths = dict(_entries(tree))
     report.add(names.check(places.tree, tree.folders))
     report.checked.append("names and stats of all files")
