@@ -1,33 +1,46 @@
-"""Open a store's parts for writing: damaged ones go to quarantine, what is sound is kept."""
+"""Open a store's parts for writing: damaged ones go to quarantine, what is sound is kept.
+
+What proves itself in a catalog in quarantine is carried over into the new one: texts carry the hash
+they are known by, and rows of files their checksum, so they can be trusted whatever else is
+damaged. One rule: garbage yields nothing and is no error.
+"""
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
-from typing import Final
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from filestore.catalog import (
+    BEFORE,
+    LET_GO,
     CatalogDamagedError,
     CatalogMissingError,
     CatalogOutdatedError,
     CatalogWriter,
+    Forgotten,
+    decode_path,
+    queries,
 )
+from filestore.chunks import kept
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import GONE
-from filestore.config.layout import CATALOG, EMBEDDINGS, PARTS, QUARANTINE, Places
+from filestore.chunks.observation import GONE, MAX_CHUNK_BYTES
+from filestore.config.layout import CATALOG, EMBEDDINGS, MAX_SOURCE_BYTES, PARTS, QUARANTINE, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath
+from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.paths import ChunkPath, has_plain_names
 from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk, part
-from filestore.fs.database import remove
+from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, remove, size_bytes
 from filestore.fs.refusals import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
+from filestore.git.state import read_start
 from filestore.history import leftovers
 from filestore.sidecar import losses, vector_file
-from filestore.sidecar.losses import knows_nothing, walk
+from filestore.sidecar.losses import Loss, knows_nothing, vanished, walk
 from filestore.sidecar.refusals import check_sidecar
-from filestore.sidecar.salvage import carry_over
 
 MAX_QUARANTINED = 4
 _CARRIED: Final = "-carried"
@@ -152,7 +165,10 @@ def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
         return
     catalog.begin()
     try:
-        losses.note(catalog, [_known_to_git(path, layout) for path in gone])
+        git = "git's HEAD has it"
+        losses.note(
+            catalog, [Loss(path=one, detail=git, resource=layout.resource(one)) for one in gone]
+        )
         catalog.commit()
     except BaseException:
         catalog.rollback()
@@ -164,10 +180,6 @@ def _knows_losses_alone(catalog: CatalogWriter) -> bool:
     if catalog.generation != 1 or not catalog.file_count() or catalog.indexed_count():
         return False
     return all(state == GONE for _, state, _ in catalog.states())
-
-
-def _known_to_git(path: ChunkPath, layout: Layout) -> losses.Loss:
-    return losses.Loss(path=path, detail="git's HEAD has it", resource=layout.resource(path))
 
 
 def _has_truth(places: Places) -> bool:
@@ -257,10 +269,8 @@ def condemned(places: Places, found: Iterable[Finding], embedder: Embedder | Non
 
 def _discard(places: Places, embedder: Embedder, unsound: Iterable[bytes]) -> None:
     """Take out vectors that are wrong, so that their texts are embedded again."""
-    from filestore.sidecar.vector_file import invalid_keys
-
     with EmbeddingCache.open(places.embeddings) as embeddings:
-        keys = {*unsound, *invalid_keys(embeddings, embedder.fingerprint)}
+        keys = {*unsound, *vector_file.invalid_keys(embeddings, embedder.fingerprint)}
         embeddings.discard(embedder.fingerprint, keys)
 
 
@@ -325,9 +335,159 @@ def catalog_finding(places: Places, error: FilestoreError) -> Finding:
 
 def part_finding(places: Places, error: FilestoreError) -> Finding:
     """The finding for damage that showed only when the catalog or the embeddings were used."""
-    from filestore.embed.cache import EmbeddingsDamaged
-
     if isinstance(error, EmbeddingsDamaged):
         path = places.part(EMBEDDINGS)
         return Finding(code="embeddings-damaged", path=path, detail=error.detail)
     return catalog_finding(places, error)
+
+
+_LEFTOVERS: Final = "leftovers"
+"""The state of a temporary file of a dead writer: no loss."""
+_TABLES: Final = re.compile(r"(?:FROM|JOIN) (\w+)")
+
+
+def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: bool) -> int:
+    """Take what can be proved from a catalog in quarantine, as one commit. The lock is held.
+
+    Args:
+        path: The old catalog, with its write-ahead log beside it where there is one.
+        catalog: The new one, without a commit.
+        places: Says which files are there still: their own bytes are the newer ones.
+        is_latest: Whether no catalog came after it: then what it knows and the tree lacks is lost.
+
+    Returns:
+        How many texts, remarks and losses were kept.
+    """
+    kept = 0
+    catalog.begin()
+    try:
+        for origin, body in _proved(path, "generated", _is_generated):
+            catalog.keep_generated(origin, bytes(body))
+            kept += 1
+        for key, value in _proved(path, "originals", _is_original):
+            catalog.set_meta(key, value)
+            kept += 1
+        lost = _lost(path, places) if is_latest else {}
+        ids = losses.note(catalog, list(lost.values()))
+        if is_latest and not ids and any(_proved(path, "let-go", (LET_GO, 1).__eq__)):
+            catalog.set_meta(LET_GO, 1)
+        gone = _gone(path, places, catalog.next_generation)
+        catalog.remember_forgotten(_keep_lost(gone, lost, ids, catalog))
+        kept += len(ids) + catalog.count("forgotten")
+        catalog.commit()
+    except BaseException:
+        catalog.rollback()
+        raise
+    return kept
+
+
+def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
+    """The files that were known and neither went on purpose nor are there, under whatever name."""
+    rows = {decode_path(row[1]): row for row in _proved(path, "files", _is_file)}
+
+    def contents(added: list[ChunkPath]) -> dict[ChunkPath, bytes]:
+        """The hashes of new files."""
+        return dict(_hashes(places, added))
+
+    hashes = {below: row[4] for below, row in rows.items()}
+    gone = vanished(hashes, walk(places, processes=1), contents)
+    if places.rules is not None:
+        # What is there and no part of the tree is left out by its rules.
+        root = places.chunked
+        gone = {
+            one: name for one, name in gone.items() if not os.path.lexists(os.path.join(root, one))
+        }
+    return {
+        below: Loss(path=below, detail=_KNOWN, resource=rows[below][7], file_hash=file_hash)
+        for below, file_hash in gone.items()
+    }
+
+
+def _hashes(places: Places, paths: list[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes]]:
+    most = MAX_SOURCE_BYTES if places.is_in_place else MAX_CHUNK_BYTES
+    for path in paths:
+        data = read_start(os.path.join(places.chunked, path), most)
+        yield path, content_hash(data)
+
+
+def _keep_lost(
+    gone: Iterable[Forgotten],
+    lost: Mapping[ChunkPath, Loss],
+    ids: Mapping[ChunkPath, int],
+    catalog: CatalogWriter,
+) -> Iterator[Forgotten]:
+    """Keep the bytes of lost files under their rows; yield those of other files."""
+    for one in gone:
+        if one.path in lost and lost[one.path].file_hash == one.file_hash:
+            catalog.put_content(ids[one.path], one.data)
+        else:
+            yield one
+
+
+def _gone(path: str, places: Places, generation: int) -> Iterator[Forgotten]:
+    """The last good bytes of files that are not there any more, those forgotten long ago first."""
+    for what, at in (("forgotten", BEFORE), ("contents", generation), ("records", generation)):
+        for name, file_hash, data, mtime_ns in _proved(path, what, _is_content):
+            below = decode_path(name)
+            if has_plain_names(below) and not os.path.lexists(os.path.join(places.chunked, below)):
+                yield Forgotten(
+                    path=below, file_hash=file_hash, data=data, mtime_ns=mtime_ns, generation=at
+                )
+
+
+_KNOWN: Final = "the catalog in quarantine has it"
+
+
+def _is_file(row: tuple[Any, ...]) -> bool:
+    """Whether a row, of this schema or the one before, is what was written, by its checksum."""
+    number, path, *middle, edited, generation = row[:13]
+    below = decode_path(path)
+    values = (number, below, *middle, bool(edited), generation, *row[13:-1])
+    is_written = content_hash(repr(values).encode("utf-8", "surrogatepass")) == row[-1]
+    _, state, _, file_hash, *_, resource = row[1:8]
+    typed = isinstance(file_hash, bytes) and isinstance(resource, str)
+    return is_written and typed and has_plain_names(below) and state != _LEFTOVERS
+
+
+def _is_generated(row: tuple[Any, ...]) -> bool:
+    origin, body = row
+    return bool(origin_hash(body.decode("utf-8")) == origin)
+
+
+def _is_original(row: tuple[Any, ...]) -> bool:
+    """A path that a person named: not proved, and only ever looked at to be compared by hash."""
+    return all(isinstance(value, str) and "\0" not in value for value in row)
+
+
+def _is_content(row: tuple[Any, ...]) -> bool:
+    path, file_hash, data, mtime_ns = row
+    typed = isinstance(path, bytes) and isinstance(data, bytes) and isinstance(mtime_ns, int)
+    return typed and kept.file_hash(data) == file_hash
+
+
+def _proved(
+    path: str, what: str, holds: Callable[[tuple[Any, ...]], bool]
+) -> Iterator[tuple[Any, ...]]:
+    """Rows that prove themselves, from both ends of their table up to what cannot be read."""
+    statement = queries.SALVAGED[what]
+    seen: set[Any] = set()
+    left = size_bytes(path)
+    for order in ("ASC", "DESC"):
+        with (
+            contextlib.suppress(*UNREADABLE),
+            contextlib.closing(open_untrusted(path)) as connection,
+        ):
+            tables = _TABLES.findall(statement)
+            if not all(is_plain_table(connection, table) for table in tables):
+                return
+            rows = connection.execute(statement.format(order=order))
+            while left >= 0:
+                row = rows.fetchone()
+                if row is None:
+                    return
+                left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+                # Values of a damaged row may be of any type.
+                with contextlib.suppress(ValueError, TypeError, AttributeError):
+                    if row[0] not in seen and holds(row):
+                        seen.add(row[0])
+                        yield row
