@@ -16,7 +16,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
 from filestore.fulltext import FulltextUnreadable
 from filestore.sidecar import fulltext_file, vector_file
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable
 
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache

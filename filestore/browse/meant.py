@@ -21,7 +21,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.typed_names import name_among, on_disk, typed_paths
-from filestore.sidecar import reachable
+from filestore.sidecar import originals
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
@@ -178,7 +178,7 @@ def _line_count(data: bytes) -> int:
 def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:
     """The chunk of an original that holds one of its lines."""
     source = found.source or ""
-    path = reachable.of_places(places).followed(catalog.originals().get(source) or source)
+    path = originals.of_places(places).followed(catalog.originals().get(source) or source)
     if path is None:
         raise NoLineError(f"{source} is not looked at", remedy="filestore trust --list")
     try:

@@ -38,7 +38,7 @@ from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.commit import Commit
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import follow_moves, note_sources, put_settled
 from filestore.verify import source_check

@@ -19,7 +19,7 @@ from filestore.extract.folder import is_store
 from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
 from filestore.ingest.sources import SourceError, SourcePath, check_name
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable
 
 
 class Named(Struct, frozen=True, kw_only=True):

@@ -31,9 +31,8 @@ from filestore.repair import planner
 from filestore.repair.inspector import Inspector
 from filestore.repair.plan import Plan, Policy, SkippedStep, Step
 from filestore.sidecar.refusals import refuse_in_place
-from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
-from filestore.sidecar.snapshot import LEVELS
+from filestore.sidecar.snapshot import LEVELS, SeenFiles
 from filestore.verify import run
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from filestore.fs.disk import stat_values
 from filestore.git import attributes
 from filestore.ingest.sources import SourceError, read_source
 from filestore.repair.plan import ABSENT, State
-from filestore.sidecar.reachable import Reachable
-from filestore.sidecar.seen_files import SeenFiles
+from filestore.sidecar.originals import Reachable
+from filestore.sidecar.snapshot import SeenFiles
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot

@@ -25,7 +25,7 @@ from filestore.fs.stats import pack_stat
 from filestore.search.passage import Passage
 
 if TYPE_CHECKING:
-    from filestore.sidecar.reachable import Reachable
+    from filestore.sidecar.originals import Reachable
 
 MOST_ORIGINAL_BYTES: Final = 4 * 1024 * 1024
 """No larger original is searched for a passage."""

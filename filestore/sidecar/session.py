@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
-    from filestore.sidecar.reachable import Reachable
+    from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot
     from filestore.sidecar.vector_rows import VectorRows
 
@@ -341,7 +341,7 @@ class Parts:
 
     def reachable(self) -> "Reachable":
         """Which recorded originals may be looked at, and where they are."""
-        from filestore.sidecar.reachable import Reachable
+        from filestore.sidecar.originals import Reachable
 
         return Reachable(self.places, self.originals())
 

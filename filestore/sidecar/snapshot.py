@@ -1,13 +1,15 @@
-"""What is verified, and what one part of a verification says of it. Values; looks at nothing."""
+"""What is verified, the files of it that were read, and what one part of a verification says."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from msgspec import Struct, field
 
 from filestore.catalog import Catalog, encode_path
 from filestore.chunks.layout import Layout
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
 from filestore.config.user_config import Originals
@@ -17,12 +19,49 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs.scan import TreeScan
 from filestore.sidecar.losses import DeletedPaths, LostFiles, no_losses
-from filestore.sidecar.seen_files import SeenFiles
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.vector_rows import VectorRows
+
+
+KEPT_BYTES: Final = 16 * 1024 * 1024
+"""So much is kept; what goes beyond is read again by who asks again."""
+
+
+class SeenFiles:
+    """Observations, as long as there is room for their bytes, for whoever looks at a file again.
+
+    One rule: it lives as long as one look at the store. Whoever writes reads a file anew.
+    """
+
+    def __init__(self, most_bytes: int = KEPT_BYTES) -> None:
+        self.keeps = most_bytes > 0
+        """Whether anything is kept at all."""
+        self._room = most_bytes
+        self._kept: dict[ChunkPath, Observation] = {}
+
+    def look_at(
+        self,
+        places: Places,
+        paths: Sequence[ChunkPath],
+        layout: Layout,
+        *,
+        unmerged: Set[ChunkPath] = frozenset(),
+    ) -> Iterator[Observation | tuple[ChunkPath, OSError]]:
+        """Observe files as `chunks.observe.look_at` does, each path once."""
+        unread = dict.fromkeys(path for path in paths if path not in self._kept or path in unmerged)
+        fresh = look_at(places, list(unread), layout, unmerged=unmerged)
+        for path in dict.fromkeys(paths):
+            seen = next(fresh) if path in unread else self._kept[path]
+            # What git has as unmerged is excluded only for whoever asked git.
+            is_new = path not in unmerged and path not in self._kept
+            if is_new and isinstance(seen, Observation) and 0 < len(seen.data) <= self._room:
+                self._room -= len(seen.data)
+                self._kept[path] = seen
+            yield seen
+
 
 Level = Literal["fast", "full", "deep"]
 LEVELS: Final[tuple[Level, ...]] = ("fast", "full", "deep")

@@ -30,7 +30,7 @@ from filestore.sidecar.losses import (
     no_losses,
     walk,
 )
-from filestore.sidecar.seen_files import SeenFiles
+from filestore.sidecar.snapshot import SeenFiles
 
 PARALLEL_FILES: Final = 5000
 

@@ -17,9 +17,8 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
-from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
-from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, OnFound, Sample
+from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, OnFound, Sample, SeenFiles
 from filestore.verify import verify
 from filestore.verify.verify import Checked
 

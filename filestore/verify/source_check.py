@@ -9,8 +9,7 @@ from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath
 from filestore.sidecar import originals
-from filestore.sidecar.originals import SourceDrift
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable, SourceDrift
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
 from filestore.verify import source_drift
 

@@ -17,9 +17,8 @@ from filestore.config.settings import Follow
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import StorePath, folder_of, is_below
-from filestore.sidecar.originals import COPIES, Seen, SourceDrift, is_copy
+from filestore.sidecar.originals import COPIES, Reachable, Seen, SourceDrift, is_copy
 from filestore.sidecar.originals import is_followed as is_followed_by
-from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.verify.source_moves import where_to
 

@@ -14,8 +14,7 @@ from msgspec import Struct, field
 from filestore.catalog import Catalog, queries
 from filestore.fs import disk
 from filestore.fs.stats import NEVER_CLEAN, unpack_stat
-from filestore.sidecar.originals import read
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable, read
 
 MAX_READ: Final = 100
 """So many candidates are read to see what they hold; the others are told by their stat."""

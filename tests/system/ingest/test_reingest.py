@@ -25,7 +25,7 @@ from filestore.core.progress import ignore
 from filestore.git.merge import Merged, Overlap, merge
 from filestore.ingest.add import SourceOutside, add_all, recorded_sources
 from filestore.ingest.regenerate import in_order
-from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.originals import Reachable
 from filestore.store import Store
 from filestore.verify.ingest_conflict import Choice, resolve
 
