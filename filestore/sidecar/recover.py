@@ -37,7 +37,7 @@ from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, re
 from filestore.fs.refusals import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
 from filestore.git.state import read_start
-from filestore.history import leftovers
+from filestore.history import write
 from filestore.sidecar import losses, vector_file
 from filestore.sidecar.losses import Loss, knows_nothing, vanished, walk
 from filestore.sidecar.refusals import check_sidecar
@@ -93,7 +93,7 @@ def open_parts(
         embeddings = _open_embeddings(places, (embedder, beside), repaired)
         catalog = _open_catalog(places, repaired)
         _collect_leftovers(places)
-        repaired += leftovers.collect(places)
+        repaired += write.remove_leftovers(places)
     return catalog, embeddings, tuple(repaired)
 
 

@@ -23,7 +23,7 @@ from filestore.git.attributes import (
     culprit,
     old_line,
 )
-from filestore.history import backup_store, leftovers
+from filestore.history import backup_store, write
 from filestore.history.batch import Group, Version
 
 
@@ -31,7 +31,7 @@ def findings(places: Places) -> list[Finding]:
     """What is under way while the store is looked at."""
     locked = _locked(places)
     # A living writer is in the middle of something, too.
-    dead = [] if locked else [*_broken_off(places), *leftovers.findings(places)]
+    dead = [] if locked else [*_broken_off(places), *write.leftovers(places)]
     return [*locked, *dead, *_git_operation(places), *attributes(places)]
 
 
