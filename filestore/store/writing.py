@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Level
     from filestore.sidecar.vector_rows import Sent, VectorRows
     from filestore.sync.apply import SyncReport
-    from filestore.sync.beside import Dropping, Switched
     from filestore.sync.change_backend import BackendChange
-    from filestore.sync.change_model import ModelChange
+    from filestore.sync.change_model import Dropping, ModelChange, Switched
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.verify.trust import Reaches
@@ -498,8 +497,8 @@ class Store(ReadableStore):
         self, word: str, options: ModelOptions, *, beside: bool = False
     ) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""
-        from filestore.sync import beside as trying
         from filestore.sync import change_model as remodelling
+        from filestore.sync import change_model as trying
 
         with self._reading() as catalog:
             change = remodelling.plan(
@@ -525,8 +524,8 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
-        from filestore.sync import beside as trying
         from filestore.sync import change_model as remodelling
+        from filestore.sync import change_model as trying
 
         self.close()
         if change.beside:
@@ -560,21 +559,21 @@ class Store(ReadableStore):
             return change_backend.clear(self._parts, rows, catalog, embeddings)
 
     def switch_model(self) -> "Switched":
-        """Have the model beside and the store's own change places; see `beside.switch`."""
-        from filestore.sync import beside as trying
+        """Have the model beside and the store's own change places; see `change_model.switch`."""
+        from filestore.sync import change_model as trying
 
         self.close()
         return trying.switch(self._parts)
 
     def plan_drop(self) -> "Dropping":
-        """What would be lost with the model beside; see `beside.plan_drop`."""
-        from filestore.sync import beside as trying
+        """What would be lost with the model beside; see `change_model.plan_drop`."""
+        from filestore.sync import change_model as trying
 
         return trying.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
-        """Delete the model beside and its embeddings; see `beside.drop`."""
-        from filestore.sync import beside as trying
+        """Delete the model beside and its embeddings; see `change_model.drop`."""
+        from filestore.sync import change_model as trying
 
         self.close()
         trying.drop(self._parts, planned)
