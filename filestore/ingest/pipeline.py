@@ -40,7 +40,7 @@ from filestore.ingest.regenerate import (
 )
 from filestore.ingest.resource_names import Named, Naming
 from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
-from filestore.sidecar.chunker import Chunker
+from filestore.sidecar.documents import Chunker
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder

@@ -54,7 +54,7 @@ from filestore.past.checkout import (
 )
 from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.chunker import IN_PLACE, Chunker
+from filestore.sidecar.documents import IN_PLACE, Chunker
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from filestore import extract
+from filestore import chunking, extract
 from filestore.catalog.extracted import DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
@@ -29,10 +29,59 @@ from filestore.extract.about import about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
 from filestore.extract.links import Link
-from filestore.sidecar.chunker import Chunker
 
 if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
     from filestore.extract.pool import Pending
+
+
+IN_PLACE: Final = "sections/3"
+"""How documents in place are read and cut: what is kept of them is made anew where either changed,
+which costs no embedding of a text that is known."""
+
+
+class Chunker(Struct, frozen=True, kw_only=True):
+    """Cuts documents for one model."""
+
+    budget: int
+    """The most tokens of a chunk and its heading path."""
+    count_tokens: Callable[[str], int]
+    label: str
+    """Says how a text is cut: another label means other chunks."""
+
+    @classmethod
+    def of(cls, budget: int, embedder: "Embedder | None", *, way: str = chunking.CHUNKER) -> Self:
+        """The chunker of a store.
+
+        Args:
+            budget: Of its settings.
+            embedder: Counts tokens; None leaves an estimate.
+            way: Name and version of how it cuts, as its label has it.
+        """
+        most = embedder.max_tokens if embedder is not None else None
+        counter = embedder.tokenizer if embedder is not None else "estimate"
+        return cls(
+            budget=chunking.room(budget, most),
+            count_tokens=embedder.count_tokens if embedder is not None else _estimate,
+            label=chunking.label(budget, most=most, counter=counter, way=way),
+        )
+
+    def pieces(self, document: "Document") -> list[chunking.Piece]:
+        """The pieces of a document's text, in order; see `chunking.split`."""
+        return chunking.split(
+            document.text,
+            syntax=document.syntax,
+            budget=self.budget,
+            count_tokens=self.count_tokens,
+            title=document.title,
+            outline=document.outline,
+        )
+
+
+def _estimate(text: str) -> int:
+    """For stores whose model is not here: few models have a token to fewer characters."""
+    return (len(text) + 2) // 3
+
 
 _AT_ONCE: Final = 64
 """So many documents are read ahead, and kept together: what is interrupted loses no more."""

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.beside import BesideFeed
-    from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
+    from filestore.sidecar.documents import Chunker
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot
@@ -106,7 +106,7 @@ class Parts:
         return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
     def _chunker(self) -> "Chunker":
-        from filestore.sidecar.chunker import IN_PLACE, Chunker
+        from filestore.sidecar.documents import IN_PLACE, Chunker
 
         return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
 

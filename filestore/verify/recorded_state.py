@@ -19,7 +19,7 @@ from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.sidecar import originals
-from filestore.sidecar.chunker import IN_PLACE
+from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import ingest_conflict, names, stale_summaries

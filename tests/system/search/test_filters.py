@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from filestore.extract import _markdown
-from filestore.sidecar import chunker
+from filestore.sidecar import documents
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_values_are_read_again_when_everything_is_cut_again(
     """A store that an earlier version made has the values of this one after a sync."""
     workspace.write("notes/n.md", "---\nzip: 01234\n---\nA walrus.\n")
     with monkeypatch.context() as earlier:
-        earlier.setattr(chunker, "IN_PLACE", "sections/0")
+        earlier.setattr(documents, "IN_PLACE", "sections/0")
         earlier.setattr(_markdown.MarkdownExtractor, "version", 0)
         earlier.setattr(_markdown, "read_frontmatter", lambda text: ({"zip": 668}, 19))
         workspace("init", "--in-place", "notes", code=None)
