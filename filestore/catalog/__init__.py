@@ -5,7 +5,6 @@ Writing, and what only a screen asks, are loaded on first use: most commands onl
 
 from typing import TYPE_CHECKING, Any
 
-from filestore.catalog._damage import catalog_errors
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import AWAITED, LET_GO
 from filestore.catalog._rows import (
@@ -33,6 +32,7 @@ from filestore.catalog._schema import (
     CatalogNewerError,
     CatalogOutdatedError,
     UnknownResourceError,
+    catalog_errors,
 )
 
 if TYPE_CHECKING:

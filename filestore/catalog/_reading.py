@@ -9,14 +9,7 @@ from typing import Any, Final, Self
 import orjson
 
 from filestore.catalog import _remembered
-from filestore.catalog._damage import (
-    WRONG_VALUES,
-    catalog_errors,
-    is_damage,
-    refuse,
-    type_problem,
-    written_by_us,
-)
+from filestore.catalog._remembered import Snapshots
 from filestore.catalog._rows import (
     BEFORE,
     Conflict,
@@ -30,8 +23,17 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import CHUNKER, connect, damaged
-from filestore.catalog._snapshots import Snapshots
+from filestore.catalog._schema import (
+    CHUNKER,
+    WRONG_VALUES,
+    catalog_errors,
+    connect,
+    damaged,
+    is_damage,
+    refuse,
+    type_problem,
+    written_by_us,
+)
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash

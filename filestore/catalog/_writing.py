@@ -8,8 +8,7 @@ from typing import Any, Final
 import orjson
 from msgspec.structs import asdict
 
-from filestore.catalog import _remembered, queries, vector_rows
-from filestore.catalog._damage import written_by_us
+from filestore.catalog import _remembered, queries
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
     SOME_TIME,
@@ -23,7 +22,7 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import upgrade
+from filestore.catalog._schema import upgrade, written_by_us
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
@@ -103,7 +102,7 @@ class CatalogWriter(Catalog):
         self.set_meta("indexed", files - others)
         self.set_meta("texts", queries.count_of_texts(self, files - others))
         self.set_meta("generation", self.next_generation)
-        if vector_rows.sent(self) is not None:
+        if queries.sent_to_backend(self) is not None:
             for batch in in_batches(sorted(self._put)):
                 self._note_beside(self.vectors_of_files(batch))
         _remembered.seal(self.connection, self._touched)
@@ -178,7 +177,7 @@ class CatalogWriter(Catalog):
     @property
     def _has_index(self) -> bool:
         """Whether there is anything that `index_delta` tells the difference to."""
-        return self.index_file() is not None or vector_rows.sent(self) is not None
+        return self.index_file() is not None or queries.sent_to_backend(self) is not None
 
     def _insert_rows(self, rows: Sequence[FileRow]) -> None:
         self._put.update(row.id for row in rows)
@@ -283,7 +282,7 @@ class CatalogWriter(Catalog):
         )
         if self._has_index:
             self._note_delta(unused, present=False)
-        if vector_rows.sent(self) is not None:
+        if queries.sent_to_backend(self) is not None:
             self._note_beside(used)
 
     def set_embedded(

@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Final, Self
 
-from filestore.catalog._damage import is_damage
 from filestore.catalog._rows import in_batches, placeholders
+from filestore.catalog._schema import is_damage
 from filestore.core.hashing import content_hash
 from filestore.fs import database, disk, part
 

@@ -102,10 +102,10 @@ def conditions(catalog: Catalog, filters: Filters) -> "Where":
         filters: At least one.
     """
     every: list[tuple[str, tuple[str, ...]]] = []
-    from filestore.catalog import vector_rows
+    from filestore.catalog import queries
 
     for key, value in filters.where:
-        if key in ("kind", "path", "source") or vector_rows.is_of_documents(catalog, key):
+        if key in ("kind", "path", "source") or queries.is_of_documents(catalog, key):
             return ()
         pairs = _spellings(catalog, key, value)
         if len({name for name, _ in pairs}) > 1:
@@ -114,7 +114,7 @@ def conditions(catalog: Catalog, filters: Filters) -> "Where":
     if filters.kind:
         every.append(("kind", filters.kind))
     texts = [text for key, values in every for text in (key, *values)]
-    if filters.source or vector_rows.sendable(texts) != texts:
+    if filters.source or queries.sendable(texts) != texts:
         return ()
     return tuple(every)
 

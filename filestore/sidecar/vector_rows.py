@@ -14,7 +14,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, in_batches, vector_rows
+from filestore.catalog import Catalog, in_batches, queries
 from filestore.config.layout import LINES, PARTS, SETTINGS, Places
 from filestore.config.settings import Backend
 from filestore.config.user_config import Machine
@@ -194,7 +194,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
 
     def takes(self, where: Where, catalog: Catalog) -> bool:
         """Whether it was given all that a filter asks for, by these settings."""
-        sent = vector_rows.sent(catalog)
+        sent = queries.sent_to_backend(catalog)
         if sent is None or sent[0] != self.label:
             return False
         return not self.whitelist or {key for key, _ in where} <= set(self.whitelist)
@@ -207,11 +207,11 @@ class VectorRows(Struct, frozen=True, kw_only=True):
 
     def is_behind(self, catalog: Catalog) -> str:
         """What it lacks of the catalog's vectors, in words; "" where nothing. Asks nobody."""
-        sent = vector_rows.sent(catalog)
+        sent = queries.sent_to_backend(catalog)
         if sent is None or sent[0] != self.label:
             count = catalog.count("vectors")
             return f"none of {count:,} vectors was sent to this backend" if count else ""
-        waiting = vector_rows.unsent(catalog)
+        waiting = queries.unsent_vectors(catalog)
         return f"{waiting:,} vectors wait to be sent" if waiting else ""
 
     def stale(self, docs: Mapping[str, DocState], catalog: Catalog, space: Space) -> list[int]:
@@ -229,7 +229,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         """The content hash of each vector with all that is sent beside it, by its id as a text."""
         found = {}
         for batch in in_batches(keys):
-            files = vector_rows.beside(catalog, [identifier for identifier, _ in batch])
+            files = queries.files_beside(catalog, [identifier for identifier, _ in batch])
             for identifier, key in batch:
                 sent = _sent(files.get(identifier, []), self.whitelist)
                 found[str(identifier)] = _hash(space, key, sent)
@@ -280,7 +280,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         Raises:
             BackendError: It is away, refuses, or belongs to another store.
         """
-        known = vector_rows.sent(catalog)
+        known = queries.sent_to_backend(catalog)
         whole = whole or known is None
         with self.connected_to_write(whole=whole) as backend:
             stamp = backend.stamp()
@@ -345,7 +345,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             NotSent: It has nothing yet, or not enough to be searched.
             BackendError: It is away, or what it has is not this store's.
         """
-        sent = vector_rows.sent(catalog)
+        sent = queries.sent_to_backend(catalog)
         backend = self.connected()
         try:
             known = sent[1] if sent is not None and sent[0] == self.label else None
@@ -443,9 +443,9 @@ def _laid_over(
     return index
 
 
-def _sent(files: Sequence[vector_rows.Beside], whitelist: Sequence[str]) -> Mapping[str, Any]:
+def _sent(files: Sequence[queries.Beside], whitelist: Sequence[str]) -> Mapping[str, Any]:
     """What stands beside a vector as a backend is given it: no more than the whitelist names."""
-    return whitelisted({"files": vector_rows.sendable(files)}, whitelist)
+    return whitelisted({"files": queries.sendable(files)}, whitelist)
 
 
 def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:
@@ -463,7 +463,7 @@ def items(
 ) -> Iterator[Item]:
     """Vectors as they are sent, each once; those without a sound embedding are left out."""
     left = set(wanted)
-    for batch in in_batches(vector_rows.paths_of(catalog, wanted), _FILES_AT_ONCE):
+    for batch in in_batches(queries.paths_of_vectors(catalog, wanted), _FILES_AT_ONCE):
         texts = {
             vector_id(key): (key, text)
             for key, text in kept_texts(catalog, batch)
@@ -471,7 +471,7 @@ def items(
         }
         left -= texts.keys()
         ids = sorted(texts)
-        files = vector_rows.beside(catalog, ids)
+        files = queries.files_beside(catalog, ids)
         vectors, found = embeddings.get(space.fingerprint, [texts[one][0] for one in ids])
         for row, identifier in enumerate(ids):
             if not found[row]:
@@ -483,7 +483,7 @@ def items(
                 vector=vectors[row],
                 doc_id=str(identifier),
                 content_hash=_hash(space, key, sent),
-                text=vector_rows.sendable(text),
+                text=queries.sendable(text),
                 metadata=sent,
             )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import vector_rows
+from filestore.catalog import queries
 from filestore.config import settings, user_config
 from filestore.config.layout import Places
 from filestore.config.settings import Backend
@@ -274,9 +274,9 @@ def shown(rows: VectorRows | None, catalog: "Catalog") -> ShownBackend:
             waiting=catalog.delta_size(),
             compares=True,
         )
-    is_sent = vector_rows.sent(catalog)
+    is_sent = queries.sent_to_backend(catalog)
     known = is_sent[1] if is_sent is not None and is_sent[0] == rows.label else None
-    waiting = vector_rows.unsent(catalog) if known is not None else vectors
+    waiting = queries.unsent_vectors(catalog) if known is not None else vectors
     found = ShownBackend(kind=rows.choice.kind, address="", vectors=vectors, waiting=waiting)
     try:
         found = replace(found, address=rows.address())
