@@ -35,7 +35,7 @@ from filestore.search.query import Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order
-from filestore.verify.stale_summaries import why_stale
+from filestore.verify.recorded_state import why_stale
 
 DEEPEST: Final = 50
 MOST_NODES: Final = 200

@@ -17,7 +17,7 @@ from filestore.catalog.summaries import ChildRow
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import ChildState, SummaryTree, in_order
-from filestore.verify import stale_summaries
+from filestore.verify import recorded_state
 
 
 class TreeNode(Struct, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class _Known:
         for row in summaries.all_children(catalog):
             self._rows.setdefault(row.summary, []).append(row)
         self.tree = SummaryTree(row for rows in self._rows.values() for row in rows)
-        self.reasons = stale_summaries.why_stale(catalog, self.tree) if self.tree else {}
+        self.reasons = recorded_state.why_stale(catalog, self.tree) if self.tree else {}
         self.resource_of = summaries.resources_of_summaries(catalog)
         self.names: tuple[list[ChunkPath], str] | None = None
         """All summaries, and what each is called, separated by NUL; once they were filtered."""

@@ -41,7 +41,7 @@ from filestore.sidecar.commit import Commit
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import follow_moves, note_sources, put_settled
-from filestore.verify import source_check
+from filestore.verify import source_drift
 from filestore.verify.drift import is_as_recorded
 
 COMMIT_FILES: Final = 20_000
@@ -251,7 +251,7 @@ def _naming(snapshot: StoreSnapshot, settings: Settings) -> Naming:
         documents={source: name for _, name, source, _ in catalog.documents()},
         originals=catalog.originals(),
         owners=catalog.sources_of_resources(),
-        reachable=source_check.reachable(snapshot),
+        reachable=source_drift.reachable(snapshot),
     )
 
 
@@ -270,7 +270,7 @@ def _remember(
     ]
     if by_person:
         named = [path for path, _ in done]
-        more = source_check.reachable(snapshot).given_to_add(named)
+        more = source_drift.reachable(snapshot).given_to_add(named)
     else:
         done = [one for one in done if stored_path(os.path.realpath(one[0])) in known.given]
         more = Originals()
@@ -431,7 +431,7 @@ def _index(
 
 
 def _waiting(snapshot: StoreSnapshot, outcome: Outcome) -> Iterator[Conflict]:
-    where = source_check.reachable(snapshot)
+    where = source_drift.reachable(snapshot)
     for path, kept in outcome.kept.items():
         document = outcome.documents.get(kept.source)
         if document is None:

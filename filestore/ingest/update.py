@@ -32,7 +32,7 @@ from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import SyncReport
 from filestore.sync.run import Wanted as SyncWanted
 from filestore.sync.run import catch_up
-from filestore.verify import source_check, source_drift
+from filestore.verify import source_drift
 from filestore.verify.source_drift import NewFiles
 from filestore.verify.source_moves import where_to
 
@@ -220,7 +220,7 @@ class _Looking:
         self._snapshot = snapshot
         self._catalog = snapshot.catalog
         self._wanted = wanted
-        self._reachable = source_check.reachable(snapshot)
+        self._reachable = source_drift.reachable(snapshot)
         known = [
             (path, resource, source) for path, resource, source, _ in self._catalog.all_records()
         ]
@@ -431,7 +431,7 @@ def apply(
         clock=clock,
         on_progress=on_progress,
         command="update",
-        reachable=source_check.reachable(snapshot),
+        reachable=source_drift.reachable(snapshot),
     )
 
 

@@ -1,7 +1,7 @@
 """Applying a plan of repair: truth files in one batch, then the sidecar, then sources.
 
 One rule: a step whose files changed since it was planned is skipped, with the reason. Each kind of
-step has one executor, in the module of its phase: `tree_steps`, `sidecar_steps`, `source_steps`.
+step has one executor, in the table of its phase in `steps`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,11 +14,9 @@ from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.disk import WriteFailedError
 from filestore.git import repository
-from filestore.repair import sidecar_steps
 from filestore.repair.plan import KINDS, Plan, Step
 from filestore.repair.request import RepairReport
-from filestore.repair.source_steps import Reingest
-from filestore.repair.tree_steps import TreeChanges, write_files
+from filestore.repair.steps import Reingest, TreeChanges, follow, write_files
 from filestore.sidecar.session import Parts
 from filestore.sync.apply import put_settled
 from filestore.sync.plan import detected
@@ -163,7 +161,7 @@ class _Applying:
             self._parts.opened(require_alone, found=found, unsound=unsound) as opened,
             self._parts.commit(*opened[:2], embed=True) as commit,
         ):
-            held, report = sidecar_steps.follow(
+            held, report = follow(
                 self._parts.snapshot(*opened[:2]),
                 commit,
                 steps,

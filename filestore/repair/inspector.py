@@ -22,15 +22,14 @@ from filestore.core.paths import ChunkPath, StorePath, Tree, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.git import attributes, repository
 from filestore.git.attributes import attributes_file
-from filestore.repair import choices
+from filestore.repair import planner
 from filestore.repair.plan import Policy
 from filestore.repair.planner import Inspection, Look, Prepared, Restorable
-from filestore.repair.recorded import Recorded
 from filestore.repair.restore import Kept, Restoring, difference
-from filestore.repair.tree_files import TreeReader, source_state, state_of
+from filestore.repair.tree_files import Recorded, TreeReader, source_state, state_of
 from filestore.sidecar.losses import walk
 from filestore.verify import drift, git_copies, recorded_state
-from filestore.verify.ingest_conflict import resolve
+from filestore.verify.recorded_state import resolve
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
@@ -352,10 +351,10 @@ class Inspector:
         if path in self._conflicts:
             problem = "an ingest conflict is pending there, too: resolve the markers in an editor"
             return Prepared(seen={}, problem=problem)
-        return choices.one_side(
+        return planner.one_side(
             path,
             seen,
-            choices.SIDES[kind],
+            planner.SIDES[kind],
             is_unmerged=self._tree.chunk_path(path) in self._unmerged,
             interpreted=self._interpreted,
         )
@@ -368,7 +367,7 @@ class Inspector:
         seen = self._reader.observed(path)
         if seen is None:
             return Prepared(seen={}, problem="it cannot be read")
-        return choices.without(self._tree, path, seen, next(self._twins(seen), None))
+        return planner.without(self._tree, path, seen, next(self._twins(seen), None))
 
     def _twins(self, seen: Observation) -> Iterator[Observation]:
         """The files that have the text of a file, and stay."""
@@ -377,7 +376,7 @@ class Inspector:
         ids = [file for pairs in owners.values() for file, part in pairs if not part]
         paths = sorted(set(self._catalog.indexed_paths(ids).values()) - goes)
         for _, other in self._reader.each(paths):
-            if isinstance(other, Observation) and choices.is_twin(seen, other):
+            if isinstance(other, Observation) and planner.is_twin(seen, other):
                 yield other
 
     def _interpreted(self, path: StorePath, data: bytes) -> Observation:

@@ -16,7 +16,7 @@ Stat = tuple[int, int, int, int, int]
 
 
 class Kind(Struct, frozen=True):
-    """What holds for every step of one kind; `tree_steps` and its neighbours apply them."""
+    """What holds for every step of one kind; `steps` applies them."""
 
     title: str
     """As a heading for a person."""

@@ -1,5 +1,7 @@
 """What files of the tree, and sources, hold now, as states that a step can be planned on.
 
+Also what the catalog tells of sources, files made from them, and links that lost their way.
+
 Reads; changes nothing. One rule: a reader opens a file once, while there is room for its bytes.
 """
 
@@ -19,6 +21,13 @@ from filestore.sidecar.snapshot import SeenFiles
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
+
+from functools import cached_property
+
+from filestore.catalog import Catalog, FileRow
+from filestore.chunks import resource_record
+from filestore.chunks.resource_record import Record, SourceDocument
+from filestore.core.paths import Tree
 
 UNREADABLE: Final = State(stat=(-1, -1, -1, -1, -1))
 """The state of what is there and cannot be read."""
@@ -99,3 +108,54 @@ def source_state(snapshot: "StoreSnapshot", reference: str) -> State:
         return UNREADABLE if os.path.lexists(path) else ABSENT
     except OSError:
         return UNREADABLE
+
+
+class Recorded:
+    """Records and links of one generation, each asked for once."""
+
+    def __init__(self, tree: Tree, catalog: Catalog) -> None:
+        self._tree = tree
+        self._catalog = catalog
+
+    @cached_property
+    def _records(self) -> list[tuple[ChunkPath, Record]]:
+        """Path and value of every record that the catalog has."""
+        found = []
+        for path in sorted({path for path, *_ in self._catalog.documents()}):
+            data = self._catalog.record_data(path)
+            if data is not None:
+                found.append((path, resource_record.parse(data)))
+        return found
+
+    def record_of(self, path: StorePath) -> tuple[ChunkPath, Record, SourceDocument | None] | None:
+        """The record that a finding about a source, or about the record itself, is about."""
+        for record_path, record in self._records:
+            if self._tree.store_path(record_path) == path:
+                return record_path, record, None
+            for document in record.documents:
+                if document.source == path:
+                    return record_path, record, document
+        return None
+
+    def made_of(self, record: Record, document: SourceDocument) -> list[FileRow]:
+        """The chunk files that were made from one document."""
+        resources = {
+            resource
+            for _, resource, source, _ in self._catalog.documents()
+            if source == document.source
+        }
+        rows = [row for resource in sorted(resources) for row in self._catalog.files_of(resource)]
+        return [
+            row
+            for row in rows
+            if row.origin is not None and (row.source or record.source) == document.source
+        ]
+
+    @cached_property
+    def moved_targets(self) -> dict[StorePath, dict[ChunkPath, ChunkPath]]:
+        """Path of a file to the targets of its dangling links, and where each of these went."""
+        found: dict[StorePath, dict[ChunkPath, ChunkPath]] = {}
+        for link in self._catalog.dangling_links():
+            if link.moved_to is not None:
+                found.setdefault(self._tree.store_path(link.path), {})[link.target] = link.moved_to
+        return found

@@ -34,8 +34,7 @@ from filestore.history.batch import (
     invalid,
 )
 from filestore.history.write import collect_leftovers
-from filestore.repair.kept_change import KeptChange, edited_since, look
-from filestore.repair.undo_order import choices, named
+from filestore.repair.kept_change import KeptChange, choices, edited_since, look, named
 from filestore.sidecar.commit import Commit, CommitReport
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import put_settled

@@ -136,6 +136,6 @@ class InspectedStore(Store):
 
     def next_undo_redo(self) -> tuple[str, str]:
         """The changes that `undo` and `redo` would take; "" for none."""
-        from filestore.repair.undo_order import next_undo_redo
+        from filestore.repair.kept_change import next_undo_redo
 
         return next_undo_redo(batch for group in self.batches() for batch in group.batches)

@@ -27,7 +27,7 @@ from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
-from filestore.verify import beside, drift, environment, recorded_state, source_check, verify
+from filestore.verify import beside, drift, environment, recorded_state, source_drift, verify
 
 
 class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ def apply(
         stale = recorded_state.stale_conflicts(snapshot.catalog)
         commit.settle_conflicts(stale, ())
         work.written = work.written or bool(sources.read or stale)
-        source_check.status(snapshot, said := VerificationReport(), sources)
+        source_drift.status(snapshot, said := VerificationReport(), sources)
         work.remaining += said.findings
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:
@@ -198,7 +198,7 @@ def note_sources(
     snapshot: StoreSnapshot, commit: Commit, clock: FileSystemClock, on_progress: OnProgress
 ) -> originals.SourceDrift:
     """Look at the originals that records name, and record the stats of those that were read."""
-    reachable = source_check.reachable(snapshot)
+    reachable = source_drift.reachable(snapshot)
     sources = originals.look(snapshot.catalog, reachable, clock=clock, on_progress=on_progress)
     commit.note_sources(originals.entries(sources))
     return sources

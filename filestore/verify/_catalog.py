@@ -2,15 +2,20 @@
 
 SQLite checks no data page, and a flipped bit in one is a wrong answer, not an error. One rule: the
 pages are walked first, and of a catalog that fails there nothing else is asked.
+
+Of the links of documents in place only a path that is written out, as Markdown has it, can be
+wrong: a `[[name]]` that no note has waits to be written, and a file on disk may be left out.
 """
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from filestore.catalog import Catalog, summaries
-from filestore.chunks import chunk_file, kept, questions_file, resource_record
+from filestore.catalog import Catalog, decode_path, queries, summaries
+from filestore.chunks import chunk_file, document, kept, questions_file, resource_record
 from filestore.chunks.layout import resource_of
+from filestore.chunks.link_targets import Names, written_path
 from filestore.chunks.links import own_links
 from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import DOCUMENT
@@ -18,6 +23,7 @@ from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, Tree, is_made
+from filestore.extract.links import Link
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 MOST_FILES: Final = 100
@@ -138,3 +144,44 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
 
 def _mismatch(tree: Tree, path: ChunkPath, detail: str) -> Finding:
     return Finding(code="map-mismatch", path=tree.store_path(path), detail=detail)
+
+
+def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
+    """Hold the links of documents as they were indexed against the files that are there."""
+    if not snapshot.layout.is_in_place:
+        return
+    report.add(_dangling(snapshot))
+    report.checked.append("the paths that links of documents have")
+
+
+def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    catalog, places = snapshot.catalog, snapshot.places
+    names = Names(map(decode_path, queries.all_paths(catalog)))
+    for path, data in queries.contents_with_links(catalog):
+        note = decode_path(path)
+        for link, where in _written_out(data, note):
+            if names.resolve(link, note) is not None:
+                continue
+            if where and os.path.lexists(os.path.join(places.chunked, where)):
+                continue
+            line = f" in line {link.line}" if link.line else ""
+            target = where or link.target
+            yield Finding(
+                code="link-dangling",
+                path=places.tree.store_path(note),
+                detail=f"links{line} to {target}, which is not there",
+            )
+
+
+def _written_out(data: bytes, note: ChunkPath) -> Iterator[tuple[Link, ChunkPath]]:
+    """The links of a document that are paths, each with the path from the root, "" outside it."""
+    if not document.is_document(data):
+        return
+    try:
+        links = document.decode(data).links
+    except document.DocumentDamagedError:
+        # Of damaged rows others tell.
+        return
+    for link in links:
+        if link.kind == "markdown" and link.target:
+            yield link, written_path(link, note)

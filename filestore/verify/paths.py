@@ -31,7 +31,7 @@ from filestore.sidecar import originals
 from filestore.sidecar.losses import match_moves
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot
-from filestore.verify import drift, recorded_state, source_check, source_drift
+from filestore.verify import drift, recorded_state, source_drift
 from filestore.verify.drift import Drift
 from filestore.verify.names import is_ours, why_unportable
 
@@ -247,7 +247,7 @@ def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
         return []
     documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
     _refuse_many({source for _, _, source, _ in documents})
-    where = source_check.reachable(snapshot)
+    where = source_drift.reachable(snapshot)
     return source_drift.findings(catalog, originals.look(catalog, where, documents=documents))
 
 

@@ -2,6 +2,10 @@
 
 Reads no file of the tree. One rule: nothing here depends on what was just walked, so that it can be
 said at every level and again after a commit.
+
+In an ingest conflict, what a person wrote goes only where they said so. A summary is stale where
+one of its texts, known by their hashes, is no longer there, where one below it is stale, and, at
+the top, where a text is in no summary.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -22,10 +26,150 @@ from filestore.sidecar import originals
 from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
-from filestore.verify import ingest_conflict, names, stale_summaries
+from filestore.verify import names
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
+
+from typing import Literal, TypeAlias
+
+from filestore.catalog import summaries
+from filestore.chunks import chunk_file, frontmatter
+from filestore.git.merge import with_line_ends
+from filestore.sidecar.summary_tree import Staleness, SummaryTree
+
+_BYTES_PER_TOKEN = 4
+"""A rough mean: what a refresh reads is told as a size, not as a bill."""
+
+
+def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """The summaries that are out of date, by path; cheap enough for `status`."""
+    catalog = snapshot.catalog
+    if not summaries.has_summaries(catalog):
+        return
+    if summaries.is_in_step(catalog) and not summaries.texts_in_none(catalog):
+        return
+    reasons = why_stale(catalog, SummaryTree(summaries.all_children(catalog)))
+    sizes = summaries.bytes_below(catalog, list(reasons))
+    for path in sorted(reasons):
+        tokens = max(1, sizes.get(path, 0) // _BYTES_PER_TOKEN)
+        yield Finding(
+            code="summary-stale",
+            path=snapshot.places.tree.store_path(path),
+            detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
+        )
+    for path, lacking in summaries.questions_out_of_step(catalog):
+        said = "1 text that is" if lacking == 1 else f"{lacking:,} texts that are"
+        detail = f"it has questions for {said} not there any more, which find nothing"
+        yield Finding(
+            code="summary-stale", path=snapshot.places.tree.store_path(path), detail=detail
+        )
+
+
+def why_stale(catalog: Catalog, tree: SummaryTree) -> dict[ChunkPath, str]:
+    """The summaries that are out of date, each with why, in words."""
+    reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
+    for root, new in _not_summarised(catalog, tree):
+        texts = "1 text is" if new == 1 else f"{new:,} texts are"
+        said = f"{texts} in no summary"
+        reasons[root] = f"{reasons[root]}; {said}" if root in reasons else said
+        for above in tree.ancestors(root):
+            reasons.setdefault(above, "a summary that it was made from is out of date")
+    return reasons
+
+
+def _why(found: Staleness | None) -> str:
+    assert found is not None
+    parts = [
+        f"{len(paths)} {words[len(paths) > 1]}"
+        for paths, words in (
+            (found.changed, ("text that it was made from changed", "of its texts changed")),
+            (found.gone, ("text that it was made from is gone", "of its texts are gone")),
+            (
+                found.stale,
+                ("summary below it is out of date", "summaries below it are out of date"),
+            ),
+        )
+        if paths
+    ]
+    return ", ".join(parts) or "it is made from itself"
+
+
+def _not_summarised(catalog: Catalog, tree: SummaryTree) -> Iterator[tuple[ChunkPath, int]]:
+    """The highest root of each resource that has summaries and texts in none, and how many."""
+    new = summaries.texts_in_none(catalog)
+    if not new:
+        return
+    tops: dict[str, ChunkPath] = {}
+    for root in sorted(tree.roots, key=lambda path: (-tree.level(path), path)):
+        row = catalog.files([root]).get(root)
+        if row is not None:
+            tops.setdefault(row.resource, root)
+    for resource, count in new.items():
+        if resource in tops:
+            yield tops[resource], count
+
+
+Choice: TypeAlias = Literal["ours", "theirs"]
+
+
+def is_of_source(conflict: Conflict, found: str | None) -> bool:
+    """Whether the new text of a conflict is still the one of its source.
+
+    Args:
+        conflict: As the catalog has it.
+        found: The hash of its source document as it is now, "" where it is gone; None where it
+            can tell, and the conflict is believed.
+    """
+    return found is None or found == conflict.document
+
+
+def is_of_file(conflict: Conflict, chunk: chunk_file.Chunk | None) -> bool:
+    """Whether a conflict is about a file as it is: edited, and made from what it was made from.
+
+    Args:
+        conflict: As the catalog has it.
+        chunk: None for a file that cannot be read, which keeps its conflict.
+    """
+    if chunk is None:
+        return True
+    if (chunk.origin or "") != conflict.base:
+        return False
+    # Where the text went from the source, keys and questions of a person's are at stake, too.
+    mine = conflict.theirs is None and (chunk.user or chunk_file.own_questions(chunk))
+    return bool(chunk_file.hand_edited(chunk) or mine)
+
+
+def still_open(conflict: Conflict, chunk: chunk_file.Chunk | None, found: str | None) -> bool:
+    """Whether a conflict is about a file and a source as they are; a choice in any other loses."""
+    return is_of_source(conflict, found) and is_of_file(conflict, chunk)
+
+
+def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
+    """The file after a choice; adding its source again then finds nothing left to choose.
+
+    Args:
+        data: The file as it is, which may have been edited since the conflict was found.
+        conflict: As the catalog has it.
+        choice: ``ours`` keeps the body as it is, also one that was merged by hand; where the source
+            has no text any more the file becomes the person's own. ``theirs`` takes the new text.
+
+    Returns:
+        Its bytes; None where it is to be deleted.
+
+    Raises:
+        MalformedFrontmatter: The frontmatter cannot be read or not be edited in place.
+    """
+    if choice == "ours":
+        return chunk_file.update(data, origin=conflict.origin)
+    if conflict.theirs is None:
+        return None
+    made = chunk_file.update(
+        data, headings=conflict.headings, pages=conflict.pages, origin=conflict.origin
+    )
+    parts = frontmatter.split(made)
+    return parts.head + with_line_ends(conflict.theirs, parts.body.decode(), parts.head).encode()
+
 
 _NAMED: Final = 3
 
@@ -36,7 +180,7 @@ def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
         *ingest_conflicts(snapshot),
         *dangling_links(snapshot),
         *ignored_frontmatter(snapshot),
-        *stale_summaries.check(snapshot),
+        *stale_summaries(snapshot),
     ]
 
 
@@ -65,11 +209,13 @@ def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Hand edits that new source text overlaps with; not those whose file is gone, or moved on."""
     reported, tree = set(), snapshot.places.tree
     for conflict, found in _of_files(snapshot):
-        if ingest_conflict.is_of_source(conflict, found):
+        if is_of_source(conflict, found):
             detail = conflict.detail or "edited by hand, and its source text changed too"
             path = tree.store_path(conflict.path)
             yield Finding(code="ingest-conflict", path=path, detail=detail)
-        elif conflict.source not in reported and _is_as_recorded(snapshot.catalog, conflict, found):
+        elif conflict.source not in reported and (conflict.source, found) in {
+            (source, digest) for _, _, source, digest in snapshot.catalog.documents()
+        }:
             # What of the other version needed no choice was taken in.
             reported.add(conflict.source)
             detail = "chunk files may have texts of a version that it no longer is: add it again"
@@ -78,14 +224,14 @@ def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
 
 def open_conflicts(snapshot: StoreSnapshot) -> list[Conflict]:
     """The conflicts in which a person can choose."""
-    return [one for one, found in _of_files(snapshot) if ingest_conflict.is_of_source(one, found)]
+    return [one for one, found in _of_files(snapshot) if is_of_source(one, found)]
 
 
 def stale_conflicts(catalog: Catalog) -> list[ChunkPath]:
     """Files whose conflict is about another text than they have: nothing waits there any more."""
     waiting = catalog.conflicts()
     there = catalog.files([conflict.path for conflict in waiting]) if waiting else {}
-    return [one.path for one in waiting if one.path in there and not _is_of_file(catalog, one)]
+    return [one.path for one in waiting if one.path in there and not _is_of_row(catalog, one)]
 
 
 def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
@@ -95,21 +241,16 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
     there = catalog.files([conflict.path for conflict in waiting]) if waiting else {}
     reachable = Reachable(snapshot.places, snapshot.originals) if there else None
     for one in waiting:
-        if one.path in there and reachable is not None and _is_of_file(catalog, one):
+        if one.path in there and reachable is not None and _is_of_row(catalog, one):
             if one.source not in now:
                 now[one.source] = originals.found_now(catalog, reachable, one.source)
             yield one, now[one.source]
 
 
-def _is_of_file(catalog: Catalog, conflict: Conflict) -> bool:
+def _is_of_row(catalog: Catalog, conflict: Conflict) -> bool:
     row = catalog.files([conflict.path])[conflict.path]
     data = catalog.content(row.id) if row.state == INDEXED else None
-    return ingest_conflict.is_of_file(conflict, None if data is None else kept.read(data))
-
-
-def _is_as_recorded(catalog: Catalog, conflict: Conflict, found: str | None) -> bool:
-    known = {(source, digest) for _, _, source, digest in catalog.documents()}
-    return (conflict.source, found) in known
+    return is_of_file(conflict, None if data is None else kept.read(data))
 
 
 def dangling_links(snapshot: StoreSnapshot) -> Iterator[Finding]:

@@ -153,11 +153,11 @@ def verify(
 
 
 def _compare_stats(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
-    from filestore.verify import source_check
+    from filestore.verify import source_drift
 
     report.add(fast_findings(snapshot))
     recorded_state.check(snapshot, report)
-    source_check.check(snapshot, level, report)
+    source_drift.check(snapshot, level, report)
 
 
 def _read_everything(
@@ -168,7 +168,7 @@ def _read_everything(
     report: VerificationReport,
     on_progress: OnProgress,
 ) -> None:
-    from filestore.verify import _catalog, _files, _fulltext, _links, _vectors
+    from filestore.verify import _catalog, _files, _fulltext, _vectors
 
     with _files.begun(snapshot, sample, report, on_progress) as differing:
         # The pages take a while: what is found meanwhile counts only if they are sound.
@@ -180,7 +180,7 @@ def _read_everything(
         reported = _files.reported(report)
         report.join(vectors)
         _fulltext.check(snapshot, level, sample, report)
-        _links.check(snapshot, report)
+        _catalog.check_links(snapshot, report)
         _files.check(snapshot, judged, differing(), reported, report)
         _files.say_what_was_read(report, sample)
     if level == "deep":
@@ -199,9 +199,9 @@ def status_report(snapshot: StoreSnapshot) -> VerificationReport:
     report = VerificationReport(findings=list(fast_findings(snapshot)))
     report.add(recorded_state.warnings(snapshot, report.codes()))
     if snapshot.catalog.count("documents"):
-        from filestore.verify import source_check
+        from filestore.verify import source_drift
 
-        source_check.status(snapshot, report)
+        source_drift.status(snapshot, report)
     return report
 
 

@@ -27,7 +27,7 @@ from filestore.ingest.add import SourceOutside, add_all, recorded_sources
 from filestore.ingest.regenerate import in_order
 from filestore.sidecar.originals import Reachable
 from filestore.store import Store
-from filestore.verify.ingest_conflict import Choice, resolve
+from filestore.verify.recorded_state import Choice, resolve
 
 TOPICS = ("apples", "pears", "plums", "cherries", "figs")
 SENTENCES = 11

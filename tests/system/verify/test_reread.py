@@ -9,12 +9,12 @@ from filestore.core.hashing import content_hash
 
 READ = """
 import json, os, sys
-from filestore.verify._reread import differing
+from filestore.verify._files import differing_files
 root, processes = sys.argv[1], int(sys.argv[2])
 with open(sys.argv[3]) as listed:
     files = [(os.fsencode(path), bytes.fromhex(digest)) for path, digest in json.load(listed)]
 asked = {"most_bytes": 1 << 24, "processes": processes, "on_share": lambda share: None}
-with differing(root, files, **asked) as found:
+with differing_files(root, files, **asked) as found:
     json.dump(found(), sys.stdout)
 """
 LARGE = b"0123456789abcdef" * 8192
@@ -35,7 +35,7 @@ def tree(tmp_path):
 
 
 @pytest.fixture
-def differing(script, tmp_path):
+def differing_files(script, tmp_path):
     """Reads in a process of its own, which may fork."""
 
     def read(root, contents, processes):
@@ -50,13 +50,13 @@ def differing(script, tmp_path):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_files_as_recorded_are_not_named(tree, differing, processes):
+def test_files_as_recorded_are_not_named(tree, differing_files, processes):
     """Small, large and empty files with their recorded bytes are fine."""
-    assert differing(*tree, processes) == []
+    assert differing_files(*tree, processes) == []
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_what_differs_is_named(tree, differing, processes):
+def test_what_differs_is_named(tree, differing_files, processes):
     """One flipped byte under old stamps, and whatever else is not the recorded file."""
     root, contents = tree
     for path in ("r3/3.md", "large.md", "r1/exact.md"):
@@ -74,9 +74,9 @@ def test_what_differs_is_named(tree, differing, processes):
     os.symlink(root / "elsewhere", root / "r0")
     below = {path for path in contents if path.startswith("r0/")}
     single = {"r3/3.md", "large.md", "r1/exact.md", "r4/4.md", "r5/5.md", "r6/6.md"}
-    assert set(differing(root, contents, processes)) == below | single
+    assert set(differing_files(root, contents, processes)) == below | single
 
 
-def test_nothing_to_read_needs_no_tree(tmp_path, differing):
+def test_nothing_to_read_needs_no_tree(tmp_path, differing_files):
     """A store whose tree is gone has no file to be read."""
-    assert differing(tmp_path / "none", {}, 2) == []
+    assert differing_files(tmp_path / "none", {}, 2) == []

@@ -2,14 +2,14 @@
 
 import pytest
 
-from filestore.repair import sidecar_steps, source_steps, tree_steps
+from filestore.repair import steps
 from filestore.repair.plan import KINDS
 from filestore.sync.apply import PART_EXECUTORS
 
 EXECUTORS = {
-    "tree": tree_steps.EXECUTORS,
-    "sidecar": sidecar_steps.EXECUTORS,
-    "source": source_steps.EXECUTORS,
+    "tree": steps.TREE_EXECUTORS,
+    "sidecar": steps.SIDECAR_EXECUTORS,
+    "source": steps.SOURCE_EXECUTORS,
 }
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filestore.history.batch import Batch, Entry, Group, Version
-from filestore.repair.undo_order import choices
+from filestore.repair.kept_change import choices
 
 
 def batch(number, *, entries=(), **values):

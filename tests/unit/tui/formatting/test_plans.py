@@ -14,9 +14,9 @@ from filestore.browse import KINDS, Group, Left
 from filestore.core.codes import codes_where
 from filestore.core.safe_text import safe_text
 from filestore.history.batch import Batch, Entry, Version
+from filestore.repair.kept_change import choices
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
-from filestore.repair.undo_order import choices
 from tui.formatting.commands import quoted
 from tui.formatting.diffs import diff_lines, facing, stacked_lines
 from tui.formatting.lines import Line, plain
