@@ -20,7 +20,7 @@ from filestore.chunks import chunk_file
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.enrich import documents, grouping, moves, writing
+from filestore.enrich import documents, grouping, writing
 from filestore.enrich.jobs import Job, Workshop
 from filestore.enrich.material import (
     STORE_TREE,
@@ -42,7 +42,7 @@ from filestore.enrich.tree import (
     find_root,
     plan_tree,
 )
-from filestore.enrich.write import Writer
+from filestore.enrich.writing import Writer
 from filestore.generate import Generator, Made, Task
 from filestore.generate.cache import GeneratedCache
 from filestore.sidecar.snapshot import StoreSnapshot
@@ -193,7 +193,7 @@ class Enriching:
         if not self._parts.places.is_in_place:
             return
         with self._parts.looking(sound=True) as (snapshot, _):
-            found = moves.moves(snapshot.catalog)
+            found = writing.moves(snapshot.catalog)
         for one in found:
             if not self._wish.resources or one.new in self._wish.resources:
                 for path, data in one.changes.items():

@@ -1,10 +1,17 @@
-"""The bytes of files with new questions or a new summary. Pure.
+"""Files with new questions or a new summary: their bytes, written and indexed some at a time.
 
-One rule: only our keys change. A body that a person wrote or edited is left as it is; a question
-that they wrote or changed stays, and one that they deleted stays away.
+One rule: only our keys change, and only in a file that holds what was indexed; what a person
+changed since is left, and said. A body that they wrote or edited is left as it is; a question that
+they wrote or changed stays, and one that they deleted stays away. All of a run is undone together.
+
+What was made of a document in place that lies elsewhere now goes along with it: where at least half
+of its texts are in one document, for which nothing was made yet; else it stays, and is stale.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -19,9 +26,36 @@ from filestore.chunks.chunk_file import (
 )
 from filestore.core.hashing import ORIGIN_PREFIX, embedding_key, origin_hash
 from filestore.core.paths import ChunkPath
+from filestore.core.progress import OnProgress
+from filestore.core.safe_text import shown_path
 from filestore.enrich.material import ChunkFile
+from filestore.fs import disk
 from filestore.generate import Made
+from filestore.git import repository
 from filestore.git.merge import with_line_ends
+from filestore.history import write as truth
+from filestore.history.batch import is_truth
+from filestore.sync.apply import put_settled
+
+if TYPE_CHECKING:
+    from filestore.core.errors import FilestoreError
+    from filestore.sidecar.session import Parts
+
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from filestore.catalog import queries, summaries
+from filestore.chunks import questions_file
+from filestore.chunks.observation import DOCUMENT
+from filestore.core.hashing import vector_id
+from filestore.core.paths import SUMMARIES, inside, made_of
+
+if TYPE_CHECKING:
+    from filestore.catalog import Catalog
 
 
 class Questions(Struct, frozen=True, kw_only=True):
@@ -142,3 +176,202 @@ def summary(
         changes |= {"questions": found.questions, "questions_origin": found.origin}
     head = frontmatter.split(chunk_file.update(file.data, **changes)).head
     return head + with_line_ends(body, file.chunk.body, head).encode()
+
+
+COMMAND: Final = "enrich"
+_AT_ONCE: Final = 1_000
+_CHANGED: Final = "it was changed meanwhile; run the command again"
+
+
+class Writer:
+    """Writes what one run makes."""
+
+    def __init__(self, parts: Parts, *, on_progress: OnProgress) -> None:
+        self._parts = parts
+        self._clock = parts.clock()
+        self._on_progress = on_progress
+        self._changes: dict[ChunkPath, bytes | None] = {}
+        self._before: dict[ChunkPath, bytes | None] = {}
+        self.group = ""
+        """Under which name all originals are kept; "" while nothing was written."""
+        self.left: list[tuple[ChunkPath, str]] = []
+        """Files that could not be written, and why."""
+        self.done: set[ChunkPath] = set()
+        """Files that were written."""
+        self.embedded = 0
+        self.reused = 0
+        self.problem: FilestoreError | None = None
+
+    def leave(self, path: ChunkPath, reason: str) -> None:
+        """Note a file that is not written."""
+        self.left.append((path, reason))
+
+    def put(self, path: ChunkPath, data: bytes | None, before: bytes | None) -> None:
+        """Take a file to be written, together with others.
+
+        Args:
+            path: Below the folder of the tree.
+            data: Its bytes; None removes the file.
+            before: What was indexed; None where there was no file.
+
+        Raises:
+            As `flush`.
+        """
+        self._before.setdefault(path, before)
+        self._changes[path] = data
+        if len(self._changes) >= _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write and index what waits.
+
+        Raises:
+            GitBusyError: A merge, rebase or the like is under way.
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused; what was written before stays.
+        """
+        changes, before = self._changes, self._before
+        self._changes, self._before = {}, {}
+        if changes:
+            self._write(changes, before)
+
+    def _write(
+        self,
+        changes: Mapping[ChunkPath, bytes | None],
+        before: Mapping[ChunkPath, bytes | None],
+    ) -> None:
+        places = self._parts.places
+        repository.refuse_during_operation(places.root)
+        with self._parts.writing(COMMAND) as (catalog, embeddings, _):
+            chosen = self._unchanged(changes, before)
+            if not chosen:
+                return
+            truth.collect_leftovers(places)
+            tree = places.tree
+            batch = truth.change(
+                places,
+                {tree.store_path(path): changes[path] for path in chosen},
+                before={tree.store_path(path): before.get(path) for path in chosen},
+                command=COMMAND,
+                group=self.group,
+                collects=not self.group,
+            )
+            self.group = self.group or batch or ""
+            snapshot = self._parts.snapshot(catalog, embeddings)
+            with self._parts.commit(catalog, embeddings, embed=True) as commit:
+                commit.forget([path for path in chosen if changes[path] is None])
+                there = [path for path in chosen if changes[path] is not None]
+                put_settled(snapshot, commit, there, self._clock, self._on_progress)
+                done = commit.finish()
+            self.embedded += done.embedded
+            self.reused += done.reused
+            self.problem = self.problem or done.problem
+            self.done.update(chosen)
+
+    def _unchanged(
+        self,
+        changes: Mapping[ChunkPath, bytes | None],
+        before: Mapping[ChunkPath, bytes | None],
+    ) -> list[ChunkPath]:
+        """The files that hold what was indexed, and that git has no two sides of."""
+        held = repository.unmerged(self._parts.places.chunked)
+        chosen: list[ChunkPath] = []
+        with disk.folder_at(self._parts.places.chunked) as handle:
+            for path in changes:
+                if path in held:
+                    self.leave(path, "git has it as unmerged: resolve the conflict first")
+                elif not is_truth(self._parts.places.tree.store_path(path)):
+                    self.leave(path, "of a name with signs that some systems do not see")
+                elif _read(handle, path) == before.get(path):
+                    chosen.append(path)
+                else:
+                    self.leave(path, _CHANGED)
+        return chosen
+
+
+def _read(handle: int, path: ChunkPath) -> bytes | None:
+    try:
+        return disk.read_below(handle, path)[0]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        disk.pass_limits(error)
+        return f"unreadable: {shown_path(path)}".encode()
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """A document that has another name, and what follows from that."""
+
+    old: ChunkPath
+    new: ChunkPath
+    changes: Mapping[ChunkPath, bytes | None]
+    """Path of a file that was made of it, to its bytes; None for what is gone."""
+    before: Mapping[ChunkPath, bytes | None]
+
+
+def moves(catalog: Catalog) -> list[Move]:
+    """The documents that lie elsewhere now."""
+    made: dict[ChunkPath, list[ChunkPath]] = {}
+    for path in queries.made_files(catalog):
+        made.setdefault(made_of(path), []).append(path)
+    there = catalog.files(list(made))
+    found: list[Move] = []
+    taken = set(made)
+    for old in made:
+        if old in there and there[old].kind == DOCUMENT:
+            continue
+        new = _new_place(catalog, made[old])
+        if new is not None and new not in taken:
+            taken.add(new)
+            found.append(_move(catalog, old, new, made[old]))
+    return found
+
+
+def _new_place(catalog: Catalog, paths: Iterable[ChunkPath]) -> ChunkPath | None:
+    """The document that has most of the texts that some files were made from."""
+    keys = summaries.keys_read(catalog, list(paths))
+    owners = catalog.files_of_vectors([vector_id(key) for key in keys])
+    counts = Counter(
+        file for found in owners.values() for file in dict.fromkeys(file for file, _ in found)
+    )
+    rows = catalog.files_by_id(list(counts))
+    best = [
+        (-counts[file], row.path)
+        for file, row in rows.items()
+        if row.kind == DOCUMENT and 2 * counts[file] >= len(keys)
+    ]
+    return min(best)[1] if best else None
+
+
+def _move(catalog: Catalog, old: ChunkPath, new: ChunkPath, paths: Iterable[ChunkPath]) -> Move:
+    folder = f"{SUMMARIES}/{old}/"
+    before: dict[ChunkPath, bytes | None] = {}
+    after: dict[ChunkPath, bytes | None] = {}
+    rows = catalog.files(list(paths))
+    for path, row in rows.items():
+        data = catalog.content(row.id) or b""
+        target = _moved_path(path, folder, new)
+        before |= {path: data, target: None}
+        after |= {path: None, target: _renamed(data, old, new)}
+    return Move(old=old, new=new, changes=after, before=before)
+
+
+def _moved_path(path: ChunkPath, folder: str, new: ChunkPath) -> ChunkPath:
+    return inside(inside(ChunkPath(SUMMARIES), new), path.removeprefix(folder))
+
+
+def _renamed(data: bytes, old: ChunkPath, new: ChunkPath) -> bytes:
+    """A file with its children under their new names."""
+    chunk = questions_file.read(data)
+    if chunk.kind == questions_file.KIND or not chunk.children:
+        return data
+    folder = f"{SUMMARIES}/{old}/"
+    children = [
+        replace(child, path=new)
+        if child.path == old
+        else replace(child, path=_moved_path(child.path, folder, new))
+        if child.path.startswith(folder)
+        else child
+        for child in chunk.children
+    ]
+    return chunk_file.update(data, children=children)

@@ -28,7 +28,7 @@ from filestore.repair.planner import Inspection, Look, Prepared, Restorable
 from filestore.repair.restore import Kept, Restoring, difference
 from filestore.repair.tree_files import Recorded, TreeReader, source_state, state_of
 from filestore.sidecar.losses import walk
-from filestore.verify import drift, git_copies, recorded_state
+from filestore.verify import drift, environment, recorded_state
 from filestore.verify.recorded_state import resolve
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class Inspector:
         made = attributes.corrected(data)
         return Prepared(
             seen={path: source_state(self._snapshot, path)},
-            detail=git_copies.summary(git_copies.copies(self._places)),
+            detail=environment.losses(environment.committed_copies(self._places)),
             read_bytes=len(data),
             write_bytes=len(made),
             hash=content_hash(made).hex(),

@@ -27,7 +27,7 @@ from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
-from filestore.verify import beside, drift, environment, recorded_state, source_drift, verify
+from filestore.verify import drift, environment, recorded_state, source_drift, verify
 
 
 class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ def apply(
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
     if done is not None and done.unsent is not None:
         work.not_sent(done.unsent)
-        work.remaining += beside.findings(snapshot)
+        work.remaining += verify.beside_findings(snapshot)
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
         matters = recorded_state.open_matters(snapshot)

@@ -1,19 +1,23 @@
-"""The environment of a store: other writers, dead ones, git at work, line-ending rules.
+"""The environment of a store: other writers, dead ones, git at work, line-ending rules and copies.
 
-Changes nothing.
+Changes nothing. One rule: a committed copy that shows no loss of line ends is not called whole.
 """
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from filestore.config.discovery import ancestors
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath, is_below
-from filestore.core.safe_text import brief
-from filestore.fs import lock, transaction
+from filestore.core.safe_text import brief, listed
+from filestore.fs import disk, lock, transaction
 from filestore.fs.disk import WriteFailedError
-from filestore.git import repository
+from filestore.git import process, repository
 from filestore.git.attributes import (
     NAME,
     OLD,
@@ -21,7 +25,10 @@ from filestore.git.attributes import (
     attributes_file,
     attributes_in,
     culprit,
+    is_text,
+    lost_its_line_ends,
     old_line,
+    stripped,
 )
 from filestore.history import backup_store, write
 from filestore.history.batch import Group, Version
@@ -131,3 +138,75 @@ def _told(tree: str, places: Places) -> Iterator[AttributesFile]:
         data = attributes_in(folder) or b""
         between = "" if folder == root else os.path.relpath(root, folder)
         yield AttributesFile(folder=between, data=data)
+
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Larger copies are not looked into."""
+_NAMED: Final = 5
+
+Loss = Literal["in git", "here too", ""]
+
+
+class Copy(Struct, frozen=True, kw_only=True):
+    """One committed file that is no text."""
+
+    path: StorePath
+    loss: Loss
+    """`in git`: the file here is whole. `here too`: it is not. Empty: none can be seen."""
+
+
+def committed_copies(places: Places) -> list[Copy]:
+    """Every file that HEAD has below `chunked/` and that is no text, by path."""
+    if places.is_in_place:
+        # No rule of ours ever had git change line ends there.
+        return []
+    names = {
+        path: name
+        for path, name in sorted(repository.blob_names(places.root).items())
+        if places.tree.holds(path) and not is_text(path)
+    }
+    return list(_compared(places.root, names)) if names else []
+
+
+def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with process.Blobs(root) as blobs:
+            for path, name in names.items():
+                held, committed = b"", b""
+                with contextlib.suppress(OSError, WriteFailedError):
+                    held = disk.read_below(handle, path)[0]
+                with contextlib.suppress(process.NoAnswerError):
+                    committed = blobs.read(name, MOST_BYTES)[1]
+                yield Copy(path=path, loss=_loss(held, committed))
+    except process.NoAnswerError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _loss(held: bytes, committed: bytes) -> Loss:
+    if held != committed and stripped(held) == committed:
+        return "in git"
+    if lost_its_line_ends(committed):
+        return "here too" if held in (b"", committed) else "in git"
+    return ""
+
+
+def losses(found: Sequence[Copy]) -> str:
+    """What the copies have lost, as a sentence; pure."""
+    in_git = [one.path for one in found if one.loss == "in git"]
+    here = [one.path for one in found if one.loss == "here too"]
+    rest = len(found) - len(in_git) - len(here)
+    parts = []
+    if in_git:
+        parts.append(
+            f"git's copy of {listed(in_git, _NAMED)} lost line ends, the file here did not: once"
+            " this is repaired, 'git add --renormalize .' and a commit make it whole"
+        )
+    if here:
+        parts.append(f"{listed(here, _NAMED)} lost line ends here, too: restore it from elsewhere")
+    if rest:
+        files = "1 committed file" if rest == 1 else f"{rest:,} committed files"
+        parts.append(f"{files} that git took for text: a loss is neither seen nor ruled out")
+    return "; ".join(parts)

@@ -2,7 +2,8 @@
 
 `fast` stats everything and opens no content file of a clean tree; `full` reads every byte of the
 three sets, files, catalog and vectors, and holds them against each other; `deep` asks the model,
-too. One rule: a cause hides its consequences, and what was not looked at is said.
+too. One rule: a cause hides its consequences, and what was not looked at is said. Nothing that is
+told of the model beside keeps the store's own model from answering.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,10 +33,95 @@ from filestore.sidecar.snapshot import (
     StoreSnapshot,
     VerificationReport,
 )
-from filestore.verify import beside, drift, environment, recorded_state
+from filestore.verify import drift, environment, recorded_state
 
 if TYPE_CHECKING:
     from filestore.verify._rows import Judged
+
+import sqlite3
+
+from filestore.config.layout import EMBEDDINGS
+from filestore.core.hashing import vector_id
+from filestore.embed.base import Embedder
+from filestore.sidecar.beside import Known, known
+
+_WHOSE: Final = "the model beside"
+
+
+def beside_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """What is known without reading a vector."""
+    chosen = snapshot.settings.beside
+    if chosen is None:
+        return
+    if snapshot.no_beside:
+        yield Finding(code="beside-unusable", path=SETTINGS, detail=snapshot.no_beside)
+        return
+    catalog, other = snapshot.catalog, snapshot.beside
+    if not catalog.count("vectors") or (other and _is_counted_on(catalog, other)):
+        return
+    kept = known(catalog)
+    if kept is None or (other and kept.fingerprint != other.fingerprint):
+        detail = f"no text was embedded with {chosen.embedder} yet"
+    elif kept.lacking:
+        number = "1 text has" if kept.lacking == 1 else f"{kept.lacking:,} texts have"
+        detail = f"{number} no vector of {chosen.embedder}"
+    elif kept.generation != catalog.generation or _were_lost(snapshot, kept):
+        detail = f"texts or vectors changed without {chosen.embedder} being asked"
+    else:
+        return
+    yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
+
+
+def _is_counted_on(catalog: Catalog, other: Embedder) -> bool:
+    """Whether the two have changed places in the settings, and not yet in the catalog."""
+    return bool(catalog.meta("fingerprint") == other.fingerprint)
+
+
+def _were_lost(snapshot: StoreSnapshot, kept: Known) -> bool:
+    """Whether there are fewer embeddings than there were, as far as these are open."""
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    if snapshot.embeddings is None:
+        return False
+    try:
+        return snapshot.embeddings.count(kept.fingerprint) != kept.embeddings
+    except (EmbeddingsDamaged, sqlite3.DatabaseError):
+        # That is told of the embeddings as a whole.
+        return False
+
+
+def check_beside(snapshot: StoreSnapshot, sample: Sample, report: VerificationReport) -> None:
+    """Read every stored vector of the model beside."""
+    from filestore.embed.cache import EmbeddingsDamaged
+    from filestore.verify import _vectors
+
+    if snapshot.settings.beside is None:
+        return
+    kept, embeddings = known(snapshot.catalog), snapshot.embeddings
+    fingerprint = snapshot.beside.fingerprint if snapshot.beside else kept and kept.fingerprint
+    if not fingerprint or embeddings is None:
+        report.not_checked.append("vectors of the model beside, since there are none")
+        return
+    keys = snapshot.catalog.vector_keys(embedded=None)
+    wanted = [one for one in keys if sample.has_vector(one[0])]
+    try:
+        seen = _vectors.read(embeddings, fingerprint, wanted, None, "full")
+        there = embeddings.has(fingerprint, seen.lost)
+    except EmbeddingsDamaged:
+        report.not_checked.append("vectors of the model beside, which SQLite cannot walk to")
+        return
+    part = snapshot.places.part(EMBEDDINGS)
+    damaged = {vector_id(key): f"{_WHOSE}: its checksum does not hold" for key in there}
+    report.add(_vectors.findings(snapshot, "embeddings-damaged", damaged, part))
+    invalid = {one: f"{_WHOSE}: {why}" for one, why in seen.invalid.items()}
+    report.add(_vectors.findings(snapshot, "vector-invalid", invalid, part))
+    if not any(beside_findings(snapshot)):
+        gone = {vector_id(key): f"{_WHOSE}: its row is gone" for key in seen.lost - there}
+        report.add(_vectors.findings(snapshot, "beside-behind", gone, part))
+    report.not_checked.append("whether the model beside still gives the same vectors")
+    of = "every vector" if sample.is_all else f"vectors of slice {sample}"
+    report.checked.append(f"{of} of the model beside")
+
 
 ALL: Final = Sample()
 
@@ -174,7 +260,7 @@ def _read_everything(
         # The pages take a while: what is found meanwhile counts only if they are sound.
         vectors = VerificationReport(findings=[*report.findings])
         _vectors.check(snapshot, level, sample, vectors)
-        beside.check(snapshot, sample, vectors)
+        check_beside(snapshot, sample, vectors)
         if not _catalog.check(snapshot, judged.page_problem(), level, sample, report):
             return
         reported = _files.reported(report)
@@ -274,7 +360,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     if snapshot.embedder is None:
         # Without its model no vector can be made: one finding says so, not one for each.
         found = [finding for finding in found if finding.meaning.about != "index"]
-    found += beside.findings(snapshot)
+    found += beside_findings(snapshot)
     if snapshot.embedder is None and snapshot.no_model:
         missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
         return [*found, missing]
