@@ -15,8 +15,15 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.chunking._measure import Measure, Span
-from filestore.chunking._splitting import VISIBLE, Limits, split_at, split_text, windows
+from filestore.chunking._splitting import (
+    VISIBLE,
+    Limits,
+    Measure,
+    Span,
+    split_at,
+    split_text,
+    windows,
+)
 
 Titles = tuple[str, ...]
 Symbol = tuple[int, int, str]

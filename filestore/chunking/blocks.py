@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.chunking._measure import Block, Kind, Measure, Unit
-from filestore.chunking._splitting import LINE_END, VISIBLE, windows
+from filestore.chunking._splitting import LINE_END, VISIBLE, Block, Kind, Measure, Unit, windows
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
