@@ -14,7 +14,7 @@ from filestore.browse.chunk_filter import fitting
 from filestore.browse.document_rows import EntryRow, entries
 from filestore.browse.wanted import Wanted
 from filestore.catalog import Catalog, CatalogPages, text_id
-from filestore.chunks import document
+from filestore.chunks import kept
 
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+([^\0\n]+)", re.MULTILINE)
 """One that stands within a section, which has those above it."""
@@ -72,18 +72,18 @@ class DocumentFinder:
 def _headings(catalog: Catalog, file: int) -> str:
     data = catalog.content(file)
     try:
-        if data is None or not document.is_document(data):
+        if data is None or not kept.is_document(data):
             return ""
-        kept = document.decode(data)
-    except document.DocumentDamagedError:
+        found = kept.decode(data)
+    except kept.DocumentDamagedError:
         return ""
-    is_markdown = kept.syntax == "markdown"
+    is_markdown = found.syntax == "markdown"
     return "\0".join(
         "\n".join(
             (
                 " > ".join(section.headings).replace("\0", " "),
-                *(_HEADING.findall(kept.text, section.start, section.end) if is_markdown else ()),
+                *(_HEADING.findall(found.text, section.start, section.end) if is_markdown else ()),
             )
         )
-        for section in kept.sections
+        for section in found.sections
     )

@@ -16,8 +16,8 @@ from filestore.browse import document_rows
 from filestore.browse.records import ChunkFile, Record
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept, resource_record
-from filestore.chunks.document import DocumentDamagedError
 from filestore.chunks.interpretation import interpret_chunk
+from filestore.chunks.kept import DocumentDamagedError
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import (
     DOCUMENT,
@@ -28,7 +28,7 @@ from filestore.chunks.observation import (
     why_excluded,
 )
 from filestore.chunks.observe import look_at, observe_entry
-from filestore.chunks.reconstruct import Reconstruction, reconstruct
+from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.codes import codes_where

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from filestore.browse.file import UnknownPathError, below_chunked
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import chunk_file, document, kept
+from filestore.chunks import chunk_file, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
@@ -162,17 +162,17 @@ def _require_line(catalog: Catalog, row: FileRow, line: int) -> None:
 def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
     """The section that holds a line, or the last one above it; None for a chunk file."""
     data = catalog.content(row.id) or b""
-    if not document.is_document(data):
+    if not kept.is_document(data):
         return None
-    begun = [n for n, one in enumerate(document.decode(data).sections) if one.line <= line]
+    begun = [n for n, one in enumerate(kept.decode(data).sections) if one.line <= line]
     return begun[-1] if begun else 0
 
 
 def _line_count(data: bytes) -> int:
     """The lines of the file that was kept; 0 for a document that is no text."""
-    if not document.is_document(data):
+    if not kept.is_document(data):
         return len(data.splitlines())
-    return max((section.end_line for section in document.decode(data).sections), default=0)
+    return max((section.end_line for section in kept.decode(data).sections), default=0)
 
 
 def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:

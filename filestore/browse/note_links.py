@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow, decode_path, in_batches, queries
-from filestore.chunks import document
+from filestore.chunks import kept
 from filestore.chunks.link_targets import Names, called, link_key, path_keys, written_path
 from filestore.core.paths import ChunkPath
 from filestore.extract import for_name
@@ -62,9 +62,9 @@ def to_note(catalog: Catalog, path: ChunkPath) -> list[NoteLink]:
 
 def _links(data: bytes) -> list[Link]:
     """The links of a document to other files."""
-    if not document.is_document(data):
+    if not kept.is_document(data):
         return []
-    return [link for link in document.decode(data).links if link.target]
+    return [link for link in kept.decode(data).links if link.target]
 
 
 def _resolved(note: ChunkPath, links: list[Link], names: Names) -> Iterator[NoteLink]:

@@ -2,7 +2,7 @@
 
 A cache: whatever is damaged of it costs time and nothing else. One rule: rows are only looked up by
 the hash of the bytes that they were made from, and each carries its own checksum (see
-`chunks.document`). Who can write it can write the catalog beside it, and is trusted as much.
+`chunks.kept`). Who can write it can write the catalog beside it, and is trusted as much.
 """
 
 import sqlite3

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
-from filestore.chunks.metadata import QUESTIONS_FROM
+from filestore.chunks.frontmatter import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
 
 _IN_STEP: Final = (

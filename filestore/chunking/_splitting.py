@@ -1,4 +1,4 @@
-"""The values packing works on, their sizes against the budget, and blocks split where they read best."""
+"""Values that packing works on, counted against the budget; blocks split where they read best."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Frontmatter: the bytes before a chunk's body, and the mapping they hold.
+"""Frontmatter: the bytes before a chunk's body, the mapping they hold, the pairs filters match.
 
 Two readers give the same values. Blocks of ``key: <JSON value>`` lines, which is what we write, are
 read line by line; whatever that reader is not sure about goes to the one of YAML events, in
@@ -8,9 +8,9 @@ need not change does not change.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from msgspec import Struct
@@ -29,6 +29,9 @@ from filestore.core.frontmatter_yaml import (
     read_yaml,
     refuse,
 )
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
 
 __all__ = [
     "MAX_BLOCK_BYTES",
@@ -414,3 +417,47 @@ def _with_entry(text: str, entry: Entry, value: Value, newline: str, first_line:
     inline, items = _rendered(value)
     entry_text = _entry_text(text[start : colon.end()], inline, tail, items, indent)
     return text[:start] + entry_text + text[end:]
+
+
+MAX_VALUE: Final = 512
+"""Longer values are text, not metadata."""
+METADATA_DEPTH: Final = 4
+QUESTIONS_FROM: Final = "questions_origin.text"
+"""Which text the questions of a file were made from: it tells which are out of date."""
+UNFILTERED: Final = frozenset(
+    {"origin", "order", "overlap", "questions", "questions_origin", "children"}
+)
+"""Our own keys, which no filter uses."""
+
+
+def metadata_pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every pair of some metadata, each once, in order."""
+    yield from dict.fromkeys(_nested("", values, 0))
+
+
+def pairs_of(chunk: "Chunk") -> Iterator[tuple[str, str]]:
+    """Every pair of a file, each once, in order."""
+    origin = chunk.questions_origin
+    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs, *made_from))
+
+
+def _nested(prefix: str, values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if depth == 0 and key in UNFILTERED:
+            continue
+        items = value if isinstance(value, list) else [value]
+        for item in items:
+            if isinstance(item, Mapping):
+                if depth < METADATA_DEPTH:
+                    yield from _nested(f"{name}.", item, depth + 1)
+            elif not isinstance(item, list):
+                written = value_text(item)
+                if len(written) <= MAX_VALUE:
+                    yield name, written
+
+
+def value_text(value: Any) -> str:
+    """A scalar as it is compared: text as it is, the rest as JSON writes it."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

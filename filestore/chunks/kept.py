@@ -1,12 +1,157 @@
-"""What the catalog keeps of a file: the bytes of a chunk file, or what was read from a document."""
+"""What the catalog keeps of a file: the bytes of a chunk file, or what was read from a document.
+
+The bytes of a PDF say nothing without the work of reading it; what is kept is what came of that.
+One rule: it carries its own checksum and the hash of the file that it was made from, and nothing of
+it is believed before both were looked at.
+
+Layout: `MAGIC`, the xxh3_128 of the file, the xxh3_128 of all that follows, the length of the head
+(four bytes, little-endian), the head as JSON, the text as UTF-8.
+"""
 
 import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
 
-from filestore.chunks import chunk_file, document, questions_file
-from filestore.chunks.chunk_file import Chunk
+import orjson
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from filestore.chunks import chunk_file, questions_file
+from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.interpretation import interpret_chunk
+from filestore.chunks.link_targets import link_key
 from filestore.chunks.observation import DOCUMENT, Observation
-from filestore.core.hashing import content_hash, embedding_key
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import DIGEST_BYTES, content_hash, embedding_key
+from filestore.extract.links import Link
+
+MAGIC: Final = b"\xff\x00filestore document 1\n"
+"""No chunk file begins so: it would be no UTF-8."""
+_LENGTH_BYTES: Final = 4
+_HEAD_AT: Final = len(MAGIC) + 2 * DIGEST_BYTES + _LENGTH_BYTES
+
+
+class DocumentDamagedError(FilestoreError, ValueError):
+    """What was kept of a document is not what was once written."""
+
+
+class Extracted(Struct, frozen=True, kw_only=True):
+    """What was taken out of a file, and how it was cut."""
+
+    text: str
+    syntax: Literal["text", "markdown", "code"]
+    extractor: str
+    """Name and version of what read it."""
+    chunker: str
+    """The label of how it was cut."""
+    sections: Sequence[Section]
+    heading: str = ""
+    """What heads the path of every section."""
+    title: str = ""
+    """What it calls itself; "" where it does not."""
+    names: str = ""
+    """What else it is found under: aliases, tags, description, in words."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Sequence[Sequence[str]] = ()
+    """Key and value of what filters match beside the metadata."""
+    links: Sequence[Link] = ()
+    """To files, as they are written; each with its line in the file, 0 for none."""
+    pages: Sequence[Sequence[int]] = ()
+    """Start and number of each page."""
+    outline: Sequence[Sequence[Any]] = ()
+    """Start, level and title of each section of code."""
+
+
+def encode(document: Extracted, file_hash: bytes) -> bytes:
+    """A document as it is kept.
+
+    Args:
+        document: What is kept.
+        file_hash: The xxh3_128 of the file that it was made from.
+    """
+    values = asdict(document)
+    text = values.pop("text").encode()
+    values["sections"] = [
+        [one.start, one.end, one.headings, one.line, one.end_line, one.page]
+        for one in document.sections
+    ]
+    values["links"] = [list(asdict(one).values()) for one in document.links]
+    head = orjson.dumps(values)
+    body = b"".join((len(head).to_bytes(_LENGTH_BYTES, "little"), head, text))
+    return b"".join((MAGIC, file_hash, content_hash(body), body))
+
+
+def is_document(data: bytes) -> bool:
+    """Whether kept bytes are those of a document."""
+    return data.startswith(MAGIC)
+
+
+def file_hash_of(data: bytes) -> bytes:
+    """The hash of the file that a document was made from.
+
+    Raises:
+        DocumentDamagedError: The checksum does not hold.
+    """
+    made_from = data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES]
+    body_at = len(MAGIC) + 2 * DIGEST_BYTES
+    if content_hash(memoryview(data)[body_at:]) != data[body_at - DIGEST_BYTES : body_at]:
+        raise _damaged("its checksum does not hold")
+    return made_from
+
+
+def _damaged(detail: str) -> DocumentDamagedError:
+    return DocumentDamagedError(
+        "what was kept of a document is damaged", remedy="filestore sync --full", detail=detail
+    )
+
+
+def decode(data: bytes) -> Extracted:
+    """The inverse of `encode`.
+
+    Raises:
+        DocumentDamagedError: It is not what was once written.
+    """
+    file_hash_of(data)
+    length = int.from_bytes(data[_HEAD_AT - _LENGTH_BYTES : _HEAD_AT], "little")
+    try:
+        values = orjson.loads(data[_HEAD_AT : _HEAD_AT + length])
+        values["sections"] = tuple(
+            Section(
+                start=start, end=end, headings=tuple(headings), line=line, end_line=last, page=page
+            )
+            for start, end, headings, line, last, page in values["sections"]
+        )
+        values["links"] = tuple(
+            Link(kind=kind, target=target, heading=heading, label=label, line=line, is_embed=embeds)
+            for kind, target, heading, label, line, embeds in values.get("links", ())
+        )
+        return Extracted(text=data[_HEAD_AT + length :].decode(), **values)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(str(error)) from error
+
+
+def as_chunk(document: Extracted) -> Chunk:
+    """A document as whoever reads a chunk file knows it; its texts are those of its sections."""
+    return Chunk(
+        source=None,
+        kind=DOCUMENT,
+        order=None,
+        overlap=0,
+        headings=(document.title,) if document.title else (),
+        pages=(),
+        origin=None,
+        questions=(),
+        level=None,
+        children=(),
+        user=document.metadata,
+        body=document.text,
+        frontmatter=document.metadata,
+        sections=tuple(document.sections),
+        names=document.names,
+        pairs=tuple((key, value) for key, value in document.pairs),
+        page_starts=tuple((start, number) for start, number in document.pages),
+        link_keys=frozenset(filter(None, map(link_key, document.links))),
+    )
 
 
 def read(data: bytes) -> Chunk:
@@ -15,17 +160,17 @@ def read(data: bytes) -> Chunk:
     Raises:
         ValueError: They are damaged.
     """
-    if document.is_document(data):
-        return document.as_chunk(document.decode(data))
+    if is_document(data):
+        return as_chunk(decode(data))
     return questions_file.read(data)
 
 
 def interpret(seen: Observation) -> None:
     """Fill in what kept bytes mean; of what is damaged nothing is known."""
-    if not document.is_document(seen.data):
+    if not is_document(seen.data):
         interpret_chunk(seen)
         return
-    with contextlib.suppress(document.DocumentDamagedError):
+    with contextlib.suppress(DocumentDamagedError):
         fill(seen, seen.data)
 
 
@@ -40,7 +185,7 @@ def fill(seen: Observation, data: bytes) -> None:
         DocumentDamagedError: It is not what was once written.
     """
     seen.data, seen.pending = data, False
-    seen.chunk = document.as_chunk(document.decode(data))
+    seen.chunk = as_chunk(decode(data))
     seen.texts = chunk_file.texts(seen.chunk)
     seen.keys = tuple(embedding_key(text) for text in seen.texts)
 
@@ -59,9 +204,9 @@ def part_name(kind: str, number: int) -> str:
 
 def file_hash(data: bytes) -> bytes:
     """The xxh3_128 of the file that they were kept of; empty where they are damaged."""
-    if not document.is_document(data):
+    if not is_document(data):
         return content_hash(data)
     try:
-        return document.file_hash_of(data)
-    except document.DocumentDamagedError:
+        return file_hash_of(data)
+    except DocumentDamagedError:
         return b""

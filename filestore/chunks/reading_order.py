@@ -1,4 +1,4 @@
-"""The files of a resource in the order in which a person reads them, many at a time. Pure.
+"""The files of a resource as a person reads them: in order, or put together. Pure.
 
 A resource of plain names, ``chunk1.md`` to ``chunk1000.md``, is put in order by their numbers
 alone; any other by `chunkfile.sort_key`, which says what the order is. One rule: no single call
@@ -13,7 +13,10 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
+from filestore import chunking
 from filestore.chunks import chunk_file
+from filestore.core.paths import StorePath
+from filestore.core.schema import JsonObject
 
 BLOCK: Final = 4096
 """Files that are handled in one call."""
@@ -154,3 +157,60 @@ def _pieces(joined: bytes, separator: bytes) -> Iterator[bytes]:
 def _blocks(order: list[int]) -> Iterator[list[int]]:
     for at in range(0, len(order), BLOCK):
         yield order[at : at + BLOCK]
+
+
+class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
+    """A text put together again."""
+
+    KEYS = "chunks bytes path warnings text"
+    SPARSE = "text"
+
+    text: str
+    """The text; not with `-o`."""
+    chunks: int
+    """How many were joined."""
+    warnings: tuple[str, ...]
+    """What may be missing or doubled."""
+    path: str | None = None
+    """The file written with `-o`, else None."""
+
+    @property
+    def data(self) -> bytes:
+        """The text as it is written to a file."""
+        return self.text.encode("utf-8", "surrogatepass")
+
+    @property
+    def bytes(self) -> int:
+        """Of the text in UTF-8."""
+        return len(self.data)
+
+
+def without_overlap(before: str, body: str, overlap: object) -> str:
+    """A body without its first characters, if so many repeat the end of the chunk before."""
+    if type(overlap) is int and 0 < overlap <= len(before) and before.endswith(body[:overlap]):
+        return body[overlap:]
+    return body
+
+
+def reconstruct(chunks: Sequence[tuple[StorePath, chunk_file.Chunk]]) -> Reconstruction:
+    """Join chunks into the text they were cut from.
+
+    Args:
+        chunks: Path and chunk, summaries left out, in any order.
+    """
+    ordered = sorted(chunks, key=lambda pair: chunk_file.sort_key(pair[1].order, pair[0]))
+    texts: list[str] = []
+    warnings: list[str] = []
+    before = ""
+    for path, chunk in ordered:
+        body = without_overlap(before, chunk.body, chunk.overlap)
+        if chunk.overlap and body == chunk.body:
+            warnings.append(
+                f"{path}: the first {chunk.overlap} characters do not repeat the end of the"
+                " chunk before"
+            )
+        if chunk_file.hand_edited(chunk):
+            warnings.append(f"{path}: edited by hand")
+        texts.append(body)
+        before = chunk.body
+    return Reconstruction(text=chunking.join(texts), chunks=len(texts), warnings=tuple(warnings))

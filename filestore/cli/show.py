@@ -5,7 +5,7 @@ In place: one document, or with a line the section that holds it, its tags, sect
 
 from typing import Any, Final
 
-from filestore.chunks.metadata import value_text
+from filestore.chunks.frontmatter import value_text
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
 from filestore.server.requests import Show as Options

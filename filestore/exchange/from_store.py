@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
-from filestore.chunks import chunk_file, document, kept, questions_file
+from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.layout import shown_name
 from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
 from filestore.chunks.observe import look_at
@@ -389,7 +389,7 @@ class _Reading:
 
     def _record(self, name: str, look: Observation) -> dict[str, Any] | None:
         """What a document in place was read from and by what, as the record of a resource says."""
-        kept_document = document.decode(look.data)
+        kept_document = kept.decode(look.data)
         try:
             with disk.folder_at(self._places.chunked) as folder:
                 data, _ = disk.read_below(folder, look.path)

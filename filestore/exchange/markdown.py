@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, frontmatter
-from filestore.chunks.reconstruct import without_overlap
+from filestore.chunks.reading_order import without_overlap
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from msgspec import Struct
 
 from filestore.catalog import Catalog, queries
-from filestore.chunks.metadata import value_text
+from filestore.chunks.frontmatter import value_text
 from filestore.config.layout import Places
 from filestore.core.caller import leads
 from filestore.core.safe_text import brief, listed

@@ -17,8 +17,8 @@ from filestore import chunking, extract
 from filestore.catalog.extracted import DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
-from filestore.chunks.document import DocumentDamagedError, Extracted, decode, encode
 from filestore.chunks.interpretation import conflict_outside_code, refuse
+from filestore.chunks.kept import DocumentDamagedError, Extracted, decode, encode
 from filestore.chunks.layout import MADE, Layout, shown_name
 from filestore.chunks.observation import Observation
 from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, Places

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filestore.browse.similar import Similar
     from filestore.browse.vectors import VectorMap
     from filestore.browse.whole import WholeDocument
-    from filestore.chunks.reconstruct import Reconstruction
+    from filestore.chunks.reading_order import Reconstruction
     from filestore.config.settings import Backend
     from filestore.embed.base import Embedder
     from filestore.exchange.from_store import Exported

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Final
 
 from filestore.catalog import Catalog, decode_path, queries, summaries
-from filestore.chunks import chunk_file, document, kept, questions_file, resource_record
+from filestore.chunks import chunk_file, kept, questions_file, resource_record
+from filestore.chunks.frontmatter import metadata_pairs, pairs_of
 from filestore.chunks.layout import resource_of
 from filestore.chunks.link_targets import Names, written_path
 from filestore.chunks.links import own_links
-from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
@@ -175,11 +175,11 @@ def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
 
 def _written_out(data: bytes, note: ChunkPath) -> Iterator[tuple[Link, ChunkPath]]:
     """The links of a document that are paths, each with the path from the root, "" outside it."""
-    if not document.is_document(data):
+    if not kept.is_document(data):
         return
     try:
-        links = document.decode(data).links
-    except document.DocumentDamagedError:
+        links = kept.decode(data).links
+    except kept.DocumentDamagedError:
         # Of damaged rows others tell.
         return
     for link in links:

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 from msgspec import Struct, field
 
 from filestore.chunks import chunk_file
-from filestore.chunks.reconstruct import reconstruct
+from filestore.chunks.reading_order import reconstruct
 from filestore.config.layout import RECORD_NAME
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import LINE_BYTES, Counter, Size

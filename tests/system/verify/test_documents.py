@@ -232,15 +232,15 @@ def planted(notes: Notes, old: str, new: str) -> None:
     """Change what is kept of every document, as if it had been extracted so."""
     from msgspec.structs import replace
 
-    from filestore.chunks import document
+    from filestore.chunks import kept
 
     connection = sqlite3.connect(notes.sidecar / "documents.sqlite")
     with connection:
         for key, data in connection.execute("SELECT key, data FROM documents").fetchall():
-            made = document.decode(data)
+            made = kept.decode(data)
             changed = replace(made, text=made.text.replace(old, new))
-            kept = document.encode(changed, document.file_hash_of(data))
-            connection.execute("UPDATE documents SET data = ? WHERE key = ?", (kept, key))
+            written = kept.encode(changed, kept.file_hash_of(data))
+            connection.execute("UPDATE documents SET data = ? WHERE key = ?", (written, key))
     connection.close()
 
 

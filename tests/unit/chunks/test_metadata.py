@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.chunks.metadata import MAX_DEPTH, MAX_VALUE, UNFILTERED, metadata_pairs, value_text
+from filestore.chunks.frontmatter import (
+    MAX_VALUE,
+    METADATA_DEPTH,
+    UNFILTERED,
+    metadata_pairs,
+    value_text,
+)
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=8)
 KEYS = st.text(min_size=1, max_size=6).filter(lambda key: key not in UNFILTERED)
@@ -73,7 +79,7 @@ def test_long_texts_are_no_metadata():
 def test_mappings_are_followed_to_a_bounded_depth():
     """What is nested deeper than the limit is no fact, and no error."""
     values: dict = {"leaf": "deep"}
-    for level in range(MAX_DEPTH, 0, -1):
+    for level in range(METADATA_DEPTH, 0, -1):
         values = {f"k{level}": values, "leaf": str(level)}
     found = dict(metadata_pairs({"top": "x", **values}))
     assert found["top"] == "x"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
-from filestore.chunks.reconstruct import reconstruct
+from filestore.chunks.reading_order import reconstruct
 
 # Bodies that start with a dash line or a mark are chunkfile's concern, not that of joining.
 BODIES = st.text("ab \n#é漢", min_size=1, max_size=12)

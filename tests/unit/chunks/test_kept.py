@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.chunk_file import Section
-from filestore.chunks.document import (
+from filestore.chunks.kept import (
     DocumentDamagedError,
     Extracted,
     decode,
