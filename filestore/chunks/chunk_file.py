@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, Protocol, TypedDict, Unpack
 
@@ -17,9 +17,11 @@ from msgspec import Struct
 
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
+    QUESTIONS_FROM,
     MalformedFrontmatter,
     Split,
     Value,
+    metadata_pairs,
     parse_block,
     serialize,
     split,
@@ -587,3 +589,10 @@ def _name_bytes(name: str) -> bytes:
 def _base32(data: bytes) -> str:
     """The SHA-256 of some bytes in lower-case base 32 (``a-z2-7``): 52 characters."""
     return base64.b32encode(hashlib.sha256(data).digest()).decode().rstrip("=").lower()
+
+
+def pairs_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
+    """Every pair of a file, each once, in order."""
+    origin = chunk.questions_origin
+    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs, *made_from))

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 from msgspec import Struct
@@ -29,9 +29,6 @@ from filestore.core.frontmatter_yaml import (
     read_yaml,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from filestore.chunks.chunk_file import Chunk
 
 __all__ = [
     "MAX_BLOCK_BYTES",
@@ -433,13 +430,6 @@ UNFILTERED: Final = frozenset(
 def metadata_pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every pair of some metadata, each once, in order."""
     yield from dict.fromkeys(_nested("", values, 0))
-
-
-def pairs_of(chunk: "Chunk") -> Iterator[tuple[str, str]]:
-    """Every pair of a file, each once, in order."""
-    origin = chunk.questions_origin
-    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
-    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs, *made_from))
 
 
 def _nested(prefix: str, values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:

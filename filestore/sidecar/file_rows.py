@@ -5,7 +5,8 @@ from typing import Final
 
 from filestore.catalog import Catalog, FileRow, encode_place, in_batches
 from filestore.chunks import chunk_file, kept
-from filestore.chunks.frontmatter import metadata_pairs, pairs_of
+from filestore.chunks.chunk_file import pairs_of
+from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at

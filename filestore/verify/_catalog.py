@@ -14,7 +14,8 @@ from typing import Final
 
 from filestore.catalog import Catalog, decode_path, queries, summaries
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
-from filestore.chunks.frontmatter import metadata_pairs, pairs_of
+from filestore.chunks.chunk_file import pairs_of
+from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.layout import resource_of
 from filestore.chunks.link_targets import Names, written_path
 from filestore.chunks.links import own_links
