@@ -1,14 +1,16 @@
-"""Extractors: which one reads which file, chosen by its name.
+"""What the name of a file tells: which extractor reads it, its language, whether a tool left it.
 
 An extractor is one private module and one line in `_FAMILY`; it is imported when a file needs it.
 """
 
 import os
+import re
+from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from filestore.extract._languages import BY_SUFFIX, language_of
+from filestore.fs import disk
 
 if TYPE_CHECKING:
     from filestore.extract.base import Document, ExtractionError, Extractor
@@ -28,6 +30,123 @@ __all__ = [
     "unread_document",
 ]
 
+_LANGUAGES: Final = {
+    "python": ".py .pyi .pyw",
+    "javascript": ".js .mjs .cjs .jsx",
+    "typescript": ".ts .mts .cts",
+    "tsx": ".tsx",
+    "java": ".java",
+    "c": ".c .h",
+    "cpp": ".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .tpp .inl .cu .cuh .ino",
+    "csharp": ".cs .csx",
+    "go": ".go",
+    "rust": ".rs",
+    "ruby": ".rb .rake .gemspec .ru",
+    "php": ".php .phtml .php5",
+    "bash": ".sh .bash .zsh .ksh .bats .ebuild",
+    "ada": ".adb .ads",
+    "assembly": ".asm .s",
+    "awk": ".awk",
+    "batch": ".bat .cmd",
+    "clojure": ".clj .cljs .cljc .edn",
+    "cmake": ".cmake",
+    "cobol": ".cob .cbl",
+    "coffeescript": ".coffee",
+    "commonlisp": ".lisp .cl .lsp",
+    "crystal": ".cr",
+    "css": ".css .scss .sass .less .styl",
+    "cython": ".pyx .pxd .pxi",
+    "dart": ".dart",
+    "delphi": ".pas .dpr",
+    "diff": ".diff .patch",
+    "dockerfile": ".dockerfile",
+    "elisp": ".el",
+    "elixir": ".ex .exs",
+    "elm": ".elm",
+    "erlang": ".erl .hrl",
+    "fish": ".fish",
+    "fortran": ".f .for .f77 .f90 .f95 .f03 .f08",
+    "fsharp": ".fs .fsi .fsx",
+    "gleam": ".gleam",
+    "glsl": ".glsl .vert .frag .comp .hlsl .wgsl",
+    "graphql": ".graphql .gql",
+    "groovy": ".groovy .gradle",
+    "haskell": ".hs .lhs",
+    "hcl": ".tf .tfvars .hcl .nomad",
+    "idl": ".idl .thrift .capnp .fbs",
+    "ini": ".ini .cfg .conf .properties .desktop .service .editorconfig",
+    "json": ".json .json5 .jsonc .webmanifest",
+    "julia": ".jl",
+    "kotlin": ".kt .kts",
+    "lua": ".lua",
+    "make": ".mk .mak .make",
+    "meson": ".meson",
+    "nim": ".nim .nims",
+    "nix": ".nix",
+    "objective-c": ".m .mm",
+    "ocaml": ".ml .mli .mll .mly",
+    "perl": ".pl .pm .t",
+    "powershell": ".ps1 .psm1 .psd1",
+    "prisma": ".prisma",
+    "prolog": ".pro .prolog",
+    "protobuf": ".proto",
+    "puppet": ".pp",
+    "purescript": ".purs",
+    "qml": ".qml",
+    "r": ".r",
+    "racket": ".rkt",
+    "reason": ".re .rei",
+    "scala": ".scala .sc .sbt",
+    "scheme": ".scm .ss",
+    "solidity": ".sol",
+    "sql": ".sql .ddl .psql",
+    "starlark": ".bzl .star",
+    "svelte": ".svelte",
+    "swift": ".swift",
+    "tcl": ".tcl",
+    "template": ".j2 .jinja .jinja2 .tmpl .tpl .mustache .hbs .erb .ejs",
+    "toml": ".toml",
+    "verilog": ".v .sv .svh",
+    "vhdl": ".vhd .vhdl",
+    "vim": ".vim",
+    "visualbasic": ".vb .vbs .bas",
+    "vue": ".vue",
+    "yaml": ".yaml .yml",
+    "zig": ".zig .zon",
+}
+_NAMES: Final = {
+    "bash": ".bashrc .bash_profile .bash_aliases .profile .zshrc .zprofile configure.ac",
+    "cmake": "cmakelists.txt",
+    "dockerfile": "dockerfile containerfile",
+    "groovy": "jenkinsfile",
+    "ini": ".gitconfig .editorconfig .npmrc .pylintrc .flake8 .coveragerc",
+    "just": "justfile",
+    "make": "makefile gnumakefile makefile.am makefile.in",
+    "meson": "meson.build meson_options.txt",
+    "nginx": "nginx.conf",
+    "ruby": "rakefile gemfile guardfile vagrantfile podfile fastfile brewfile capfile",
+    "starlark": "build.bazel workspace.bazel module.bazel",
+    "toml": "pipfile",
+}
+"""Well-known names, in lower case."""
+
+_STEMS: Final = ("dockerfile", "containerfile", "makefile", "jenkinsfile")
+"""What may be followed by a dot and the name of a variant, as in `Dockerfile.dev`."""
+
+BY_SUFFIX: Final = {end: language for language, ends in _LANGUAGES.items() for end in ends.split()}
+BY_NAME: Final = {name: language for language, names in _NAMES.items() for name in names.split()}
+
+
+def language_of(name: str) -> str:
+    """The language of a file by its name or path; empty where it is not known to be source code."""
+    base = os.path.basename(name).lower()
+    known = BY_NAME.get(base) or BY_SUFFIX.get(os.path.splitext(base)[1])
+    if known:
+        return known
+    stem = base.partition(".")[0]
+    return BY_NAME[stem] if stem in _STEMS else ""
+
+
 _CODE: Final = "_code:CodeExtractor"
 _PROSE: Final = (
     ".adoc .asciidoc .bib .csv .log .org .po .rest .rst .srt .tex .textile .tsv .typ .vtt"
@@ -35,7 +154,7 @@ _PROSE: Final = (
 """Read as plain text; what a person writes to be read, unlike settings and keys."""
 _FAMILY: Final = (
     ("_text:TextExtractor", ".txt .text"),
-    ("_markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
+    ("markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
     ("_pdf:PdfExtractor", ".pdf"),
     ("_office.docx:DocxExtractor", ".docx"),
@@ -172,3 +291,51 @@ def _load(target: str) -> "Extractor":
     module, _, class_name = target.partition(":")
     found = getattr(import_module(f"{__name__}.{module}"), class_name)
     return cast("Extractor", found())
+
+
+LITTER_STARTS: Final = (
+    *(".", "~$", "#", "genindex", "search", "py-modindex"),
+    *("objects.inv", "Thumbs.db", "desktop.ini"),
+)
+"""Every name of a file that is litter begins with one of these, or ends with one of those."""
+LITTER_ENDS: Final = ("~", ".swp", ".swo")
+TOOL_MARKS: Final = ("pyvenv.cfg", "CACHEDIR.TAG")
+"""Files by which a folder may say that tools made it."""
+
+_PYTHON_ENVIRONMENT, _CACHE_TAG = TOOL_MARKS
+_FOLDERS: Final = frozenset(
+    {"__pycache__", "node_modules", "_static", "_images", "_sources", "_downloads", "_modules"}
+)
+_FILES: Final = re.compile(
+    r"\..*|.*~|~\$.*|#.*#|.*\.sw[op]|genindex(-.*)?\.html?|search\.html?|searchindex\.js"
+    r"|py-modindex\.html?|objects\.inv|Thumbs\.db|desktop\.ini",
+    re.DOTALL,
+)
+_CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How the file begins that marks a folder as somebody's cache."""
+
+
+def is_litter(name: str, *, is_folder: bool) -> bool:
+    """Whether a name is hidden, an editor's own, or one that a tool gives to what it makes."""
+    if is_folder:
+        return name in _FOLDERS or name.startswith(".") or name.endswith(".egg-info")
+    return _FILES.fullmatch(name) is not None
+
+
+def is_made_by_tools(handle: int, names: Collection[str]) -> bool:
+    """Whether a folder is a cache that says so, or a Python environment.
+
+    Args:
+        handle: Its directory handle.
+        names: What is in it; others than `TOOL_MARKS` do not matter.
+    """
+    if _PYTHON_ENVIRONMENT in names:
+        return True
+    if _CACHE_TAG not in names:
+        return False
+    try:
+        data, _ = disk.read_at(handle, _CACHE_TAG, limit=len(_CACHE_SIGNATURE))
+    except OSError as error:
+        disk.pass_limits(error)
+        return False
+    return data == _CACHE_SIGNATURE

@@ -8,8 +8,8 @@ from typing import Final
 
 from filestore.chunking import Section
 from filestore.core.encoded_data import without_data
+from filestore.extract import language_of
 from filestore.extract._code_outline import parsed_outline
-from filestore.extract._languages import language_of
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import Document, ExtractionError, Extractor, document_text
 

@@ -18,8 +18,13 @@ from typing import Final
 from msgspec import Struct, field
 
 from filestore.config.layout import Places
-from filestore.extract import DRESSING_SUFFIXES, is_read, unread_document
-from filestore.extract.by_products import is_litter, is_made_by_tools
+from filestore.extract import (
+    DRESSING_SUFFIXES,
+    is_litter,
+    is_made_by_tools,
+    is_read,
+    unread_document,
+)
 from filestore.extract.ignore_files import Applied, Place, entered, path_bytes, start
 from filestore.fs import disk
 

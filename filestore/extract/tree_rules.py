@@ -1,7 +1,7 @@
 """What of a tree of documents belongs to it: the rules of `folder.documents`, asked by a walk.
 
-Holds no walk of its own (`fs/scan`) and no rules of its own: `ignore_files`, `by_products` and the
-extractors say what is left out. Where it differs from a listing: a folder with settings of a store
+Holds no walk of its own (`fs/scan`) and no rules of its own: `ignore_files` and the names of this
+package say what is left out. Where it differs from a listing: a folder with settings of a store
 is left out whatever is in it; links, special files and names that are not UTF-8 stay, because the
 walk's entries are what findings are made of; and scripts and styles beside pages stay, because no
 file may come and go with what others are.
@@ -11,35 +11,40 @@ its end or the rules give a reason to.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.config.discovery import DEFAULT_FOLDER
-from filestore.config.layout import SETTINGS
-from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of
-from filestore.extract import is_read, suffix_is_read, unread_document
-from filestore.extract.by_products import (
+from filestore.config.layout import SETTINGS, Places
+from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of, inside
+from filestore.extract import (
     LITTER_ENDS,
     LITTER_STARTS,
     TOOL_MARKS,
     is_litter,
     is_made_by_tools,
+    is_read,
+    suffix_is_read,
+    unread_document,
 )
 from filestore.extract.ignore import IgnoreRulesError
 from filestore.extract.ignore_files import (
     RULE_FILES,
     Applied,
     Place,
+    Suffixes,
     entered,
     exclude_files,
     files_around,
+    places,
     start,
+    starting,
 )
-from filestore.extract.ignore_hints import Suffixes, places, starting
-from filestore.fs.scan import Choice, FolderRules, TopRules, TreeRulesError
+from filestore.fs import disk
+from filestore.fs.scan import MAX_DEPTH, Choice, FolderRules, TopRules, TreeRules, TreeRulesError
 
 STORE: Final = "is a filestore store of its own, or what is left of one"
 
@@ -215,3 +220,80 @@ def _passing(choice: Choice, names: Sequence[str], passed: Sequence[int]) -> Cho
 
 def _no_extractor(suffix: str) -> str:
     return f"no extractor reads {suffix} files"
+
+
+MARKS: Final = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
+"""Names of files that say what of the tree belongs to it."""
+
+
+class _Listed(Struct):
+    files: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, "_Listed"] = field(default_factory=dict)
+
+
+def documents_of(places: Places, files: Mapping[str, str]) -> dict[ChunkPath, str]:
+    """The documents of a store in place, each with the name of its blob.
+
+    Args:
+        places: Of the view; its files of ignore rules are fetched.
+        files: What git has below the root: path to the name of its blob.
+
+    Raises:
+        FilestoreError: Ignore rules cannot be followed.
+    """
+    top = _Listed()
+    for path, name in files.items():
+        *folders, last = path.split("/")
+        into = top
+        for folder in folders:
+            into = into.folders.setdefault(folder, _Listed())
+        into.files[last] = name
+    with disk.folder_at(places.root) as handle:
+        return _Walk(places, handle).of(top)
+
+
+class _Walk:
+    """One walk through folders that are only listed."""
+
+    def __init__(self, places: Places, root: int) -> None:
+        self._places = places
+        self._root = root
+        self._found: dict[ChunkPath, str] = {}
+
+    def of(self, top: _Listed) -> dict[ChunkPath, str]:
+        """What belongs to the tree."""
+        assert self._places.rules is not None
+        self._enter(TOP, top, self._places.rules, 0)
+        return self._found
+
+    def _enter(self, path: ChunkPath, folder: _Listed, around: TreeRules, depth: int) -> None:
+        names = sorted([*folder.files, *folder.folders])
+        marks = MARKS.intersection(folder.files)
+        if not marks or self._places.fetch is None:
+            inner = around.enter(self._root, path, names)
+        else:
+            place = os.path.join(self._places.root, path)
+            for name in sorted(marks):
+                self._places.fetch(os.path.join(place, name))
+            with disk.folder_at(place) as handle:
+                inner = around.enter(handle, path, names)
+        if not isinstance(inner, str):
+            self._choose(path, folder, names, inner, depth)
+
+    def _choose(
+        self,
+        path: ChunkPath,
+        folder: _Listed,
+        names: list[str],
+        rules: FolderRules,
+        depth: int,
+    ) -> None:
+        entered = [place for place, name in enumerate(names) if name in folder.folders]
+        left_out = set(rules.choose(names, entered).left_out)
+        for place, name in enumerate(names):
+            if place in left_out:
+                continue
+            if name in folder.files:
+                self._found[inside(path, name)] = folder.files[name]
+            elif depth < MAX_DEPTH:
+                self._enter(inside(path, name), folder.folders[name], rules, depth + 1)

@@ -27,7 +27,7 @@ from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, folder_of, i
 from filestore.core.progress import ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
-from filestore.extract.frontmatter import read_frontmatter
+from filestore.extract.markdown import read_frontmatter
 from filestore.fs import disk
 from filestore.fs.scan import MAX_DEPTH
 from filestore.fs.transaction import collect_staged

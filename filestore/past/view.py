@@ -36,7 +36,7 @@ from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
-from filestore.extract.listing import documents_of
+from filestore.extract.tree_rules import documents_of
 from filestore.fs import disk, part
 from filestore.fs.database import remove
 from filestore.git.process import NoAnswerError

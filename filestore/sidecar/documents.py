@@ -25,9 +25,8 @@ from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_made
-from filestore.extract.about import about, frontmatter_alone
+from filestore.extract.about import Lines, about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
-from filestore.extract.lines import Lines
 from filestore.extract.links import Link
 
 if TYPE_CHECKING:

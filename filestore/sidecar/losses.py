@@ -20,8 +20,7 @@ from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import SETTINGS, TOP, ChunkPath, Tree, folder_of, inside, is_made
 from filestore.core.safe_text import listed
-from filestore.extract import is_read
-from filestore.extract.by_products import is_litter
+from filestore.extract import is_litter, is_read
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_names

@@ -24,7 +24,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_plain_names
 from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
-from filestore.extract.listing import MARKS, documents_of
+from filestore.extract.tree_rules import MARKS, documents_of
 from filestore.fs import disk
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask

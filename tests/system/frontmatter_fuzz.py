@@ -344,7 +344,7 @@ def _compare_document(block: bytes) -> None:
     """Hold a document with this frontmatter against a chunk file with it."""
     from filestore.chunks import frontmatter
     from filestore.extract.base import FRONTMATTER_ERROR
-    from filestore.extract.frontmatter import read_frontmatter
+    from filestore.extract.markdown import read_frontmatter
 
     if b"\r" in block or b"\n..." in block or block.startswith((b"...", b"---")):
         # Other line ends, and another fence, mean something else in a document.
@@ -394,7 +394,7 @@ def measured(data: bytes) -> float:
     """Seconds that reading takes at its best in some attempts."""
     from filestore.chunks import chunk_file
     from filestore.core.errors import FilestoreError
-    from filestore.extract.frontmatter import read_frontmatter
+    from filestore.extract.markdown import read_frontmatter
 
     text = data.decode(errors="replace")
     best = math.inf

@@ -767,7 +767,7 @@ def warm_up() -> None:
     import semantic_text_splitter
     import tantivy
 
-    import filestore.extract._markdown
+    import filestore.extract.markdown
     import filestore.ingest.add
     import filestore.sidecar.create
     import filestore.store  # noqa: F401

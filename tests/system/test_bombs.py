@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from filestore.extract.pool import Extraction
-from filestore.extract.process import Limits
+from filestore.extract.pool import Extraction, Limits
 from tests.system.bombs import BOMBS, CANARY, Lure
 
 LIMITS = Limits(timeout_s=4, memory_bytes=1 << 30)

@@ -12,9 +12,9 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from filestore.extract._office.archive import Archive
-from filestore.extract._office.omml import equation
 from filestore.extract._office.package import (
     choose_alternatives,
+    equation,
     local_name,
     picture_note,
     related_part,

@@ -17,11 +17,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore.extract._office.archive import Archive, damaged, open_archive
-from filestore.extract._office.omml import equation
 from filestore.extract._office.package import (
     OFFICE,
     PACKAGE,
     choose_alternatives,
+    equation,
     local_name,
     main_part,
     picture_note,

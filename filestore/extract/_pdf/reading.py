@@ -5,15 +5,228 @@ about itself is bounded before it is followed: pages, lines, characters, entries
 """
 
 import ctypes
+import re
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, Final
 
 from filestore.extract._pdf.headings import OutlineEntry
-from filestore.extract._pdf.lines import PageLines
-from filestore.extract._pdf.page import MAX_CHARACTERS, PageReader
-from filestore.extract._pdf.words import plain
+from filestore.extract._pdf.lines import (
+    BROKEN,
+    HYPHENS,
+    SOFT_HYPHEN,
+    Line,
+    PageLines,
+    joined_pieces,
+    plain,
+)
 from filestore.extract.base import ExtractionError, empty_error
+
+MAX_CHARACTERS: Final = 20_000_000
+"""Of a whole document: some ten thousand full pages."""
+
+_FARTHEST: Final = 1e6  # points; anything beyond is damage
+_FIXED_PITCH: Final = 1
+_LONGEST_FONT: Final = ctypes.c_ulong(96)  # bytes of its name
+_SMALLEST: Final = 0.5  # points: below, the size is that of the box around the character
+_QUARTER_TURNS: Final = (90, 270)
+_BOX: Final = struct.Struct("4f")
+"""Left, top, right, bottom: what pdfium calls FS_RECTF."""
+_MATRIX: Final = struct.Struct("6f")
+"""Four numbers that turn and scale, two that shift: FS_MATRIX."""
+
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
+"""What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
+_TYPEWRITER: Final = re.compile(
+    r"mono|cour|typewr|consol|menlo|fixed|letter ?gothic|inconsol|source ?code|lucida ?console"
+    r"|cm(?:sl|i|vt|csc|bx)?tt|(?:ec|sf|tx|px|lm|la)tt|tt[0-9]{2,4}$|lmmono|luximono|zi4"
+)
+
+
+class PageReader:
+    """Reads one page after another into the same buffers."""
+
+    characters: int
+    """Of all pages so far."""
+
+    def __init__(self) -> None:
+        from pypdfium2 import raw
+
+        self._index_of = _unchecked(raw.FPDFText_GetCharIndexFromTextIndex)
+        self._code_of = _unchecked(raw.FPDFText_GetUnicode)
+        self._is_guessed = _unchecked(raw.FPDFText_HasUnicodeMapError)
+        self._origin_of = _unchecked(raw.FPDFText_GetCharOrigin)
+        self._box_of = _unchecked(raw.FPDFText_GetLooseCharBox)
+        self._matrix_of = _unchecked(raw.FPDFText_GetMatrix)
+        self._size_of = _unchecked(raw.FPDFText_GetFontSize)
+        self._font_of = _unchecked(raw.FPDFText_GetFontInfo)
+        self._box = ctypes.create_string_buffer(_BOX.size)
+        self._matrix = ctypes.create_string_buffer(_MATRIX.size)
+        self._flags = ctypes.c_int()
+        self._flags_place = ctypes.byref(self._flags)
+        self._font = ctypes.create_string_buffer(_LONGEST_FONT.value)
+        self._typewriters: dict[tuple[bytes, int], bool] = {}
+        self._same_indexes = True
+        self._corner = 0.0, 0.0
+        self._width = 0.0
+        self.characters = 0
+
+    def read(self, document: Any, number: int) -> PageLines:
+        """The lines of a page; none once there are more characters than `MAX_CHARACTERS`.
+
+        Raises:
+            pypdfium2.PdfiumError: The page is damaged.
+        """
+        page = document[number]
+        try:
+            left, bottom, right, top = (_sound(side) for side in page.get_bbox())
+            turned = page.get_rotation() in _QUARTER_TURNS
+            text_page = page.get_textpage()
+            try:
+                count = text_page.count_chars()
+                self.characters += count
+                text = "" if self.characters > MAX_CHARACTERS else _text_of(text_page)
+                handle = ctypes.cast(text_page.raw, ctypes.c_void_p)
+                final = self._index_of(handle, count - 1) if count else 0
+                self._same_indexes = len(text) == count == final + 1
+                self._corner = left, bottom
+                self._width = right - left
+                lines = joined_pieces(list(self._lines(handle, text, number)))
+            finally:
+                text_page.close()
+        finally:
+            page.close()
+        height = right - left if turned else top - bottom
+        return PageLines(height=max(1.0, height), lines=tuple(lines))
+
+    def _lines(self, text_page: Any, text: str, number: int) -> Iterator[Line]:
+        if not text.isascii() and _MANGLED.search(text):
+            characters = list(text)
+            for found in _MANGLED.finditer(text):
+                place = self._index_of(text_page, found.start())
+                code = self._code_of(text_page, place) if place >= 0 else 0
+                if 0xFFFF < code < 0x110000:
+                    characters[found.start()] = chr(code)
+            text = "".join(characters)
+        start = 0
+        for row in text.split("\r\n"):
+            pieces = row.split(BROKEN)
+            for index, piece in enumerate(pieces):
+                line = self._line(text_page, piece, start, number, index < len(pieces) - 1)
+                if line is not None:
+                    yield line
+                start += len(piece) + 1
+            start += 1
+
+    def _line(
+        self, text_page: Any, piece: str, start: int, number: int, broken: bool
+    ) -> Line | None:
+        text = piece.strip()
+        if not text:
+            return None
+        begin = start + piece.index(text[0])
+        half = len(text) // 2
+        ends = begin, begin + len(text) - 1, begin + half + (text[half] == " ")
+        first, last, middle = (
+            ends if self._same_indexes else [self._index_of(text_page, place) for place in ends]
+        )
+        mirrored = False
+        if not text.isascii() or not text.isprintable():
+            mirrored = _RIGHT_TO_LEFT.search(text) is not None
+            if mirrored:
+                text = self._logical(text_page, first, last)
+            broken = broken or text.endswith(SOFT_HYPHEN)
+            text = plain(text).strip()
+            if not text:
+                return None
+        if text[-1] in HYPHENS and text[-2:-1].isalnum():
+            text, broken = text[:-1], True
+        left, right, bottom, size = self._place(text_page, first, last, middle)
+        if mirrored:
+            left, right = self._width - right, self._width - left
+        typewriter = self._is_fixed(text_page, middle) and (
+            self._is_fixed(text_page, first) and self._is_fixed(text_page, last)
+        )
+        return Line(text, number, left, right, bottom, size, typewriter, broken)
+
+    def _logical(self, text_page: Any, first: int, last: int) -> str:
+        """The characters of a line with right-to-left script in the order they are read in.
+
+        Where one glyph stands for several characters pdfium turns these round; and it has
+        characters for glyphs of which the font does not say what they are.
+        """
+        x, y = ctypes.c_double(), ctypes.c_double()
+        placed: list[tuple[float, str]] = []
+        for index in range(first, last + 1):
+            code = self._code_of(text_page, index)
+            if not 0 < code < 0x110000 or self._is_guessed(text_page, index) == 1:
+                continue
+            self._origin_of(text_page, index, ctypes.byref(x), ctypes.byref(y))
+            placed.append((x.value, chr(code)))
+        runs = ("".join(item[1] for item in run) for _, run in groupby(placed, lambda one: one[0]))
+        return "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
+
+    def _place(
+        self, text_page: Any, first: int, last: int, middle: int
+    ) -> tuple[float, float, float, float]:
+        """Left, right and bottom of a line as if it ran from left to right, and its font size."""
+        self._box_of(text_page, last, self._box)
+        last_left, last_top, end, last_bottom = _BOX.unpack_from(self._box)
+        self._box_of(text_page, first, self._box)
+        start, top, first_right, bottom = _BOX.unpack_from(self._box)
+        self._matrix_of(text_page, middle, self._matrix)
+        a, b, c, d, _, _ = _MATRIX.unpack_from(self._matrix)
+        size = abs(self._size_of(text_page, middle)) * (c * c + d * d) ** 0.5
+        if not _SMALLEST < size < _FARTHEST:
+            size = max(1.0, abs(_sound(top) - _sound(bottom)))
+        x, y = self._corner
+        if abs(b) <= abs(a):
+            left = (last_left if last_left < start else start) - x
+            right = (first_right if first_right > end else end) - x
+            return _sound(left), _sound(right), _sound(bottom - y), size
+        if b > 0:
+            across = self._width + x - first_right
+            return _sound(bottom - y), _sound(last_top - y), _sound(across), size
+        return _sound(y - top), _sound(y - last_bottom), _sound(start - x), size
+
+    def _is_fixed(self, text_page: Any, index: int) -> bool:
+        """Whether the font of a character is monospaced."""
+        self._font.value = b""
+        self._font_of(text_page, index, self._font, _LONGEST_FONT, self._flags_place)
+        font = self._font.value, self._flags.value
+        known = self._typewriters.get(font)
+        if known is None:
+            named = _TYPEWRITER.search(font[0].decode("utf-8", "replace").casefold())
+            known = bool(font[1] & _FIXED_PITCH) or named is not None
+            self._typewriters[font] = known
+        return known
+
+
+def _unchecked(function: Any) -> Any:
+    """The same function of pdfium without the conversion of its arguments.
+
+    It takes longer than the work of most functions. What is given in place of a pointer must be
+    one, of any type, and what is given in place of an `int` must be a small whole number.
+    """
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(function.restype)(address)
+
+
+def _text_of(text_page: Any) -> str:
+    try:
+        return str(text_page.get_text_range())
+    except (AssertionError, RecursionError):
+        # The library's reckoning of characters without a place in the text, on damaged pages.
+        return str(text_page.get_text_bounded())
+
+
+def _sound(length: float) -> float:
+    return length if -_FARTHEST < length < _FARTHEST else 0.0
+
 
 MAX_PAGES: Final = 20_000
 MAX_LINES: Final = 2_000_000

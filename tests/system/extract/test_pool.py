@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from filestore.extract.base import ExtractionError
-from filestore.extract.pool import Extraction
-from filestore.extract.process import ExtractionProcess, Limits
+from filestore.extract.pool import Extraction, ExtractionProcess, Limits
 from filestore.ingest.sources import Original
 
 ROOMY = Limits()
@@ -30,7 +29,7 @@ def child_pids() -> list[int]:
     readers = []
     for pid in pids:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"filestore.extract.process" in command:
+        if b"filestore.extract.pool" in command:
             readers.append(pid)
     return readers
 

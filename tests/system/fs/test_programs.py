@@ -116,7 +116,7 @@ def test_importing_the_library_changes_no_environment(script: Script) -> None:
 
 
 EXTRACTS = """
-from filestore.extract.process import ExtractionProcess, Limits
+from filestore.extract.pool import ExtractionProcess, Limits
 process = ExtractionProcess(Limits())
 print(process.extract(b"<h1>A</h1><p>zebra", name="a.html").text)
 process.kill()

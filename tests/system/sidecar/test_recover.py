@@ -28,7 +28,7 @@ CYCLES = 20
 _HOST = """
 import json, os, signal, sys, time
 from filestore.cli import main
-import filestore.ingest.add, filestore.extract._markdown
+import filestore.ingest.add, filestore.extract.markdown
 import filestore.sync.apply, filestore.sidecar.commit
 import faiss, numpy, tantivy, semantic_text_splitter, markdown_it, frontmatter
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filestore.extract import DRESSING_SUFFIXES, ExtractionError, for_name
+from filestore.extract import DRESSING_SUFFIXES, ExtractionError, for_name, language_of
 from filestore.extract._code import CodeExtractor
-from filestore.extract._languages import language_of
 
 
 def extract(source, name="a.py"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.extract.ignore import parse
-from filestore.extract.ignore_hints import Suffixes, hints, starting
+from filestore.extract.ignore_files import Suffixes, hints, starting
 
 PIECES = [
     *("a", "b", "x", ".", ".md", ".log", "é", b"\xc3", b"\xff", "-", "~", "#", " ", "!", "build"),

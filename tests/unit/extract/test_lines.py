@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.extract import for_name
+from filestore.extract.about import Lines
 from filestore.extract.base import Document, ExtractionError
-from filestore.extract.lines import Lines
 
 WORDS = st.sampled_from(["one", "two words", "é", "# Head", "---", "", "```", "- x", "日本"])
 ENDS = ["\n", "\r\n"]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import ExtractionError
-from filestore.extract._markdown import MarkdownExtractor, first_title
+from filestore.extract.markdown import MarkdownExtractor, first_title
 
 
 def extract(text):

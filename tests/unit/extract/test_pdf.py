@@ -4,13 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.extract._pdf import iso_date
+from filestore.extract._pdf import iso_date, to_markdown
 from filestore.extract._pdf.furniture import without_furniture
 from filestore.extract._pdf.headings import OutlineEntry, evident_title, find_headings
 from filestore.extract._pdf.layout import flowing_on, page_blocks
-from filestore.extract._pdf.lines import Line, PageLines, joined_pieces, measure
-from filestore.extract._pdf.markdown import to_markdown
-from filestore.extract._pdf.words import Words, joined, plain, vocabulary
+from filestore.extract._pdf.lines import (
+    Line,
+    PageLines,
+    Words,
+    joined,
+    joined_pieces,
+    measure,
+    plain,
+    vocabulary,
+)
 
 HEIGHT = 800.0
 FULL = "These words fill the line from the left margin to the right one as prose does"

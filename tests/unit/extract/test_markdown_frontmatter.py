@@ -6,7 +6,7 @@ import pytest
 
 from filestore.chunks.frontmatter import parse_block
 from filestore.extract.base import FRONTMATTER_ERROR
-from filestore.extract.frontmatter import read_frontmatter
+from filestore.extract.markdown import read_frontmatter
 
 
 def read(block, fence="---"):
