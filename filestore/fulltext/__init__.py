@@ -21,11 +21,13 @@ from filestore.fulltext._stamp import (
 )
 
 if TYPE_CHECKING:
-    from filestore.fulltext._clauses import Clause, Kind, Need
     from filestore.fulltext._marks import Mark, Marker
     from filestore.fulltext._query import (
         MAX_CLAUSES,
         SYNTAXES,
+        Clause,
+        Kind,
+        Need,
         ParsedQuery,
         Syntax,
         Understood,
@@ -40,12 +42,12 @@ _HOMES = {
     "MAX_CLAUSES": "_query",
     "Respelling": "_respelling",
     "SYNTAXES": "_query",
-    "Clause": "_clauses",
+    "Clause": "_query",
     "Entry": "_writer",
-    "Kind": "_clauses",
+    "Kind": "_query",
     "Mark": "_marks",
     "Marker": "_marks",
-    "Need": "_clauses",
+    "Need": "_query",
     "ParsedQuery": "_query",
     "Reader": "_reader",
     "Syntax": "_query",

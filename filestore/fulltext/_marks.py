@@ -32,8 +32,7 @@ from filestore.fulltext._analysis import (
     language_of,
     parted_words,
 )
-from filestore.fulltext._clauses import Clause, Kind
-from filestore.fulltext._query import ParsedQuery
+from filestore.fulltext._query import Clause, Kind, ParsedQuery
 
 if TYPE_CHECKING:
     import tantivy

@@ -1,28 +1,24 @@
 """The query language: words, "phrases", prefix*, +required, -excluded, AND, OR and NOT.
 
 Pure, and without a notion of error: whatever cannot be an operator is a word or nothing. What words
-are made of is the business of the analysis, and which operators are meant that of `_certain`, where
-the syntax is ``auto``.
+are made of is the business of the analysis.
+
+The same signs are operators to one person, and to another a flag (``git -C``), a number (``-1``), a
+list, a quotation, a line of code. A sign that is taken for an operator by mistake hides what was
+asked for; one that is not only ranks it lower. So where the syntax is ``auto``, one rule: in doubt
+it is a word.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from enum import Enum
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.schema import JsonObject
-from filestore.fulltext._certain import certain_items
-from filestore.fulltext._clauses import (
-    NEED_OF_SIGN,
-    Clause,
-    Item,
-    Kind,
-    Need,
-    has_word,
-    word_clause,
-)
+from filestore.fulltext._analysis import clean, space_pairs
 
 MAX_QUERY_CHARACTERS: Final = 100_000
 """Of a longer text the beginning and the end are read: a log ends with what went wrong."""
@@ -37,6 +33,89 @@ _TOKEN: Final = re.compile(r'([+-]?)"([^"]*)"|([^\s"]+)')
 Syntax = Literal["auto", "plain", "operators"]
 SYNTAXES: Final[tuple[Syntax, ...]] = ("auto", "plain", "operators")
 """Operators where they cannot be meant otherwise, none at all, or all that can be operators."""
+
+MIN_PREFIX_CHARACTERS: Final = 2
+MAX_WORDS: Final = 6
+"""Who types more writes a sentence, or pastes a line."""
+MIN_LETTERS: Final = 3
+"""Of a word after a sign; shorter ones are flags and variables. Other alphabets have no flags."""
+_PHRASE: Final = re.compile(r'(?<!\S)([+-]?)"(?=\S)([^"]*\S)"(?!\w)')
+_CERTAIN: Final = re.compile(rf"{_PHRASE.pattern}|(\S+)")
+_SIGNED: Final = re.compile(r"([+-])([^\W\d_]+)")
+_PREFIX: Final = re.compile(r"\w+\*")
+_CODE: Final = re.compile(r"[=(){}\[\]|;$<>`\\^~\n]")
+_FILE: Final = re.compile(r"\w\.[A-Za-z]\w{0,4}")
+"""What commands are given: main.c, app.jar."""
+_SENTENCE_END: Final = re.compile(r"[?？؟](?!\S)|[.!…。！]\s*$")
+Token = tuple[str, str, str]
+"""Sign and phrase, or a word."""
+_OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
+_ASKING: Final = re.compile(
+    "how|what|when|where|which|who|whom|whose|why|do|does|did|is|are|can|could|should|would"
+    "|wie|wann|wo|wer|was|warum|wieso|weshalb|welche[rs]?|kann|ist|sind"
+    "|comment|pourquoi|quand|quelle?|où|cómo|qué|cuál|cuándo|dónde|quién",
+    re.IGNORECASE,
+)
+_JOINING: Final = ("und", "oder", "sowie", "bzw.", "and", "or", "en", "of", "och", "eller", "og")
+"""After these a hyphen stands for a part left out: Stadtplanung und -entwicklung."""
+
+
+class Kind(Enum):
+    """What a clause asks for."""
+
+    WORD = "word"
+    PHRASE = "phrase"
+    PREFIX = "prefix"
+
+
+class Need(Enum):
+    """How much a clause matters."""
+
+    OPTIONAL = "optional"
+    EXPECTED = "expected"
+    """Required, unless nothing at all would be found then: a phrase without an operator."""
+    REQUIRED = "required"
+    EXCLUDED = "excluded"
+
+
+NEED_OF_SIGN: Final = {"+": Need.REQUIRED, "-": Need.EXCLUDED}
+_FORMS: Final = {Kind.WORD: "{}", Kind.PHRASE: '"{}"', Kind.PREFIX: "{}*"}
+
+
+class Clause(Struct, frozen=True, kw_only=True):
+    """One thing a query asks for."""
+
+    kind: Kind
+    need: Need
+    text: str
+    """As typed, without the operators around it; has at least one letter or digit."""
+
+    @property
+    def is_plain_word(self) -> bool:
+        """Whether it is a word without an operator."""
+        return self.kind is Kind.WORD and self.need is Need.OPTIONAL
+
+    def written(self) -> str:
+        """As one would type it: phrases in quotes, prefixes with their star."""
+        return _FORMS[self.kind].format(self.text)
+
+
+Item: TypeAlias = Clause | str
+"""A clause, or what may be an operator between two: AND, OR, NOT."""
+
+
+def has_word(text: str) -> bool:
+    """Whether there is anything to look for in a text."""
+    return any(map(str.isalnum, text))
+
+
+def word_clause(text: str, need: Need = Need.OPTIONAL) -> Clause:
+    """A word, or, with a star at its end, everything that begins so."""
+    stem = text[:-1]
+    letters = sum(map(str.isalnum, stem))
+    if text.endswith("*") and stem[-1].isalnum() and letters >= MIN_PREFIX_CHARACTERS:
+        return Clause(kind=Kind.PREFIX, need=need, text=stem)
+    return Clause(kind=Kind.WORD, need=need, text=text)
 
 
 class Understood(JsonObject, Struct, frozen=True, kw_only=True):
@@ -161,9 +240,6 @@ def most_telling(
     return replace(query, clauses=clauses, left_out=len(left_out))
 
 
-_OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
-
-
 def _clause(sign: str, phrase: str, word: str) -> Clause:
     if phrase:
         need = NEED_OF_SIGN.get(sign, Need.EXPECTED)
@@ -222,3 +298,74 @@ def _with_need(clause: Clause, need: Need) -> Clause:
     if clause.need is Need.EXCLUDED:
         return clause
     return Clause(kind=clause.kind, need=need, text=clause.text)
+
+
+def certain_items(text: str) -> list[Item]:
+    """The clauses of a query and the operators between them, as far as they are certain.
+
+    Args:
+        text: The query, all its quotation marks being straight.
+    """
+    tokens: list[Token] = _CERTAIN.findall(text)
+    if not tokens or _is_running_text(_PHRASE.sub(" ", text)):
+        return []
+    words = [word for _, _, word in tokens if word]
+    has_flags = any(_is_flag(word) or _FILE.search(word) for word in words)
+    end = _end_of_wanted(tokens)
+    is_shouted = any(len(word) > 1 and word.isupper() for word in words if word not in _OPERATORS)
+    items: list[Item] = []
+    for place, (sign, phrase, word) in enumerate(tokens):
+        after_operator = bool(items) and isinstance(items[-1], str)
+        if phrase:
+            items += _phrase(sign, phrase)
+        elif word in _OPERATORS and not is_shouted and (word != "NOT" or after_operator):
+            # NOT alone may only be emphasis; after AND or OR it excludes.
+            items.append(word)
+        elif _SIGNED.fullmatch(word) and not has_flags and (place >= end or word[0] == "+"):
+            items.append(word_clause(word[1:], NEED_OF_SIGN[word[0]]))
+        elif has_word(word):
+            is_prefix = _PREFIX.fullmatch(word)
+            word_or_quoted = Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=word.strip('"'))
+            items.append(word_clause(word) if is_prefix else word_or_quoted)
+    return items
+
+
+def _is_running_text(rest: str) -> bool:
+    """Whether what stands outside of phrases is a question, a sentence, or code."""
+    words = rest.split()
+    if len(words) > MAX_WORDS or (words and _ASKING.fullmatch(words[0])):
+        return True
+    if any(not has_word(word) for word in words):
+        return True
+    return _CODE.search(rest) is not None or _SENTENCE_END.search(rest) is not None
+
+
+def _is_flag(word: str) -> bool:
+    """Whether a word has a sign in front, and yet excludes or requires nothing."""
+    if word[0] not in NEED_OF_SIGN or len(word) == 1:
+        return False
+    signed = _SIGNED.fullmatch(word)
+    return signed is None or (signed[2].isascii() and len(signed[2]) < MIN_LETTERS)
+
+
+def _end_of_wanted(tokens: list[Token]) -> int:
+    """Where a query has said what it wants, and a minus says what it does not.
+
+    That is the end: a flag has its argument behind it (``find -name notes``).
+    """
+    place = len(tokens)
+    while place and (tokens[place - 1][0] or _SIGNED.fullmatch(tokens[place - 1][2])):
+        place -= 1
+    if place == 0:
+        return 1 if "".join(tokens[0]).startswith("+") else len(tokens)
+    return len(tokens) if tokens[place - 1][2].lower() in _JOINING else place
+
+
+def _phrase(sign: str, phrase: str) -> list[Item]:
+    """A phrase; quotation marks around one word only set it off, unless a sign says more."""
+    if not has_word(phrase):
+        return []
+    if sign or len(space_pairs(clean(phrase)).split()) > 1:
+        need = NEED_OF_SIGN.get(sign, Need.EXPECTED)
+        return [Clause(kind=Kind.PHRASE, need=need, text=phrase)]
+    return [Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=phrase)]

@@ -25,8 +25,7 @@ from filestore.fulltext._analysis import (
     space_pairs,
     space_singles,
 )
-from filestore.fulltext._clauses import Clause, Kind, Need
-from filestore.fulltext._query import ParsedQuery, relax
+from filestore.fulltext._query import Clause, Kind, Need, ParsedQuery, relax
 from filestore.fulltext._respelling import (
     LONG_LETTERS,
     Respelling,

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
-from filestore.fulltext._clauses import Kind, Need
-from filestore.fulltext._query import MAX_CLAUSES, QUOTES, ParsedQuery
+from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Kind, Need, ParsedQuery
 
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
