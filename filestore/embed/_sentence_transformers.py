@@ -12,10 +12,14 @@ from filestore.embed._model_folder import (
     unusable,
     weight_files,
 )
-from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, Embedder
-from filestore.embed.models import BUILTIN_INSTEAD, installed_model
-from filestore.embed.quiet import LOAD_ERRORS, quiet_libraries
+from filestore.embed.models import (
+    BUILTIN_INSTEAD,
+    LOAD_ERRORS,
+    installed_model,
+    quiet_libraries,
+    weights_digest,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,18 +1,25 @@
 """Where a model lies: a name that the machine knows, a folder, the hub's cache on disk.
 
 Finding reads file names only and never reaches the network; `fetch_model` does, and is called only
-when a person asks for it.
+when a person asks for it. What was learned of a model is kept in the user's cache folder. One rule:
+that may be lost, stale, damaged or unwritable, and the answer is the same.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
+import orjson
+
+from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
-from filestore.embed._model_folder import clipped
+from filestore.embed._model_folder import LARGEST, clipped
 from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
 from filestore.fs import disk
 
@@ -37,6 +44,23 @@ _FETCHED: Final = (
     "onnx/model.onnx_data",
 )
 """No pickles, no weights of other frameworks."""
+
+LOAD_ERRORS: Final = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, OSError),
+    *(RuntimeError, TypeError, ValueError),
+)
+"""What the libraries raise where a model's files contradict each other."""
+
+_WEIGHTS: Final = "weights.json"
+"""In the user's cache folder: the hash of a file of weights, by its path, size, stamps and inode.
+Hashing 90 MB takes a twentieth of a second, which a question should not pay."""
+_KEPT: Final = 200
+"""Files remembered; the ones met last."""
+_SETTLED_NS: Final = 2_100_000_000
+"""A file touched more recently may be written again without its stamps telling."""
+_LENGTHS: Final = "endpoint.json"
+"""There, too: how long the vectors of a service were when it was last asked, so that nothing but
+embedding needs the service: its fingerprint holds that number."""
 
 
 def model_name(choice: Choice) -> str:
@@ -241,3 +265,115 @@ def _download_errors() -> tuple[type[Exception], ...]:
         with suppress(ImportError):
             known = (*known, import_module(name).HTTPError)
     return known
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Silence the libraries while a model is loaded, then restore their settings."""
+    # An untyped module.
+    logging: Any = import_module("transformers.utils.logging")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def weights_digest(folder: str, names: Sequence[str], cache: str) -> str:
+    """The SHA-256 of some files of a folder, in hexadecimal.
+
+    That of a single file is its own, so that it can be compared with what its maker publishes; of
+    several it is the SHA-256 of their names and digests.
+
+    Args:
+        folder: The model's.
+        names: Paths relative to it.
+        cache: A folder for what is remembered; "" for none.
+
+    Raises:
+        ModelUnusable: A file cannot be read.
+    """
+    digests = {name: file_digest(os.path.join(folder, name), cache) for name in names}
+    if len(digests) == 1:
+        return next(iter(digests.values()))
+    lines = "".join(f"{name}\0{digest}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def file_digest(path: str, cache: str) -> str:
+    """The SHA-256 of one file, in hexadecimal, from the cache where nothing changed.
+
+    Raises:
+        ModelUnusable: It cannot be read.
+    """
+    path = os.path.realpath(path)
+    try:
+        stamps = _stamps(path)
+        entry = _remembered(cache, _WEIGHTS).get(path)
+        if isinstance(entry, dict) and entry.get("stamps") == stamps:
+            return str(entry["sha256"])
+        with open(disk.open_regular(path, follow_links=True), "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        settled = time.time_ns() - max(stamps[1:3]) > _SETTLED_NS and _stamps(path) == stamps
+    except OSError as error:
+        raise ModelUnusable(
+            f"{path} cannot be read: {error.strerror}",
+            remedy="fix the model folder, or name another one",
+        ) from error
+    if settled:
+        known = _remembered(cache, _WEIGHTS)
+        known.pop(path, None)
+        known[path] = {"stamps": stamps, "sha256": digest}
+        _remember(cache, _WEIGHTS, dict(list(known.items())[-_KEPT:]))
+    return digest
+
+
+def _stamps(path: str) -> list[int]:
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def read_dimension(cache: str, address: str, model: str) -> int | None:
+    """What is known, if anything; `cache` is a folder, or "" for none."""
+    known = _remembered(cache, _LENGTHS).get(address)
+    dimension = known.get(model) if isinstance(known, dict) else None
+    is_sound = type(dimension) is int and 0 < dimension <= LARGEST
+    return dimension if is_sound else None
+
+
+def write_dimension(cache: str, address: str, model: str, dimension: int) -> None:
+    """Remember it, where there is a place for it."""
+    known = _remembered(cache, _LENGTHS)
+    models = known.get(address)
+    known[address] = {**(models if isinstance(models, dict) else {}), model: dimension}
+    _remember(cache, _LENGTHS, known)
+
+
+def forget_dimension(cache: str, address: str, model: str) -> None:
+    """Let the service be asked again."""
+    known = _remembered(cache, _LENGTHS)
+    if isinstance(known.get(address), dict) and known[address].pop(model, None) is not None:
+        _remember(cache, _LENGTHS, known)
+
+
+def _remembered(cache: str, name: str) -> dict[str, Any]:
+    """What a file of the user's cache folder says; nothing where it is missing or damaged."""
+    with suppress(OSError, ValueError):
+        known = orjson.loads(disk.read_path(os.path.join(cache, name), follow_links=True))
+        if cache and isinstance(known, dict):
+            return known
+    return {}
+
+
+def _remember(cache: str, name: str, known: dict[str, Any]) -> None:
+    """Keep it, where there is a place for it."""
+    with suppress(OSError, FilestoreError, TypeError):
+        if cache:
+            os.makedirs(cache, mode=0o700, exist_ok=True)
+            disk.write_own(os.path.join(cache, name), orjson.dumps(known))

@@ -1,10 +1,13 @@
-"""An embedder in a process of its own, one batch ahead, for embedders that keep one core busy.
+"""An embedder that threads share, or one in a process of its own, one batch ahead.
 
-Messages are texts as JSON one way, raw float32 rows the other.
+What runs a model keeps buffers between two calls, and loads itself at the first one, so one thread
+asks it at a time. A process is for embedders that keep one core busy; messages are texts as JSON
+one way, raw float32 rows the other.
 """
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,8 +17,74 @@ from filestore.embed import Choice, Embedder, open_embedder
 from filestore.fs.subprocess_worker import Child, parent_line
 
 if TYPE_CHECKING:
-    from numpy import float32
+    import numpy as np
     from numpy.typing import NDArray
+
+
+class OneAtATime(Embedder):
+    """Another embedder, behind a lock."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The other's."""
+        return self._embedder.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The other's."""
+        with self._lock:
+            return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """The other's."""
+        with self._lock:
+            return self._embedder.dimension
+
+    @property
+    def is_known(self) -> bool:
+        """The other's."""
+        return self._embedder.is_known
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The other's."""
+        with self._lock:
+            return self._embedder.max_tokens
+
+    @property
+    def tokenizer(self) -> str:
+        """The other's."""
+        return self._embedder.tokenizer
+
+    @property
+    def lexical(self) -> bool:
+        """The other's."""
+        return self._embedder.lexical
+
+    @property
+    def single_threaded(self) -> bool:
+        """The other's."""
+        return self._embedder.single_threaded
+
+    def count_tokens(self, text: str) -> int:
+        """How many the other counts."""
+        with self._lock:
+            return self._embedder.count_tokens(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """Embed, once no other thread does; see `Embedder.embed_documents`."""
+        with self._lock:
+            return self._embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> "NDArray[np.float32]":
+        """Embed a question, once no other thread does; see `Embedder.embed_query`."""
+        with self._lock:
+            return self._embedder.embed_query(text)
 
 
 class EmbeddingProcess:
@@ -35,7 +104,7 @@ class EmbeddingProcess:
             orjson.dumps([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
         )
 
-    def receive(self) -> "NDArray[float32]":
+    def receive(self) -> "NDArray[np.float32]":
         """The vectors of the batch that was sent: (n, dimension) float32, rows of length 1."""
         import numpy
 

@@ -15,8 +15,7 @@ import orjson
 from msgspec.structs import replace
 
 from filestore.embed import Choice, ModelUnusable
-from filestore.embed.models import installed_model
-from filestore.embed.quiet import LOAD_ERRORS, quiet_libraries
+from filestore.embed.models import LOAD_ERRORS, installed_model, quiet_libraries
 from filestore.fs import disk
 from filestore.rerank.base import Reranker
 

@@ -19,8 +19,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.progress import OnProgress, part_of
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, Embedder, reaches_out
-from filestore.embed.dimensions import forget_dimension
-from filestore.embed.models import try_out
+from filestore.embed.models import forget_dimension, try_out
 from filestore.fs import disk
 from filestore.sidecar.beside import NotEmbedded, NothingBeside, known, lacking, remember
 from filestore.sidecar.model import ask_model, chosen_by

@@ -16,8 +16,7 @@ from filestore.config.settings import ModelOptions
 from filestore.config.user_config import Machine
 from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable, open_embedder
 from filestore.embed._builtin import BuiltinEmbedder
-from filestore.embed._weights import file_digest, weights_digest
-from filestore.embed.models import fetch_model, find_model, try_out
+from filestore.embed.models import fetch_model, file_digest, find_model, try_out, weights_digest
 from tests import tiny_model
 
 if TYPE_CHECKING:
@@ -558,7 +557,7 @@ def test_vectors_are_those_of_the_library(original: Path) -> None:
     """A text that fits gets the vector that sentence-transformers itself gives it."""
     from sentence_transformers import SentenceTransformer
 
-    from filestore.embed.quiet import quiet_libraries
+    from filestore.embed.models import quiet_libraries
 
     texts = ["The writer holds the lock.", "bananas, apples; and files", "目录从文件重建。", "x"]
     with quiet_libraries():

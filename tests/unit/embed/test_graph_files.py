@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed._graph_files import locations
+from filestore.embed._onnx import locations
 
 PATHS = [
     (7, 5, 13),  # an initializer

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed._local import BATCH, batches
-from filestore.embed._windows import Window, spans
+from filestore.embed._local import BATCH, Window, batches, spans
 
 
 @given(words=st.lists(st.integers(0, 9)), room=st.integers(1, 20))
