@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 BACKENDS: Final = {
-    "faiss": "filestore.index._faiss_rows.FaissRows",
-    "local": "filestore.index._local_rows.LocalRows",
+    "faiss": "filestore.index._file_rows.FaissRows",
+    "local": "filestore.index._file_rows.LocalRows",
     "qdrant": "filestore.index._qdrant.rows.QdrantRows",
     "pgvector": "filestore.index._pgvector.rows.PgvectorRows",
 }
@@ -70,7 +70,7 @@ def new_index(backend: str, dimension: int) -> VectorIndex:
 
         return FaissIndex(dimension)
     if backend == "exact":
-        from filestore.index._exact import ExactIndex
+        from filestore.index.base import ExactIndex
 
         return ExactIndex(dimension)
     raise ValueError(f"no index backend {backend!r}")
@@ -92,18 +92,18 @@ def read_index(
     """
     import faiss
 
-    from filestore.index import _faiss_file
+    from filestore.index import _faiss
     from filestore.index._approximate import ApproximateIndex
     from filestore.index._faiss import FaissIndex
 
-    loaded = _faiss_file.read(path, mapped=mapped)
+    loaded = _faiss.read(path, mapped=mapped)
     if loaded.d == dimension:
         if isinstance(loaded, faiss.IndexIDMap2):
             return FaissIndex(dimension, loaded=loaded)
         if isinstance(loaded, faiss.IndexIVFScalarQuantizer) and not loaded.by_residual:
             return ApproximateIndex(loaded, vectors_of)
     found = f"{type(loaded).__name__} of dimension {loaded.d}"
-    raise _faiss_file.damaged(path, f"expected an index of dimension {dimension}, found {found}")
+    raise _faiss.damaged(path, f"expected an index of dimension {dimension}, found {found}")
 
 
 def overlaid(lower: VectorIndex, removed: "NDArray[int64]") -> VectorIndex:

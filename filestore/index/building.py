@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
-    from filestore.index._approximate import ApproximateIndex
+    from filestore.index._approximate import ApproximateIndex, Judge
     from filestore.index._faiss import FaissIndex
-    from filestore.index._tuning import Judge
 
     Block: TypeAlias = tuple[NDArray[int64], NDArray[float32]]
 
@@ -131,11 +130,11 @@ def _exact(source: VectorSource, tried: Description | None = None) -> Built:
 
 def _trained(source: VectorSource) -> Built | None:
     """An index with new lists; None where there is nothing to train with."""
-    from filestore.index import _tuning
+    from filestore.index import _approximate
     from filestore.index._approximate import ApproximateIndex
 
-    sample = source.sample(_tuning.sample_size(len(source)))
-    lists = min(_tuning.lists_for(len(source)), len(sample))
+    sample = source.sample(_approximate.sample_size(len(source)))
+    lists = min(_approximate.lists_for(len(source)), len(sample))
     if lists == 0:
         return None
     index = ApproximateIndex.train(sample, lists, source.vectors_of)
@@ -165,16 +164,16 @@ def _renewed(source: VectorSource, grown: Grown) -> Built | None:
 
 
 def _judge(source: VectorSource) -> "Judge":
-    from filestore.index import _tuning
+    from filestore.index import _approximate
 
-    return _tuning.Judge(_tuning.queries_near(source.sample(_tuning.QUERIES_A_KIND)))
+    return _approximate.Judge(_approximate.queries_near(source.sample(_approximate.QUERIES_A_KIND)))
 
 
 def _tuned(index: "ApproximateIndex", judge: "Judge", trained_on: int) -> Built:
     """The index tuned, and what was measured; its work is None where it does not find enough."""
-    from filestore.index import _tuning
+    from filestore.index import _approximate
 
-    recall = _tuning.tune(index, judge)
+    recall = _approximate.tune(index, judge)
     description = Description(
         kind="approximate",
         vectors=len(index),
@@ -182,6 +181,6 @@ def _tuned(index: "ApproximateIndex", judge: "Judge", trained_on: int) -> Built:
         probes=index.probes,
         recall=None if recall is None else round(recall, 4),
         trained_on=trained_on,
-        work=None if recall is None else round(_tuning.work(index, judge.queries), 3),
+        work=None if recall is None else round(_approximate.work(index, judge.queries), 3),
     )
     return Built(index=index, description=description)

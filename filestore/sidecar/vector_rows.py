@@ -32,13 +32,13 @@ from filestore.index.backend import (
     EmbedConfig,
     IndexBackend,
     Item,
+    ServedIndex,
     Stamp,
     digest,
     plan,
     whitelisted,
 )
 from filestore.index.base import BackendError, Where
-from filestore.index.served import ServedIndex
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
 from filestore.sidecar.vector_file import Space, fill

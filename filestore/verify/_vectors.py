@@ -17,9 +17,8 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
-from filestore.index.backend import BackendForeign, BackendUnusable
+from filestore.index.backend import BackendForeign, BackendUnusable, ServedIndex
 from filestore.index.base import BackendError
-from filestore.index.served import ServedIndex
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 from filestore.sidecar.vector_rows import PART, NotSent, VectorRows

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index._approximate import ApproximateIndex
-from filestore.index._faiss import FaissIndex
-from filestore.index._faiss_file import flat_parts
+from filestore.index._faiss import FaissIndex, flat_parts
 from filestore.index.base import VectorSource
 from filestore.index.building import Description, Grown, Limits, build, is_current
 from tests.vectors import clustered_rows, unit_rows

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.index._pgvector.session import Session
-from filestore.index._pgvector.shards import gather, note, together
-from filestore.index._pgvector.table import COLUMNS, MOST_IN_GRAPH, Table
+from filestore.index._pgvector.table import COLUMNS, MOST_IN_GRAPH, Table, gather, note, together
 from filestore.index.backend import (
     BackendChoice,
     BackendForeign,

@@ -25,7 +25,7 @@ from filestore.core.safe_text import shown_path
 from filestore.fs import disk, part
 from filestore.fs.database import stored_values
 from filestore.fs.lock import held
-from filestore.index._qdrant.place import Place, said
+from filestore.index._qdrant import Place, said
 from filestore.index.backend import WITHOUT, BackendUnreachable, BackendUnusable
 
 _POINT: Final = ("qdrant_client.http.models.models", "PointStruct")

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
-from filestore.index._qdrant.place import Place, said
+from filestore.index._qdrant import Place, said
 from filestore.index.backend import WITHOUT, BackendUnreachable, BackendUnusable, WrongDimension
 from filestore.remote.address import Address
 

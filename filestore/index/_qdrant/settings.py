@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import brief, shown_path
+from filestore.index._qdrant import Place
 from filestore.index._qdrant.folder import FolderPlace
-from filestore.index._qdrant.place import Place
 from filestore.index._qdrant.server import KEY_VARIABLE, Server, ServerPlace
 from filestore.index.backend import (
     BackendChoice,

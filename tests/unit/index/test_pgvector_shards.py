@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filestore.index._pgvector.shards import Shard, gather, note, together
+from filestore.index._pgvector.table import Shard, gather, note, together
 from filestore.index.backend import BackendUnreachable
 
 PARTS = [Shard(server=name, schema="public", name=f"of_{name}") for name in ("a", "b", "c")]
