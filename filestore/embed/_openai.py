@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.embed.base import EMBEDDING, Choice, Embedder, ModelUnusable, neutral_vector
+from filestore.embed.base import (
+    EMBEDDING,
+    Choice,
+    Embedder,
+    ModelUnusable,
+    estimated_tokens,
+    neutral_vector,
+)
 from filestore.embed.models import read_dimension, write_dimension
 from filestore.remote.address import DEFAULT_ENDPOINT, EndpointError, key_for, trusted_address
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
-from filestore.remote.service import Answer, Deadline, Limits, Service
-from filestore.remote.threads import in_order
-from filestore.remote.tokens import estimated_tokens
+from filestore.remote.service import Answer, Deadline, Limits, Service, in_order
 
 if TYPE_CHECKING:
     import numpy as np

@@ -47,8 +47,7 @@ from filestore.remote.address import (
     trusted_address,
 )
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, start_of
-from filestore.remote.service import Answer, Deadline, Limits, Pace, Service
-from filestore.remote.threads import as_ended
+from filestore.remote.service import Answer, Deadline, Limits, Pace, Service, as_ended
 
 VERSION: Final = 1
 """Raised whenever the same service would make other results through us."""

@@ -18,8 +18,8 @@ from filestore.config.settings import GeneratorOptions
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
+from filestore.embed.base import estimated_tokens
 from filestore.remote.address import Use
-from filestore.remote.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     import threading

@@ -1,20 +1,63 @@
 """The family of rerankers. One rule: an implementation is imported only when it is opened.
 
-A new one is a module beside these and one entry in `_OPENERS`.
+A new one is a module beside these and one entry in `_OPENERS`. It
+reads question and text together, which is slower and better than comparing vectors, so it is asked
+about the best few hits only. Another rule: a score depends on the question and its own text alone,
+so that it means the same whatever else was found.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from filestore.config.user_config import Machine
+from filestore.core.errors import FilestoreError
 from filestore.embed import Choice
-from filestore.rerank.base import Reranker, UnknownReranker
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Reranker", "UnknownReranker", "known_rerankers", "open_reranker"]
 
 _OPENERS: Final = {"cross-encoder": "_cross_encoder"}
 """Kind to the module whose ``open_choice`` opens it."""
+
+
+class UnknownReranker(FilestoreError, ValueError):
+    """A reranker is asked for that this installation does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        choices = ", ".join(known)
+        super().__init__(
+            f"unknown reranker {name!r}; known here: {choices}",
+            remedy=f"name one of: {choices}; with a model of your own as `cross-encoder:FOLDER`",
+        )
+
+
+class Reranker(ABC):
+    """Says how well texts answer a question.
+
+    Opening one is cheap; the model is loaded by the first call that needs it.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name it was opened with, for example ``cross-encoder:some/model``."""
+
+    @abstractmethod
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """How well each text answers a question: ``(n,) float32``, finite, higher is better.
+
+        Scores of one model may be compared with each other; they have no fixed range.
+
+        Raises:
+            ModelUnusable: The model cannot be loaded, or gives no such scores.
+        """
 
 
 def known_rerankers() -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from filestore.embed import Choice, ModelUnusable
 from filestore.embed.models import LOAD_ERRORS, installed_model, quiet_libraries
 from filestore.fs import disk
-from filestore.rerank.base import Reranker
+from filestore.rerank import Reranker
 
 if TYPE_CHECKING:
     import numpy as np
