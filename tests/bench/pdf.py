@@ -50,7 +50,6 @@ def main() -> None:
 
 
 def _collect_as_the_child_does() -> None:
-    from filestore.extract import pool
 
     gc.set_threshold(process._GARBAGE_AFTER)
 

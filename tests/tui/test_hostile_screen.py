@@ -31,8 +31,7 @@ from filestore import CODES, FilestoreError
 from filestore.browse import KINDS
 from tests.system.terminal_payloads import Planted, payloads, planted_stores
 from tests.tui.raw_terminal import SETTLED_S, Screen, words_of
-from tui.formatting.commands import all_quoted, quoted
-from tui.formatting.lines import Span, one_line, span
+from tui.formatting.lines import Span, all_quoted, one_line, quoted, span
 
 TAG: Final = re.compile(r"q\d{3}z")
 PLAIN: Final = frozenset("\n\r\t")

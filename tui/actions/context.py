@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from filestore import CODES
 from filestore.browse import in_place_error
-from tui.formatting.commands import all_quoted, quoted
+from tui.formatting.lines import all_quoted, quoted
 
 Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
 MOST_PATHS: Final = 20

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tui.actions import context as of
 from tui.actions.context import ActionContext, Place, Words
-from tui.formatting.commands import quoted
+from tui.formatting.lines import quoted
 
 
 class Action(Struct, frozen=True, kw_only=True):

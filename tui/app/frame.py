@@ -35,8 +35,7 @@ from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.app.key_order import KeysInOrder
 from tui.formatting import frame as texts
-from tui.formatting.commands import quoted
-from tui.formatting.lines import Line, one_line, span
+from tui.formatting.lines import Line, one_line, quoted, span
 from tui.state.findings import Findings
 from tui.state.prompt import Typed
 from tui.views.context import Severity, View, bindings_of
@@ -157,12 +156,12 @@ class Frame(KeysInOrder):
     @property
     def page(self) -> Place:
         """The page that is seen."""
-        return cast(Place, self.pages.current or "browse")
+        return cast("Place", self.pages.current or "browse")
 
     @property
     def view(self) -> View:
         """The page that is seen."""
-        return cast(View, self.page_of(self.page))
+        return cast("View", self.page_of(self.page))
 
     # What a page with a store does: see `ViewContext` and `Inspector`
 
@@ -328,7 +327,7 @@ class Frame(KeysInOrder):
             self.note(command)
         owner: Any = self if place == "everywhere" else self.view
         if name in ("browse", "verify", "repair"):
-            self.go(cast(Place, name))
+            self.go(cast("Place", name))
         else:
             getattr(owner, f"do_{name}")()
         self.draw()

@@ -15,9 +15,8 @@ from filestore.browse import InspectedStore, find_root, in_place_error
 from tui.actions.context import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
-from tui.formatting.commands import all_quoted, quoted
 from tui.formatting.frame import add_errors, add_summary, standing
-from tui.formatting.lines import count, one_line
+from tui.formatting.lines import all_quoted, count, one_line, quoted
 from tui.state.finding_index import StatsFindings, by_stats
 from tui.state.findings import Coverage
 from tui.state.prompt import Typed
@@ -115,7 +114,7 @@ class Inspector(Menus):
         )
         # Where what was asked for is seen; else the page that was left.
         left = "browse" if self.options.select else self.saved.page
-        self.go(self.options.page or cast(Place, left))
+        self.go(self.options.page or cast("Place", left))
         self.task_manager.read(
             _catalog_of,
             partial(self._opened, made_early),

@@ -16,8 +16,7 @@ from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
 from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
-from tui.formatting.commands import all_quoted, shortened
-from tui.formatting.lines import Line, count, line
+from tui.formatting.lines import Line, all_quoted, count, line, shortened
 from tui.state import prompt
 from tui.views.modals.choosing import Choice, ChoiceScreen
 from tui.views.modals.panels import Panel

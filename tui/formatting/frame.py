@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
-from tui.formatting.commands import shortened
-from tui.formatting.lines import Line, Role, Span, count, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, count, line, one_line, shortened, span
 
 if TYPE_CHECKING:
     from filestore import AddReport, FilestoreError

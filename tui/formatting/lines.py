@@ -1,12 +1,19 @@
-"""Lines of text in spans, each with a role; used by all formatting."""
+"""Lines of text in spans, each with a role; the line of progress; command lines quoted for a shell.
 
-from collections.abc import Sequence
+Pure. One rule: what is shown is safe for a terminal, and a command line that is shown can be pasted
+or says how many names it leaves out.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
-# The function, not the module of the same name that the package also has.
-from filestore.browse import safe_text
+# The functions, not the modules of the same names that the package also has.
+from filestore.browse import safe_text, shown_path
 
 Role = Literal[
     "text", "title", "quiet", "good", "note", "warning", "error", "key", "mark", "match",
@@ -66,3 +73,89 @@ def cut(text: str, length: int) -> str:
 def plain(lines: Sequence[Line]) -> str:
     """The text alone, a line each."""
     return "\n".join("".join(span.text for span in one) for one in lines)
+
+
+MOST_NAMED: Final = 10
+"""Names behind one option of a command line that is shown, not copied."""
+_WORD: Final = re.compile(r"(?:\$'(?:\\.|[^'\\])*'|'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\])+")
+"""A word as `quoted` writes it, or as a person typed it."""
+
+
+def quoted(word: str) -> str:
+    r"""A word for a shell; one that would steer a terminal is written as ``$'\xNN'``."""
+    if shown_path(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def all_quoted(words: Iterable[str]) -> str:
+    """Words for a shell, one after the other."""
+    return " ".join(map(quoted, words))
+
+
+def shortened(command: str) -> str:
+    """A command line to be looked at: of very many names, the first ones and how many more."""
+    words = [found.group() for found in _WORD.finditer(command)]
+    shown: list[str] = []
+    for is_name, group in groupby(words, key=lambda word: not word.startswith(("-", "&&"))):
+        run = list(group)
+        more = len(run) - MOST_NAMED
+        shown += run
+        if is_name and more > 1:
+            shown[-more:] = [f"… and {more:,} more"]
+    return " ".join(shown) if len(shown) < len(words) else command
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if shown_path(character) == character:
+        return character
+    is_undecoded = "\udc80" <= character <= "\udcff"
+    data = character.encode("utf-8", "surrogateescape" if is_undecoded else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+_SURE_AFTER_S: Final = 0.5
+"""Before this, no rate is shown."""
+
+
+def progress_line(
+    stage: str, *, done: int, total: int | None, elapsed_s: float, width: int = 24
+) -> Line:
+    """One line of progress.
+
+    Args:
+        stage: What is being done.
+        done: How many are done.
+        total: How many there are; None while unknown.
+        elapsed_s: The time so far.
+        width: Of the bar.
+    """
+    rate = done / elapsed_s if elapsed_s >= _SURE_AFTER_S else 0.0
+    words = [stage or "beginning"]
+    if total:
+        words.append(f"{min(done, total):,}/{total:,}")
+    elif done:
+        words.append(f"{done:,}")
+    if rate:
+        words.append(f"{rate:,.0f}/s" if rate >= 1 else "less than 1/s")
+    if rate and total:
+        words.append(f"{duration(max(0, total - done) / rate)} left")
+    bar = (Span(f"{bar_of(done, total, width)} ", "note"),) if total else ()
+    return (*bar, span("  ".join(words)))
+
+
+def bar_of(done: int, total: int, width: int) -> str:
+    """A bar that every terminal can show."""
+    full = width * min(done, total) // total if total else 0
+    return f"[{'#' * full}{'.' * (width - full)}]"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, as roughly as it is known."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -9,9 +9,8 @@ from typing import Final
 
 from filestore import Plan, Step
 from filestore.browse import CHUNKS, KINDS, Left, shown_path
-from tui.formatting.commands import all_quoted
 from tui.formatting.diffs import diff_lines
-from tui.formatting.lines import Line, Role, count, field, line, span
+from tui.formatting.lines import Line, Role, all_quoted, count, field, line, span
 
 CHOICES: Final[Mapping[str, str]] = {
     "resolve-ours": "--ours",

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filestore import FilestoreError
-from tui.formatting import enriching as texts
-from tui.formatting.commands import quoted
+from tui.formatting import reports as texts
+from tui.formatting.lines import quoted
 from tui.views.context import ViewContext
 from tui.views.modals.confirm import ConfirmScreen
 from tui.workers import Handlers, Job

@@ -18,8 +18,7 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions.context import ActionContext, Place
-from tui.formatting.commands import shortened
-from tui.formatting.lines import Line, count, cut, line
+from tui.formatting.lines import Line, count, cut, line, shortened
 from tui.formatting.plans import (
     CHANGES,
     NO_PLAN,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from filestore import FilestoreError, Finding
 from filestore.browse import is_clean
 from tui.formatting.findings import looked_line
-from tui.formatting.lines import Line, Span
-from tui.formatting.progress import duration
+from tui.formatting.lines import Line, Span, duration
 from tui.state.finding_index import FindingIndex
 from tui.state.findings import Coverage
 from tui.views.context import ViewContext

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from filestore import FilestoreError, Finding
-from tui.formatting.lines import Line
-from tui.formatting.progress import progress_line
+from tui.formatting.lines import Line, progress_line
 
 TaskState = Literal["waiting", "running", "stopping", "done", "failed", "stopped"]
 

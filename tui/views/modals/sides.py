@@ -15,9 +15,18 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 
 from filestore.browse import Choice, shown_path
-from tui.formatting.diffs import Facing, Mark, facing, stacked_lines
+from tui.formatting.diffs import (
+    BASE_TITLE,
+    Facing,
+    Mark,
+    choice_lines,
+    facing,
+    side_titles,
+    sides_title,
+    stacked_lines,
+    wanted_side,
+)
 from tui.formatting.lines import Line, Role, Span, line, span
-from tui.formatting.sides import BASE_TITLE, choice_lines, side_titles, sides_title, wanted_side
 from tui.state.edit_line import line_named
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption

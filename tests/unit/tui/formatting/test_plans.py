@@ -17,9 +17,8 @@ from filestore.history.batch import Batch, Entry, Version
 from filestore.repair.kept_change import choices
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
-from tui.formatting.commands import quoted
 from tui.formatting.diffs import diff_lines, facing, stacked_lines
-from tui.formatting.lines import Line, plain
+from tui.formatting.lines import Line, bar_of, plain, progress_line, quoted
 from tui.formatting.plans import (
     commands,
     kind_lines,
@@ -32,7 +31,6 @@ from tui.formatting.plans import (
     totals_line,
     written_by,
 )
-from tui.formatting.progress import bar_of, progress_line
 from tui.formatting.reports import (
     batch_line,
     batch_lines,
