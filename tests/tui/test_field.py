@@ -4,7 +4,7 @@ import asyncio
 
 from textual.app import App
 
-from tui.widgets.field import Field
+from tui.widgets.text import Field
 
 
 def test_nothing_in_a_field_steers_the_terminal():

@@ -11,8 +11,8 @@ from textual.color import Color
 from textual.strip import Strip
 
 from tui.formatting.lines import ROLES, Span, line, plain
+from tui.views.browse_map import Plot
 from tui.widgets.cells import TAB, Wrapping, cells
-from tui.widgets.plot import Plot
 from tui.widgets.styles import Palette
 from tui.widgets.text import TextPane
 

@@ -42,7 +42,7 @@ from tui.views.context import Severity, View, bindings_of
 from tui.views.modals.small import SmallScreen, is_too_small
 from tui.widgets.bar import Bar, Item
 from tui.widgets.steady import MainScreen, drawable
-from tui.widgets.themes import THEMES, first_theme
+from tui.widgets.styles import THEMES, first_theme
 from tui.workers import TaskManager
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved

@@ -17,11 +17,10 @@ from tui.app.frame import Options
 from tui.app.menus import Menus
 from tui.formatting.frame import add_errors, add_summary, standing
 from tui.formatting.lines import all_quoted, count, one_line, quoted
-from tui.state.finding_index import StatsFindings, by_stats
-from tui.state.findings import Coverage
+from tui.state.findings import Coverage, StatsFindings, by_stats
 from tui.state.prompt import Typed
 from tui.views.context import View
-from tui.widgets.themes import first_theme
+from tui.widgets.styles import first_theme
 from tui.workers import Handlers, Job, Opening, TaskManager, session_file
 from tui.workers.open_store import make_store
 from tui.workers.session_file import Saved

@@ -21,7 +21,7 @@ from tui.state import prompt
 from tui.views.modals.choosing import Choice, ChoiceScreen
 from tui.views.modals.panels import Panel
 from tui.views.modals.prompt import PromptScreen
-from tui.widgets.themes import THEMES
+from tui.widgets.styles import THEMES
 from tui.workers import Handlers, Job, clipboard
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Menus(Frame):
 
     def action_command_palette(self) -> None:
         """Show the palette, with a hint in plain characters."""
-        from tui.widgets.palette import Palette
+        from tui.widgets.steady import Palette
 
         if not Palette.is_open(self):  # type: ignore[arg-type] # of any result
             self.push_screen(Palette(placeholder="name of an action"))

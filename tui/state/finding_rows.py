@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from filestore import CODES, Finding, UsageError
 from tui.formatting.findings import finding_line, group_line
 from tui.formatting.lines import Line
-from tui.state.finding_index import FindingKey
-from tui.state.findings import Findings
+from tui.state.findings import FindingKey, Findings
 from tui.state.rows import Rows
 
 Order = Literal["code", "path", "severity"]

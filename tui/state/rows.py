@@ -1,7 +1,7 @@
-"""Rows by number: what a list widget draws from; `Listed` for short lists. Pure."""
+"""The rows of a list by number, and those that are marked. Pure."""
 
-from collections.abc import Hashable, Sequence
-from typing import Protocol
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import Any, Protocol
 
 from tui.formatting.lines import Line
 
@@ -53,3 +53,69 @@ class Listed(Rows):
     def index_of(self, key: Hashable) -> int | None:
         """Where the line of a key is."""
         return self._places.get(key)
+
+
+class Marking:
+    """Marked keys, in a set that may be shared."""
+
+    def __init__(self) -> None:
+        self.keys: set[Any] = set()
+        self.begun_at: Hashable | None = None
+        """Where the range begins; None while there is none."""
+        self._ranged: set[Hashable] = set()
+        self._added: list[Any] = []
+        self._removed: list[Any] = []
+
+    def changes(self) -> tuple[list[Any], list[Any]]:
+        """The keys that were marked, and those that were unmarked, since this was asked last."""
+        changes = self._added, self._removed
+        self._added, self._removed = [], []
+        return changes
+
+    def add(self, keys: Iterable[Hashable]) -> None:
+        """Mark keys."""
+        added = {key for key in keys if key not in self.keys}
+        self.keys.update(added)
+        self._added += added
+
+    def remove(self, keys: Iterable[Hashable]) -> None:
+        """Unmark keys."""
+        removed = {key for key in keys if key in self.keys}
+        self.keys.difference_update(removed)
+        self._removed += removed
+
+    def toggle(self, keys: Collection[Hashable]) -> None:
+        """Unmark keys that are all marked; mark them where one is not."""
+        if self.keys.issuperset(keys):
+            self.remove(keys)
+        else:
+            self.add(keys)
+
+    def begin(self, key: Hashable) -> None:
+        """Begin a range here."""
+        self.end()
+        self.begun_at = key
+
+    def extend(self, keys: Collection[Hashable]) -> None:
+        """Make the range these keys; what was marked before stays marked."""
+        left = self._ranged.difference(keys)
+        self.remove(left)
+        came = {key for key in keys if key not in self.keys}
+        self.add(came)
+        self._ranged = (self._ranged - left) | came
+
+    def end(self) -> None:
+        """Keep the range."""
+        self.begun_at = None
+        self._ranged = set()
+
+    def drop(self) -> bool:
+        """Clear the range, or without one all marks; whether there was any."""
+        if self.begun_at is not None:
+            self.remove(self._ranged)
+            self.end()
+            return True
+        if self.keys:
+            self.remove(tuple(self.keys))
+            return True
+        return False

@@ -2,14 +2,15 @@
 
 Only opened resources cost anything: the row a number means is found by bisection over sums of what
 is open. One rule: a row's words and the files behind a resource come from the owner, when asked.
+Folders of documents in place come with what is in them right behind, and stay in that order.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from operator import add
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 from tui.formatting.lines import Line
 from tui.state.rows import Rows
@@ -383,3 +384,54 @@ class _Outline:
         """Add up what is open before each opened name, and in all."""
         self._before = list(accumulate(self._extents, initial=0))
         self._starts = list(map(add, self._positions, self._before))
+
+
+class Named(Protocol):
+    """A folder or a document."""
+
+    @property
+    def resource(self) -> str:
+        """Its path; that of a folder ends with "/"."""
+
+
+Row = TypeVar("Row", bound=Named)
+
+
+def is_folder(name: str) -> bool:
+    """Whether a name is that of a folder."""
+    return name.endswith("/")
+
+
+def folder_above(name: str) -> str:
+    """The folder that something lies in, "" for none."""
+    above = name.removesuffix("/").rpartition("/")[0]
+    return f"{above}/" if above else ""
+
+
+def folders_above(name: str) -> Iterator[str]:
+    """All folders that something lies in, from the innermost."""
+    while name := folder_above(name):
+        yield name
+
+
+def depth(name: str) -> int:
+    """In how many folders something lies."""
+    return name.removesuffix("/").count("/")
+
+
+def own_name(name: str) -> str:
+    """A name without the folders above; that of a folder keeps its "/"."""
+    last = name.removesuffix("/").rpartition("/")[2]
+    return f"{last}/" if is_folder(name) else last
+
+
+def in_sight(rows: Sequence[Row], opened: set[str]) -> list[Row]:
+    """The rows all of whose folders are opened."""
+    found: list[Row] = []
+    hidden = ""
+    for row in rows:
+        if hidden and row.resource.startswith(hidden):
+            continue
+        found.append(row)
+        hidden = row.resource if is_folder(row.resource) and row.resource not in opened else ""
+    return found

@@ -31,8 +31,7 @@ from tui.state.rows import Listed
 from tui.views.browse_family import FamilyPane
 from tui.views.browse_map import MapPane
 from tui.views.context import ViewContext
-from tui.widgets.bar import Bar, Item
-from tui.widgets.caption import Caption
+from tui.widgets.bar import Bar, Caption, Item
 from tui.widgets.cells import in_ascii
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane

@@ -18,7 +18,7 @@ from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line
 from tui.state.rows import Listed
 from tui.views.context import ViewContext
-from tui.widgets.caption import Caption
+from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:

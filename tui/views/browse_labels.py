@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from tui.formatting import chunks as texts
 from tui.formatting import documents
 from tui.formatting.lines import Line
-from tui.state.folders import depth, is_folder, own_name
-from tui.state.tree import TreeRows
+from tui.state.tree import TreeRows, depth, is_folder, own_name
 from tui.views.context import ViewContext
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from tui.state.rows import Listed
 from tui.views.browse_detail import Target
 from tui.views.browse_marks import marked_line
 from tui.views.context import ViewContext
-from tui.widgets.caption import Caption
-from tui.widgets.field import Entry
+from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
+from tui.widgets.text import Entry
 from tui.workers import Handlers, Job, Task
 
 if TYPE_CHECKING:

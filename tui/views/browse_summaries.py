@@ -22,9 +22,9 @@ from tui.formatting.lines import Line
 from tui.state.summary_rows import SummaryRows, Way
 from tui.views.browse_detail import Target
 from tui.views.context import ViewContext
-from tui.widgets.caption import Caption
-from tui.widgets.field import Entry
+from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
+from tui.widgets.text import Entry
 
 if TYPE_CHECKING:
     from filestore.browse import (

@@ -21,16 +21,15 @@ from filestore import FilestoreError
 from tui.formatting import chunks as texts
 from tui.formatting import documents
 from tui.formatting.lines import Line, line
-from tui.state.folders import folder_above, folders_above, in_sight, is_folder
-from tui.state.tree import TreeRows
+from tui.state.tree import TreeRows, folder_above, folders_above, in_sight, is_folder
 from tui.views.browse_detail import Target
 from tui.views.browse_labels import TreeLabels, partly_shown
 from tui.views.browse_marks import markable, marked_line
 from tui.views.browse_reading import Place, Renewed, matches, place_of, renewed
 from tui.views.context import ViewContext
-from tui.widgets.caption import Caption
-from tui.widgets.field import Entry
+from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
+from tui.widgets.text import Entry
 
 if TYPE_CHECKING:
     from filestore.browse import Counts, ResourceRow

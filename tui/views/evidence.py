@@ -9,7 +9,7 @@ from textual.timer import Timer
 from filestore import FilestoreError, Finding
 from tui.formatting.findings import evidence_lines, finding_lines, neighbour_lines, problem_lines
 from tui.formatting.lines import Line
-from tui.state.finding_index import key_of
+from tui.state.findings import key_of
 from tui.views.context import ViewContext
 from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job

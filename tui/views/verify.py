@@ -39,10 +39,9 @@ from tui.views.context import View, ViewContext
 from tui.views.evidence import EvidenceLoader
 from tui.views.modals.choosing import Choice, ChoiceScreen
 from tui.views.verifying import VerifyRun
-from tui.widgets.caption import Caption
-from tui.widgets.field import Field
+from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import TextPane
+from tui.widgets.text import Field, TextPane
 
 TYPING_S: Final = 0.06
 """How long typing pauses before the filter is applied."""

@@ -9,8 +9,7 @@ from filestore import FilestoreError, Finding
 from filestore.browse import is_clean
 from tui.formatting.findings import looked_line
 from tui.formatting.lines import Line, Span, duration
-from tui.state.finding_index import FindingIndex
-from tui.state.findings import Coverage
+from tui.state.findings import Coverage, FindingIndex
 from tui.views.context import ViewContext
 from tui.workers import Handlers, Job, Task
 

@@ -18,9 +18,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.formatting.lines import Line, Span, count
-from tui.state.rows import Listed, Rows
+from tui.state.rows import Listed, Marking, Rows
 from tui.widgets.cells import PLAIN, fitted, strip
-from tui.widgets.marking import Marking
 from tui.widgets.styles import Drawn
 
 MOST_MARKED: Final = 50_000

@@ -9,6 +9,7 @@ terminal is resized while a screen opens, and always where it has no size: then 
 from typing import Any, ClassVar, Final
 
 from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette
 from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
@@ -67,3 +68,10 @@ class MainScreen(Steady, Screen[Any]):
 def drawable(size: Size) -> Size:
     """As much of a terminal as is drawn on."""
     return Size(min(max(1, size.width), MOST.width), min(max(1, size.height), MOST.height))
+
+
+class Palette(Steady, CommandPalette):
+    """One that stays with the size of the terminal, and looks for nothing once it is left."""
+
+    def _gather_commands(self, search_value: str) -> Any:
+        return None if self.is_left else super()._gather_commands(search_value)

@@ -1,4 +1,4 @@
-"""Text to read: wrapped, scrolled and searched, drawn a line at a time.
+"""Text to read, wrapped, scrolled and searched, drawn a line at a time; fields to type text in.
 
 A long text is wrapped a slice at a time, so that its first screen is there at once. One rule: the
 place is a character of the text, not a row of the screen, so that a resize keeps it.
@@ -14,11 +14,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.actions import SkipAction
 from textual.binding import BindingType
+from textual.events import Key
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
 
-from tui.formatting.lines import Line
+from tui.formatting.lines import Line, one_line
 from tui.widgets.cells import PLAIN, TAB, Wrapping, hanging
 from tui.widgets.styles import Drawn
 
@@ -333,3 +336,46 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if not top <= row < top + self.page:
             self.action_scroll(row - self.page // 2 - top)
         self.refresh()
+
+
+class Field(Input):
+    """An input whose value is one line that is safe for a terminal, whatever is put in it."""
+
+    def validate_value(self, value: str) -> str:
+        """The value, made safe."""
+        return one_line(value)
+
+
+class Entry(Field):
+    """A field that loses the focus with enter: keys typed ahead go to another widget."""
+
+    def __init__(self, *, then: Widget, placeholder: str, id: str) -> None:
+        """Nothing is typed yet.
+
+        Args:
+            then: What gets the focus after enter.
+            placeholder: Shown while nothing is typed.
+            id: Of the widget.
+        """
+        super().__init__(placeholder=placeholder, id=id)
+        self._then = then
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether it has the focus."""
+        return self.is_attached and self.screen.focused is self
+
+    async def _on_key(self, event: Key) -> None:
+        if not self.is_typing:
+            # The key was on its way when enter moved the focus.
+            self._take(event)
+            self.app.post_message(Key(event.key, event.character))
+        elif event.key == "enter":
+            self._take(event)
+            await self.action_submit()
+            self.screen.set_focus(self._then)
+
+    @staticmethod
+    def _take(event: Key) -> None:
+        event.stop()
+        event.prevent_default()

@@ -12,8 +12,8 @@ from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from tui.widgets.field import Field
 from tui.widgets.steady import Steady
+from tui.widgets.text import Field
 
 
 class PromptScreen(Steady, ModalScreen[str | None]):

@@ -29,7 +29,7 @@ from tui.formatting.diffs import (
 from tui.formatting.lines import Line, Role, Span, line, span
 from tui.state.edit_line import line_named
 from tui.views.context import ViewContext
-from tui.widgets.caption import Caption
+from tui.widgets.bar import Caption
 from tui.widgets.cells import Wrapping
 from tui.widgets.steady import Steady
 from tui.widgets.text import TextPane

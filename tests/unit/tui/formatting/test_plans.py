@@ -42,9 +42,8 @@ from tui.formatting.reports import (
     undo_lines,
     undo_scope,
 )
-from tui.state.plan_choice import as_before, begin_with, chosen_of, request_for
-from tui.state.plan_rows import Kind, PlanRows
-from tui.widgets.marking import Marking
+from tui.state.plan_rows import Kind, PlanRows, as_before, begin_with, chosen_of, request_for
+from tui.state.rows import Marking
 
 NASTY = st.text(
     st.sampled_from(
