@@ -1,8 +1,8 @@
 """The inspector: browses a store on a terminal, shows every drift, repairs it and undoes repairs.
 
 `formatting` and `state` are pure; `workers` does what takes time; `widgets` draw; `views` are the
-pages, `modals` lie over them; `frame`, `menus` and `app` hold them together. One rule: what comes
-from a file reaches the screen through `formatting` only, which makes it safe for a terminal.
+pages and what lies over them; `app` holds them together. One rule: what comes from a file reaches
+the screen through `formatting` only, which makes it safe for a terminal.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -26,8 +26,7 @@ def run(options: "Options") -> int:
     import sys
 
     from tui.app.inspector import Inspector
-    from tui.workers.faults import InspectorFailedError, when_uncaught
-    from tui.workers.hangup import when_ended
+    from tui.workers.faults import InspectorFailedError, when_ended, when_uncaught
 
     inspector = Inspector(options)
     when_uncaught(in_thread=inspector.thread_failed, in_destructor=inspector.keep_fault)

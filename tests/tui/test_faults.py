@@ -30,7 +30,7 @@ def in_thread(*_, **__):
 def plant(where):
     from tui.app.inspector import Inspector
     from filestore.fs import subprocess_worker
-    from tui.workers import jobs, terminal_input
+    from tui.workers import tasks, terminal
 
     if where == "handler":
         Inspector.do_help = planted_fault
@@ -39,8 +39,8 @@ def plant(where):
     elif where == "thread":
         Inspector.do_help = lambda app: threading.Thread(target=planted_fault).start()
     elif where == "input":
-        feed = terminal_input.Keyboard.feed
-        terminal_input.Keyboard.feed = lambda keys, sent: (
+        feed = terminal.Keyboard.feed
+        terminal.Keyboard.feed = lambda keys, sent: (
             planted_fault() if b"?" in sent else feed(keys, sent)
         )
     elif where == "start":
@@ -55,11 +55,11 @@ def plant(where):
     elif where == "destructor":
         Inspector.do_help = lambda _: Lost() and None
     elif where == "job":
-        jobs.JOBS["status"] = planted_fault
+        tasks.JOBS["status"] = planted_fault
     elif where == "thread of a child":
-        jobs.JOBS["status"] = in_thread
+        tasks.JOBS["status"] = in_thread
     elif where == "machine code":
-        jobs.JOBS["status"] = lambda *_, **__: faulthandler._sigsegv()
+        tasks.JOBS["status"] = lambda *_, **__: faulthandler._sigsegv()
     elif where == "watcher":
         if "tui.workers.file_watcher" in sys.orig_argv:
             subprocess_worker.parent_line = planted_fault

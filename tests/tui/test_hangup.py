@@ -13,7 +13,7 @@ import pytest
 
 from filestore import Store
 from tui import SIGNALLED
-from tui.workers.hangup import ENDING
+from tui.workers.faults import ENDING
 
 from .processes import children, is_running
 from .raw_terminal import Screen

@@ -10,12 +10,8 @@ from textual.widgets import Input, OptionList
 from filestore import NoStoreError, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.modals.choosing import Choice, ChoiceScreen
-from tui.views.modals.confirm import ConfirmScreen
-from tui.views.modals.panels import Panel
-from tui.views.modals.prompt import PromptScreen
-from tui.views.modals.small import SmallScreen
-from tui.views.modals.start import StartScreen
+from tui.views.panels import Panel, SmallScreen, StartScreen
+from tui.views.questions import Choice, ChoiceScreen, ConfirmScreen, PromptScreen
 
 
 @pytest.fixture

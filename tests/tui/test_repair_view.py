@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import Input
 
 from filestore import Finding
-from tui.views.modals.confirm import ConfirmScreen
+from tui.views.questions import ConfirmScreen
 
 
 def test_a_plan_is_seen_before_anything_is_written(case):

@@ -5,7 +5,7 @@ import pytest
 from filestore import Finding
 from tui.formatting.diffs import facing
 from tui.formatting.lines import plain
-from tui.views.modals.sides import SidesScreen, columns, half_of
+from tui.views.sides import SidesScreen, columns, half_of
 from tui.widgets.cells import cells
 
 MARKED = """Before the conflict.

@@ -13,7 +13,7 @@ from tests.tui.raw_terminal import Screen
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
 from tui.widgets.steady import MainScreen
-from tui.workers.terminal_input import Keyboard
+from tui.workers.terminal import Keyboard
 
 PASTE, END = b"\x1b[200~", b"\x1b[201~"
 SENT = {

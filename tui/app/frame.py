@@ -39,14 +39,14 @@ from tui.formatting.lines import Line, one_line, quoted, span
 from tui.state.findings import Findings
 from tui.state.prompt import Typed
 from tui.views.context import Severity, View, bindings_of
-from tui.views.modals.small import SmallScreen, is_too_small
+from tui.views.panels import SmallScreen, is_too_small
 from tui.widgets.bar import Bar, Item
 from tui.widgets.steady import MainScreen, drawable
 from tui.widgets.styles import THEMES, first_theme
 from tui.workers import TaskManager
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved
-from tui.workers.terminal_input import TerminalDriver
+from tui.workers.terminal import TerminalDriver
 
 FOOTER_KEYS: Final = 7
 MOST_LOGGED: Final = 1_000

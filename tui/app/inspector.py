@@ -22,7 +22,7 @@ from tui.state.prompt import Typed
 from tui.views.context import View
 from tui.widgets.styles import first_theme
 from tui.workers import Handlers, Job, Opening, TaskManager, session_file
-from tui.workers.open_store import make_store
+from tui.workers.reader_thread import make_store
 from tui.workers.session_file import Saved
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Inspector(Menus):
 
     def cannot_open(self, error: FilestoreError) -> None:
         """Show why there is nothing, and what to do."""
-        from tui.views.modals.start import StartScreen
+        from tui.views.panels import StartScreen
 
         self._until_first.close()
         if self.task_manager is not None:
@@ -221,7 +221,7 @@ class Inspector(Menus):
 
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict; the choice becomes a plan in Repair."""
-        from tui.views.modals.sides import SidesScreen
+        from tui.views.sides import SidesScreen
 
         self.push_screen(
             SidesScreen(self, finding),

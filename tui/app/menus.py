@@ -18,11 +18,10 @@ from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
 from tui.formatting.lines import Line, all_quoted, count, line, shortened
 from tui.state import prompt
-from tui.views.modals.choosing import Choice, ChoiceScreen
-from tui.views.modals.panels import Panel
-from tui.views.modals.prompt import PromptScreen
+from tui.views.panels import Panel
+from tui.views.questions import Choice, ChoiceScreen, PromptScreen
 from tui.widgets.styles import THEMES
-from tui.workers import Handlers, Job, clipboard
+from tui.workers import Handlers, Job, terminal
 
 if TYPE_CHECKING:
     from filestore import SyncReport
@@ -222,7 +221,7 @@ class Menus(Frame):
 
         def copy() -> None:
             """Copy in a thread: a program of the desktop may take its time."""
-            way = clipboard.copy(
+            way = terminal.copy(
                 text,
                 write=lambda sequence: self.post(partial(write, sequence)),
                 environment=self.options.environment,

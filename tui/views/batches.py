@@ -24,7 +24,7 @@ from tui.formatting.reports import (
 )
 from tui.state.rows import Listed
 from tui.views.context import View, ViewContext
-from tui.views.modals.confirm import ConfirmScreen
+from tui.views.questions import ConfirmScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job

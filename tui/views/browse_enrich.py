@@ -11,7 +11,7 @@ from filestore import FilestoreError
 from tui.formatting import reports as texts
 from tui.formatting.lines import quoted
 from tui.views.context import ViewContext
-from tui.views.modals.confirm import ConfirmScreen
+from tui.views.questions import ConfirmScreen
 from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:

@@ -23,9 +23,16 @@ from tui.formatting import documents
 from tui.formatting.lines import Line, line
 from tui.state.tree import TreeRows, folder_above, folders_above, in_sight, is_folder
 from tui.views.browse_detail import Target
-from tui.views.browse_labels import TreeLabels, partly_shown
+from tui.views.browse_labels import (
+    Place,
+    Renewed,
+    TreeLabels,
+    matches,
+    partly_shown,
+    place_of,
+    renewed,
+)
 from tui.views.browse_marks import markable, marked_line
-from tui.views.browse_reading import Place, Renewed, matches, place_of, renewed
 from tui.views.context import ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

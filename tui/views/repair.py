@@ -34,8 +34,8 @@ from tui.formatting.reports import Side, refusal_lines, report_lines, report_sum
 from tui.state.plan_rows import Chosen, PlanRows, Request, StepKey, chosen_of, prepared, request_for
 from tui.views.batches import Changes, UndoActions
 from tui.views.context import View, ViewContext
-from tui.views.modals.confirm import ConfirmScreen
 from tui.views.plan_pane import PlanPane
+from tui.views.questions import ConfirmScreen
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
 from tui.workers import Handlers, Job, Task

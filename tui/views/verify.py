@@ -37,7 +37,7 @@ from tui.state.finding_rows import (
 )
 from tui.views.context import View, ViewContext
 from tui.views.evidence import EvidenceLoader
-from tui.views.modals.choosing import Choice, ChoiceScreen
+from tui.views.questions import Choice, ChoiceScreen
 from tui.views.verifying import VerifyRun
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

@@ -18,7 +18,7 @@ from filestore.browse import CHUNKS, Tree
 from filestore.fs.subprocess_worker import Child, parent_line
 from filestore.store.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
 from tui.workers.faults import UnexpectedError, died, report_uncaught
-from tui.workers.messages import as_error, pack, unpack
+from tui.workers.tasks import as_error, pack, unpack
 
 __all__ = ["CatalogChanged", "Changed", "FileWatcher", "Notice", "Ready", "Unavailable"]
 

@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from filestore import FilestoreError
 from filestore.browse import InspectedStore
-from tui.workers.messages import Done, End, Failed, Stopped, Update
 from tui.workers.reader_thread import StoreReader
-from tui.workers.tasks import Handlers, Job, Task
+from tui.workers.tasks import Done, End, Failed, Handlers, Job, Stopped, Task, Update
 from tui.workers.worker_process import Begun, JobHandle, WorkerProcess
 
 Value = TypeVar("Value")

@@ -1,19 +1,34 @@
-"""Long work and questions as values: what to do, and the progress. Pure."""
+"""Long work and questions as values, what the child processes do for them, and their messages.
 
+Pure: knows no Textual. A job is called with the store, a reporter of progress and findings, and its
+arguments by name; what it returns is sent back to the screen's process. Messages are pickled: only
+our own processes are at the ends of the line. One rule: an error of the store arrives as what it
+was, whatever its constructor takes.
+"""
+
+import importlib
+import io
+import pickle
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 
-from filestore import FilestoreError, Finding
+from filestore import FilestoreError, Finding, Progress
+from filestore.browse import InspectedStore
 from tui.formatting.lines import Line, progress_line
+from tui.workers.faults import UnexpectedError, trace_of
+
+if TYPE_CHECKING:
+    from filestore import AddReport, Plan, Policy
 
 TaskState = Literal["waiting", "running", "stopping", "done", "failed", "stopped"]
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A job for a child process; see `jobs.JOBS` for names, arguments and results.
+    """A job for a child process; see `JOBS` for names, arguments and results.
 
     Arguments and results cross to another process: plain values and structs of the store.
     """
@@ -70,3 +85,171 @@ class Handlers(Struct, frozen=True, kw_only=True):
     """Findings as they come, some at a time, at most ten times a second."""
     stopped: Callable[[], None] | None = None
     """Work was stopped, and what it did stays; or a question was cancelled."""
+
+
+_PROTOCOL: Final = 5
+_REPORT: Final = "please report it with the full error (key E)"
+
+
+class Begin(Struct, frozen=True, kw_only=True):
+    """To the child: do this."""
+
+    number: int
+    """Counts the jobs of a child, so that a stop finds the one that it is meant for."""
+    job: Job
+
+
+class Interrupt(Struct, frozen=True, kw_only=True):
+    """To the child: stop that."""
+
+    number: int
+
+
+class Update(Struct, frozen=True, kw_only=True):
+    """From the child: how far it is, and what it found since its last message."""
+
+    progress: Progress | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """From the child: it is done."""
+
+    value: Any
+
+
+class Failed(Struct, frozen=True, kw_only=True):
+    """From the child: it went wrong."""
+
+    error: FilestoreError
+
+
+class Stopped(Struct, frozen=True, kw_only=True):
+    """From the child: it was stopped."""
+
+
+End = Done | Failed | Stopped
+Message = Update | End
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        """Errors are rebuilt from their fields: pickle would call their constructors."""
+        if not isinstance(value, FilestoreError):
+            return NotImplemented
+        kind = type(value)
+        fields = {name: field for name, field in vars(value).items() if name != "__notes__"}
+        return _rebuilt, (kind.__module__, kind.__qualname__, value.args, fields)
+
+
+def _rebuilt(module: str, name: str, args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    kind: Any = importlib.import_module(module)
+    for part in name.split("."):
+        kind = getattr(kind, part)
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+def pack(value: Any) -> bytes:
+    """A value as bytes for another process of ours."""
+    packed = io.BytesIO()
+    _Pickler(packed, _PROTOCOL).dump(value)
+    return packed.getvalue()
+
+
+def unpack(packed: bytes) -> Any:
+    """The inverse of `pack`."""
+    return pickle.loads(packed)
+
+
+def as_error(error: Exception) -> FilestoreError:
+    """Any error as a `FilestoreError`."""
+    if isinstance(error, FilestoreError):
+        return error
+    message = f"unexpected: {type(error).__name__}: {error}"
+    remedy = f"'filestore verify' shows whether the store is damaged; else {_REPORT}"
+    detail = "".join(traceback.format_exception(error))
+    if isinstance(error, OSError | MemoryError):
+        # The machine's fault, not ours.
+        return FilestoreError(message, remedy=remedy, detail=detail)
+    return UnexpectedError(message, trace=trace_of(error), remedy=remedy, detail=detail)
+
+
+def attempt(question: Callable[[], Any]) -> Done | Failed:
+    """The answer to a question, or what went wrong."""
+    try:
+        return Done(value=question())
+    except Exception as error:  # the top of a worker: whatever it is, it is reported
+        return Failed(error=as_error(error))
+
+
+def _reporting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the store that reports its progress."""
+    return lambda store, reporter, **given: method(store, **given, on_progress=reporter.progress)
+
+
+def _plan(
+    store: InspectedStore,
+    reporter: Any,
+    *,
+    policy: "Policy",
+    findings: Sequence[Finding] | None = None,
+) -> "Plan":
+    from filestore.browse import selected
+
+    plan = store.plan(policy, on_progress=reporter.progress)
+    return plan if findings is None else selected(plan, findings)
+
+
+def _add(store: InspectedStore, reporter: Any, *, paths: Sequence[str]) -> "AddReport":
+    report = store.add(*paths, on_progress=reporter.progress)
+    for _, error in report.unusable:
+        raise error
+    return report
+
+
+def _enriching(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of one that takes resources first."""
+
+    def do(store: InspectedStore, reporter: Any, *, resources: Sequence[str], **given: Any) -> Any:
+        return method(store, *resources, **given, on_progress=reporter.progress)
+
+    return do
+
+
+JOBS: Final[dict[str, Callable[..., Any]]] = {
+    "search": lambda store, _, **given: store.search(**given),
+    "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
+    "links": lambda store, _, **given: store.links(**given),
+    "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
+    "plan_enrich": _enriching(InspectedStore.plan_enrich),
+    "status": lambda store, _: store.status(),
+    "verify": lambda store, reporter, **given: store.verify(
+        **given, on_progress=reporter.progress, on_found=reporter.found
+    ),
+    "sync": _reporting(InspectedStore.sync),
+    "sync_but": _reporting(InspectedStore.sync_but),
+    "plan": _plan,
+    "apply": _reporting(InspectedStore.apply),
+    "undo": _reporting(InspectedStore.undo),
+    "redo": _reporting(InspectedStore.redo),
+    "add": _add,
+    "enrich": _enriching(InspectedStore.enrich),
+}
+"""Questions:
+- ``search(query, k, mode, source, syntax, kind)``: `Answer`
+- ``neighbours(path, count, now, part)``: tuple of `Neighbour`
+- ``links(path)``: `Links`
+- ``vector_map(most)``: `VectorMap`
+- ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
+Work:
+- ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress
+- ``sync(full, forget_missing)``, ``sync_but(forget)``: `SyncReport`
+- ``plan(policy, findings)``: `Plan`, only of what repairs these findings; None for all
+- ``apply(plan)``: `RepairReport`
+- ``undo(identifier)``, ``redo(identifier)``: `UndoResult` or None
+- ``add(paths)``: `AddReport`
+- ``enrich(resources, questions, summaries, refresh)``: `EnrichReport`
+"""

@@ -22,13 +22,15 @@ from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
 from filestore.fs.subprocess_worker import Line, parent_line
 from tui.workers.faults import report_uncaught
-from tui.workers.jobs import JOBS
-from tui.workers.messages import (
+from tui.workers.reader_thread import StoreCache
+from tui.workers.tasks import (
+    JOBS,
     Begin,
     Done,
     End,
     Failed,
     Interrupt,
+    Job,
     Message,
     Stopped,
     Update,
@@ -36,8 +38,6 @@ from tui.workers.messages import (
     pack,
     unpack,
 )
-from tui.workers.open_store import StoreCache
-from tui.workers.tasks import Job
 
 SENT_EVERY_S: Final = 0.1
 MOST_AT_ONCE: Final = 2_000

@@ -18,19 +18,21 @@ from msgspec import Struct
 from filestore import FilestoreError
 from filestore.fs.subprocess_worker import Child
 from tui.workers.faults import died
-from tui.workers.messages import (
+from tui.workers.tasks import (
     Begin,
     Done,
     End,
     Failed,
+    Handlers,
     Interrupt,
+    Job,
     Stopped,
+    Task,
     Update,
     as_error,
     pack,
     unpack,
 )
-from tui.workers.tasks import Handlers, Job, Task
 
 MODULE: Final = "tui.workers.worker_main"
 ENDED_WITHIN_S: Final = 3.0

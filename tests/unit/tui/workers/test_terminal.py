@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.workers.clipboard import MOST_BYTES, copy, programs, sequences
+from tui.workers.terminal import MOST_BYTES, copy, programs, sequences
 
 ALL = {"wl-copy": "1", "xclip": "1", "xsel": "1", "pbcopy": "1"}
 PLAIN = re.compile(r"\x1b\]52;c;([A-Za-z0-9+/=]*)\a")

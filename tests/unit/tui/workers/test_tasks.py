@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from filestore import FilestoreError, Finding, Progress
 from tests.test_architecture import all_modules
-from tui.workers.messages import (
+from tui.workers.tasks import (
     Done,
     End,
     Stopped,

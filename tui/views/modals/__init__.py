@@ -1,1 +1,0 @@
-"""What is laid over the pages for a moment: questions, help, panels."""

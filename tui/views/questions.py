@@ -1,0 +1,257 @@
+"""Questions laid over the page: a choice of a few things, a plan to confirm, a line to type on."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from msgspec import Struct
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
+from textual.timer import Timer
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui.formatting.lines import Line, one_line
+from tui.widgets.steady import Steady
+from tui.widgets.styles import PlainBar
+from tui.widgets.text import Field, TextPane
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """One thing that can be chosen."""
+
+    name: str
+    title: str
+    about: str = ""
+    why_not: str = ""
+    """Why it cannot be chosen; "" where it can."""
+
+
+class ChoiceScreen(Steady, ModalScreen[str | None]):
+    """Choices under a question; gives the name of the chosen one, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "leave"),
+        Binding("j", "down", show=False),
+        Binding("k", "up", show=False),
+    ]
+
+    def __init__(self, question: str, choices: Sequence[Choice], *, at: str = "") -> None:
+        super().__init__()
+        self._question = question
+        self._choices = choices
+        self._at = at
+
+    def compose(self) -> ComposeResult:
+        """The question, and what can be chosen."""
+        with Vertical(classes="box"):
+            yield Static(Text(one_line(self._question), style="bold"))
+            yield OptionList(*(self._option(choice) for choice in self._choices))
+            yield Static(Text("enter chooses, esc cancels", style="dim"))
+
+    @staticmethod
+    def _option(choice: Choice) -> Option:
+        text = Text(one_line(choice.title), style="bold")
+        for more in (choice.about, choice.why_not):
+            if more:
+                text.append(f"  {one_line(more)}", style="dim not bold")
+        return Option(text, id=choice.name, disabled=bool(choice.why_not))
+
+    def begin(self) -> None:
+        """Begin on the choice that holds now."""
+        options = self.query_one(OptionList)
+        names = [choice.name for choice in self._choices]
+        first = next((n for n, one in enumerate(self._choices) if not one.why_not), None)
+        options.highlighted = names.index(self._at) if self._at in names else first
+        if getattr(self.app, "ascii", False):
+            options.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc] # as documented
+        options.focus()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_id)
+
+    def action_down(self) -> None:
+        """Go to the next one."""
+        self.query_one(OptionList).action_cursor_down()
+
+    def action_up(self) -> None:
+        """Go to the one before."""
+        self.query_one(OptionList).action_cursor_up()
+
+
+YES: Final = "yes"
+MOST_LINES: Final = 12
+"""In sight at once; the rest is scrolled to."""
+TYPING_S: Final = 0.4
+"""How long after a y the rest of the word may come."""
+WIDTH: Final = 56
+"""Of a line, where the screen is not narrow."""
+
+
+class ConfirmScreen(Steady, ModalScreen[bool]):
+    """Shows what is about to happen; its result is whether the user confirmed."""
+
+    is_seen_first = True
+    DEFAULT_CSS = """
+    ConfirmScreen .question { text-style: bold; height: auto; }
+    ConfirmScreen TextPane { margin: 1 0; background: $surface; }
+    ConfirmScreen .hint { height: auto; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "answer(False)", "leave"),
+        Binding("n,q", "answer(False)", show=False),
+        Binding("enter", "enter", show=False),
+        Binding("y", "letter('y')", show=False),
+        Binding("e", "letter('e')", show=False),
+        Binding("s", "letter('s')", show=False),
+    ]
+
+    def __init__(self, question: str, lines: Sequence[Line], *, removes: int = 0) -> None:
+        """Prepare the question.
+
+        Args:
+            question: With counts and scope.
+            lines: The details.
+            removes: How many files are removed.
+        """
+        super().__init__()
+        self._question = question
+        self._lines = lines
+        self._removes = removes
+        self._letters = ""
+        self._typing: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The question, what it means, and how to answer."""
+        with Vertical(classes="box"):
+            yield Static(one_line(self._question), classes="question", markup=False)
+            yield TextPane()
+            if self._removes:
+                yield Input(placeholder=f"type {YES} to continue", compact=True)
+            hint = "y confirms; enter or esc cancels"
+            if self._removes:
+                files = "a file" if self._removes == 1 else f"{self._removes:,} files"
+                hint = f"{files} will be removed: type {YES} and press enter; esc cancels"
+            yield Static(hint, classes="hint", markup=False)
+
+    def begin(self) -> None:
+        """Show what it means; begin where the answer is given."""
+        pane = self.query_one(TextPane)
+        pane.styles.height = min(sum(map(_height, self._lines)) or 1, MOST_LINES)
+        pane.show(self._lines)
+        (self.query_one(Input) if self._removes else pane).focus()
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        if event.value.strip().lower() == YES:
+            self.dismiss(True)
+        else:
+            hint = f"type {YES} to continue, or press esc to cancel"
+            self.query_one(".hint", Static).update(hint)
+
+    def action_letter(self, letter: str) -> None:
+        """Take a y, or the whole word: its other letters must not reach the page as keys."""
+        if self._removes:
+            self.query_one(Input).focus()
+        elif YES.startswith(self._letters + letter):
+            self._letters += letter
+            if self._typing is not None:
+                self._typing.stop()
+            self._typing = self.set_timer(TYPING_S, lambda: self.action_answer(True))
+
+    def action_enter(self) -> None:
+        """Cancel, unless y was typed before; where yes is to be typed, go there."""
+        if self._removes:
+            self.query_one(Input).focus()
+        else:
+            self.action_answer(bool(self._letters))
+
+    def action_answer(self, wanted: bool) -> None:
+        """Take the answer of a key; a removal is not confirmed by one."""
+        if self._typing is not None:
+            self._typing.stop()
+        if self.is_current:
+            self.dismiss(wanted)
+            if not wanted:
+                self.notify("cancelled: nothing was written")
+
+
+def _height(line: Line) -> int:
+    """How many lines of the screen a line takes, about."""
+    return 1 + sum(len(span.text) for span in line) // WIDTH
+
+
+class PromptScreen(Steady, ModalScreen[str | None]):
+    """Gives what was typed, or None. Up and down go through what was typed before."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "leave"),
+        Binding("up", "earlier(-1)", "earlier", show=False),
+        Binding("down", "earlier(1)", "later", show=False),
+    ]
+
+    def __init__(
+        self,
+        sign: str,
+        *,
+        hint: str = "",
+        earlier: Sequence[str] = (),
+        completions: Sequence[str] = (),
+        value: str = "",
+    ) -> None:
+        super().__init__()
+        self._sign = sign
+        self._earlier = [*earlier, value]
+        self._at = len(self._earlier) - 1
+        # Held here: a key may come as the inspector ends, which then makes no more widgets.
+        self._line = Field(
+            value,
+            placeholder=hint,
+            suggester=SuggestFromList([*self._earlier, *completions]),
+            compact=True,
+            # Selected, what was typed ahead would be replaced by the next letter.
+            select_on_focus=False,
+        )
+
+    def compose(self) -> ComposeResult:
+        """The sign, and the line."""
+        with Vertical(id="prompt"):
+            yield Static(self._sign, markup=False, id="prompt-sign")
+            yield self._line
+
+    def begin(self) -> None:
+        """Begin to type."""
+        self._line.focus()
+
+    def on_key(self, event: Key) -> None:
+        """Take what is typed before the line has the focus."""
+        line = self._line
+        if line.has_focus:
+            return
+        if event.key == "enter":
+            event.stop()
+            self._give(line.value)
+        elif event.character is not None and event.is_printable:
+            event.stop()
+            line.insert_text_at_cursor(event.character)
+
+    @on(Input.Submitted)
+    def _typed(self, event: Input.Submitted) -> None:
+        self._give(event.value)
+
+    def _give(self, text: str) -> None:
+        # A key may still arrive while the line goes away.
+        if self.is_current:
+            self.dismiss(text)
+
+    def action_earlier(self, step: int) -> None:
+        """Take up a line that was typed before, or a later one."""
+        self._at = min(max(self._at + step, 0), len(self._earlier) - 1)
+        self._line.value = self._earlier[self._at]
+        self._line.cursor_position = len(self._line.value)
