@@ -50,8 +50,9 @@ def main() -> None:
 
 
 def _collect_as_the_child_does() -> None:
+    from filestore.extract import pool
 
-    gc.set_threshold(process._GARBAGE_AFTER)
+    gc.set_threshold(pool._GARBAGE_AFTER)
 
 
 def _added_row(data: bytes, runs: int) -> measure.Row:
