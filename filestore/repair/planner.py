@@ -17,8 +17,8 @@ from filestore.core.findings import Finding, as_told
 from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, NO_PATH, StorePath, Tree
 from filestore.core.safe_text import shown_path
-from filestore.git import conflict_markers
-from filestore.git.conflict_markers import ConflictHunk, MarkersBrokenError, Side
+from filestore.git import merge
+from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 from filestore.repair.restore import difference
 
@@ -416,8 +416,8 @@ def one_side(
         how = f"'git checkout --{side} -- {name}', then 'git add -- {name}'"
         return Prepared(seen={}, problem=f"git is merging it, so choose there: {how}")
     try:
-        found = conflict_markers.conflicts(seen.data)
-        made = conflict_markers.with_side(seen.data, side)
+        found = merge.conflicts(seen.data)
+        made = merge.with_side(seen.data, side)
     except MarkersBrokenError as error:
         return Prepared(seen={}, problem=f"resolve it in an editor: {error.message}")
     if problem := _doubt(seen.data, found):

@@ -16,7 +16,7 @@ from filestore.chunks.frontmatter import split
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, StorePath
-from filestore.git import conflict_markers, repository
+from filestore.git import merge, repository
 from filestore.repair.plan import Policy
 from filestore.sidecar.session import Parts
 
@@ -73,7 +73,7 @@ def sides(parts: Parts, finding: Finding) -> Sides:
         return _of_copies(parts, finding)
     if finding.code == "conflict-markers":
         data = _present(parts, finding.path).data or b""
-        marked = conflict_markers.conflicts(data)
+        marked = merge.conflicts(data)
         return _of_marks(parts, finding.path) if marked else _of_index(parts, finding.path)
     raise NoSidesError(f"{finding.code} is no choice between two versions")
 
@@ -126,7 +126,7 @@ def _of_copies(parts: Parts, finding: Finding) -> Sides:
 def _of_marks(parts: Parts, path: StorePath) -> Sides:
     """Both sides of all conflicts of a file, each as the whole file would be."""
     data = _present(parts, path).data or b""
-    marked = conflict_markers.conflicts(data)
+    marked = merge.conflicts(data)
     if not marked:
         raise NoSidesError(f"{path}: it has no conflict markers", remedy="filestore status")
     # While git is in the middle of something it decides what the files are to be.
@@ -136,8 +136,8 @@ def _of_marks(parts: Parts, path: StorePath) -> Sides:
         path=path,
         other=NO_PATH,
         base=None,
-        ours=Present(data=conflict_markers.with_side(data, "ours")).text,
-        theirs=Present(data=conflict_markers.with_side(data, "theirs")).text,
+        ours=Present(data=merge.with_side(data, "ours")).text,
+        theirs=Present(data=merge.with_side(data, "theirs")).text,
         ours_label=marked[0].ours_label or "ours",
         theirs_label=marked[0].theirs_label or "theirs",
         choices=_by_git(path, has_ours=True, has_theirs=True)

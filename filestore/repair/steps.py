@@ -18,7 +18,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.fs.transaction import ChangedMeanwhile
-from filestore.git import attributes, conflict_markers
+from filestore.git import attributes, merge
 from filestore.git.attributes import attributes_file
 from filestore.history import write
 from filestore.ingest import remove
@@ -212,7 +212,7 @@ def _resolve(changes: TreeChanges, step: Step) -> Made:
 def _take_side(changes: TreeChanges, step: Step) -> Made:
     remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     data = changes.held(step, step.path)
-    made = conflict_markers.with_side(data or b"", planner.SIDES[step.kind])
+    made = merge.with_side(data or b"", planner.SIDES[step.kind])
     if data is None or step.hash != content_hash(made).hex():
         raise _MovedOnError("its conflict markers changed since the plan was made")
     return {step.path: made}
