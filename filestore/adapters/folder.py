@@ -15,7 +15,8 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from filestore import Hit, RefusedError, Store, StoreThreads, UsageError
+from filestore import FilestoreError, Hit, RefusedError, Store, StoreThreads, UsageError
+from filestore.core.packages import install_line
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Where = Mapping[str, Any]
@@ -368,3 +369,16 @@ def _table(value: Any) -> dict[str, Any]:
 def _quoted(identifier: str) -> str:
     """An id as a name of a file that every system takes."""
     return _QUOTED.sub(lambda sign: f"%{ord(sign[0]):02X}", identifier)
+
+
+class LibraryMissing(FilestoreError, ModuleNotFoundError):
+    """An adapter is imported without the library of its framework."""
+
+
+def missing(framework: str) -> LibraryMissing:
+    """The error of an adapter without its library."""
+    module = framework.replace("-", "_")
+    return LibraryMissing(
+        f"filestore.adapters.{module} needs a library that is not installed",
+        remedy=install_line(framework),
+    )

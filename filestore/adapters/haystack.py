@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from filestore import UsageError
-from filestore.adapters.folder import Accept, ChunkFolder, Mode, Passage, StrPath
-from filestore.adapters.packages import missing
+from filestore.adapters.folder import Accept, ChunkFolder, Mode, Passage, StrPath, missing
 
 try:
     from haystack import component, default_from_dict, default_to_dict

@@ -9,8 +9,7 @@ from typing import Any
 
 import filestore
 from filestore import NoStoreError, Store, UsageError
-from filestore.adapters.folder import ChunkFolder, Mode, Passage, StrPath
-from filestore.adapters.packages import missing
+from filestore.adapters.folder import ChunkFolder, Mode, Passage, StrPath, missing
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

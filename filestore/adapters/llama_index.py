@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from filestore import UsageError
-from filestore.adapters.folder import EVIDENCE, Accept, ChunkFolder, Mode, Passage, StrPath
-from filestore.adapters.packages import missing
+from filestore.adapters.folder import EVIDENCE, Accept, ChunkFolder, Mode, Passage, StrPath, missing
 
 try:
     from llama_index.core import MockEmbedding, VectorStoreIndex
