@@ -19,7 +19,7 @@ from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fs import disk
-from filestore.fs.typed_names import typed_paths
+from filestore.fs.path_names import typed_paths
 from filestore.search import passage
 from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator, Place

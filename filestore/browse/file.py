@@ -39,7 +39,7 @@ from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
 from filestore.fs import disk
-from filestore.fs.typed_names import composed, name_among, on_disk, typed_paths
+from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.search import outdated
 from filestore.search.answer import KnownFile
 from filestore.search.freshness import Freshness

@@ -19,7 +19,7 @@ from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.caller import leads, working_folder
 from filestore.core.paths import TOP, ChunkPath
-from filestore.fs.typed_names import typed_paths
+from filestore.fs.path_names import typed_paths
 from filestore.search.freshness import first_line
 from filestore.sidecar.session import Parts
 

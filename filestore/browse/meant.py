@@ -20,7 +20,7 @@ from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
-from filestore.fs.typed_names import name_among, on_disk, typed_paths
+from filestore.fs.path_names import name_among, on_disk, typed_paths
 from filestore.sidecar import originals
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)

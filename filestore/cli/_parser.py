@@ -16,7 +16,7 @@ from filestore.cli._removed import refuse_removed
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
-from filestore.fs.typed_names import on_disk
+from filestore.fs.path_names import on_disk
 from filestore.server.operations import COMMANDS
 from filestore.server.options import CommonOptions, Field, fields_of, sentences
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
-from filestore.fs.utf8_path import is_utf8
+from filestore.fs.path_names import is_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,

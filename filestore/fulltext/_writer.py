@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct
 
 from filestore.fs import disk, part
-from filestore.fs.utf8_path import in_utf8
+from filestore.fs.path_names import in_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
-from filestore.fs.utf8_path import in_utf8
+from filestore.fs.path_names import in_utf8
 from filestore.index.base import IndexDamagedError, VectorIndex, Where, best_first
 
 if TYPE_CHECKING:

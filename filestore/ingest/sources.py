@@ -18,7 +18,7 @@ from filestore.core.hashing import source_hash
 from filestore.core.safe_text import brief
 from filestore.extract.folder import children
 from filestore.fs import disk
-from filestore.fs.typed_names import on_disk
+from filestore.fs.path_names import on_disk
 from filestore.verify.names import why_impossible, why_no_name, why_unportable
 
 _ANOTHER_NAME: Final = "choose a name with --into"

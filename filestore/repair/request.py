@@ -25,7 +25,7 @@ from filestore.core.paths import (
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.fs.typed_names import typed_paths
+from filestore.fs.path_names import typed_paths
 from filestore.git import repository
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector

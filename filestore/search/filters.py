@@ -19,7 +19,7 @@ from filestore.core.caller import leads
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
-from filestore.fs.typed_names import composed
+from filestore.fs.path_names import composed
 from filestore.search.query import Query
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from filestore.chunks.observation import INDEXED
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath, Tree
 from filestore.core.safe_text import listed
-from filestore.fs.typed_names import name_among
+from filestore.fs.path_names import name_among
 from filestore.search.metrics import Question
 
 _SHOWN: Final = 5

@@ -1,12 +1,14 @@
-"""Names as people type them: with composed letters or not, and a path as it was printed, too.
+"""Names as people type them, composed or as printed; and paths for libraries that take only text.
 
 macOS and some programs write `é` as two signs where a keyboard gives one. One rule: what has the
 very signs that were typed is meant, else the one thing whose name is equal in NFC.
 """
 
 import os
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 
 from filestore.core.errors import UsageError
@@ -80,3 +82,20 @@ def typed_paths(text: str, starts: Sequence[str]) -> Iterator[str]:
         yield from (found for path in exact if (found := on_disk(path)) != path)
         for form in ("NFC", "NFD"):
             yield from (os.path.join(start, unicodedata.normalize(form, text)) for start in starts)
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path is text."""
+    return path.encode("utf-8", "ignore").decode() == path
+
+
+@contextmanager
+def in_utf8(path: str) -> Iterator[str]:
+    """A path to open something by, and only for that: a link where its own name is no text."""
+    if is_utf8(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
+        link = os.path.join(folder, "link")
+        os.symlink(os.path.abspath(path), link)
+        yield link
