@@ -19,14 +19,15 @@ from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, folder_of, inside, is_below
-from filestore.fs.bulk_stat import BulkStat, open_bulk_stat
 from filestore.fs.disk import pass_limits, stat_values
 from filestore.fs.fork_pool import MOST_BLOCKS, shared
 from filestore.fs.stats import (
     NO_ENTRIES,
     STAT_BYTES,
     STAT_FIELDS,
+    BulkStat,
     PackedFolder,
+    open_bulk_stat,
     pack_names,
     unpack_names,
 )

@@ -20,12 +20,12 @@ from msgspec import Struct, field
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, inside
 from filestore.fs import disk, scan
-from filestore.fs.bulk_stat import open_bulk_stat
 from filestore.fs.folder_watches import FolderWatches, LostEventsError, UnwatchableError
 from filestore.fs.scan import FolderRules, FolderScan, TopRules, TreeScan, Walk
 from filestore.fs.stats import (
     STAT_BYTES,
     PackedFolder,
+    open_bulk_stat,
     pack_folder,
     pack_names,
     unpack_names,

@@ -5,10 +5,9 @@ import os
 
 import pytest
 
-from filestore.fs.bulk_stat import open_bulk_stat
 from filestore.fs.disk import stat_values
 from filestore.fs.scan import MAX_DEPTH, scan_tree
-from filestore.fs.stats import unpack_stat
+from filestore.fs.stats import open_bulk_stat, unpack_stat
 
 SCAN = """
 import json, os, sys
