@@ -14,7 +14,7 @@ from filestore.core.errors import UsageError
 from filestore.core.limits import Counter
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
-from filestore.fs.target import check_target
+from filestore.fs.staged_file import check_target
 from filestore.server.options import argument, option
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from filestore.core.limits import Counter, Size
 from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
-from filestore.fs.target import TargetRefused as TargetRefused
+from filestore.fs.staged_file import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

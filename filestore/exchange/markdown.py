@@ -21,7 +21,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
 from filestore.exchange.file_names import FileNames
-from filestore.fs import disk, staged_tree
+from filestore.fs import disk, staged_folder
 
 MANIFEST: Final = "filestore-export.json"
 _FORMAT: Final = "filestore-markdown/2"
@@ -41,8 +41,8 @@ class Markdown(Form):
         """See `Form.write`."""
         _refuse_others(target)
         with disk.disk_errors(target):
-            staged_tree.collect(os.path.dirname(target))
-        with staged_tree.staged_tree(target, swap=lambda: _unchanged(target)) as folder:
+            staged_folder.collect_trees(os.path.dirname(target))
+        with staged_folder.staged_tree(target, swap=lambda: _unchanged(target)) as folder:
             site = _Site(folder)
             for resource in collection:
                 site.add(resource)

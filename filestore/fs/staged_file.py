@@ -1,7 +1,9 @@
 """A large file that takes its name once it is whole: written beside it, synced, renamed.
 
-For what is written piece by piece; `disk.write_path` is for what is in memory. One rule: a name has
-one temporary file, held by a lock while it is written, so what a killed writer left is used again.
+For what is written piece by piece; `disk.write_path` is for what is in memory. Two rules: a name
+has one temporary file, held by a lock while it is written, so what a killed writer left is used
+again; and where a person names the place (`check_target`), what this program did not write is not
+replaced, nor a link followed.
 """
 
 import contextlib
@@ -9,12 +11,13 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from filestore.core.caller import absolute
 from filestore.core.errors import RefusedError
 from filestore.core.hashing import content_hash
+from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -98,3 +101,42 @@ def _is_at(folder: int, name: str, descriptor: int) -> bool:
     except FileNotFoundError:
         return False
     return os.path.samestat(there, os.fstat(descriptor))
+
+
+HEAD_BYTES: Final = 65 * 1024
+"""Of what is there; no form needs more to be told."""
+ANOTHER: Final = "name another file, or remove that one"
+
+
+class TargetRefused(RefusedError):
+    """Something would be written where other things have their place."""
+
+
+def check_target(
+    path: str, is_own: Callable[[bytes], bool], *, found: str, remedy: str = ANOTHER
+) -> None:
+    """Let no file be replaced that a person may want to keep; nothing there is fine.
+
+    Args:
+        path: As it was named.
+        is_own: Whether a file that begins so may be replaced.
+        found: What any other file is, as "it is no pack".
+        remedy: What to do then.
+
+    Raises:
+        TargetRefused: It may not, or is no regular file.
+    """
+    try:
+        descriptor = disk.open_regular(path)
+        with open(descriptor, "rb", buffering=0) as file:
+            if is_own(file.read(HEAD_BYTES)):
+                return
+    except FileNotFoundError:
+        return
+    except disk.NotAFileError as error:
+        found = error.message.removeprefix(f"{path} ")
+    except OSError as error:
+        disk.pass_limits(error)
+        is_link = error.errno == errno.ELOOP and os.path.islink(path)
+        found = "it is a symbolic link" if is_link else error.strerror or str(error)
+    raise TargetRefused(f"{shown_path(path)} is not overwritten: {found}", remedy=remedy)

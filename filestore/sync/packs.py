@@ -27,8 +27,7 @@ from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.fs.staged_file import staged
-from filestore.fs.target import TargetRefused, check_target
+from filestore.fs.staged_file import TargetRefused, check_target, staged
 from filestore.sidecar.file_rows import texts_now
 from filestore.sidecar.losses import walk
 from filestore.sidecar.refusals import own_folder_of

@@ -28,8 +28,7 @@ from filestore.exchange.rows import (
     parsed_line,
     rows_of,
 )
-from filestore.fs.staged_file import staged
-from filestore.fs.target import check_target
+from filestore.fs.staged_file import check_target, staged
 
 FORMAT: Final = "filestore-jsonl/"
 VERSION: Final = 1

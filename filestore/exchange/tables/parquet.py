@@ -25,9 +25,8 @@ from filestore.exchange.base import (
     opened,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, rows_of
-from filestore.fs.staged_file import staged
+from filestore.fs.staged_file import check_target, staged
 from filestore.fs.subprocess_worker import Child
-from filestore.fs.target import check_target
 
 if TYPE_CHECKING:
     import pyarrow

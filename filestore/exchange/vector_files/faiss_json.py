@@ -35,8 +35,7 @@ from filestore.exchange.vector_files.document_map import (
     utc,
     write_json,
 )
-from filestore.fs import disk
-from filestore.fs import target as target_file
+from filestore.fs import disk, staged_file
 from filestore.fs.staged_file import staged
 
 VERSION: Final = "1.0"
@@ -141,7 +140,7 @@ def _check_files(target: str) -> None:
     folder, name = os.path.split(target)
     vectors, metadata = _names(_stem(name))
     for path, start in ((vectors, b"I"), (metadata, b"{")):
-        target_file.check_target(
+        staged_file.check_target(
             os.path.join(folder, path),
             partial(_begins, start),
             found="it is no part of an index",

@@ -34,10 +34,8 @@ from filestore.exchange.vector_files.document_map import (
     utc,
     write_json,
 )
-from filestore.fs import disk
-from filestore.fs import target as target_file
-from filestore.fs.staged_file import staged
-from filestore.fs.target import HEAD_BYTES
+from filestore.fs import disk, staged_file
+from filestore.fs.staged_file import HEAD_BYTES, staged
 
 VERSION: Final = "1.0"
 SUFFIX: Final = ".ragmd"
@@ -143,7 +141,7 @@ def check_target(target: str) -> None:
     Raises:
         TargetRefused: Something else is there.
     """
-    target_file.check_target(
+    staged_file.check_target(
         target, lambda head: not head or _is_head(head), found="it is no .ragmd file"
     )
 

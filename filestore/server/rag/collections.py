@@ -22,7 +22,7 @@ from filestore.config.discovery import ancestors, configuration_folder
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
-from filestore.fs import disk, staged_tree
+from filestore.fs import disk, staged_folder
 from filestore.search.query import Mode
 from filestore.server.rag import folder
 from filestore.server.rag.answers import (
@@ -112,7 +112,7 @@ class Collections:
         if writes:
             with disk.disk_errors(self.path):
                 os.makedirs(self.path, exist_ok=True)
-                staged_tree.collect(self.path)
+                staged_folder.collect_trees(self.path)
         if not os.path.isdir(self.path):
             raise UsageError(
                 f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
@@ -221,7 +221,7 @@ class Collections:
             self._require_replaceable(served, overwrite=overwrite)
             self._require_space(documents)
             before = folder.record_of(served.path) if os.path.isdir(served.path) else None
-            with staged_tree.staged_tree(served.path, swap=served.exchanging) as staging:
+            with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
                 with self._made(staging, served) as store:
                     done = _put(store, documents)
                 self._write_record(staging, before, dict(dataset_info or {}))
@@ -266,7 +266,7 @@ class Collections:
                 served.require()
             self._require_ours(served)
             with disk.disk_errors(served.path), served.exchanging():
-                staged_tree.remove(served.path)
+                staged_folder.remove_tree(served.path)
         return RagDeleted(name).to_dict()
 
     def require_writes(self) -> None:
@@ -432,7 +432,7 @@ class Collections:
 
     def _import(self, served: ServedCollection) -> None:
         """Make a store of a folder of FAISS + JSON."""
-        with staged_tree.staged_tree(served.path, swap=served.exchanging) as staging:
+        with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
             with self._made(staging, served) as store:
                 store.import_from("faiss-json", served.path)
             for name in os.listdir(served.path):

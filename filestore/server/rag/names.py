@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from filestore.config.layout import folded_path
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.safe_text import brief
-from filestore.fs.staged_tree import LONGEST_NAME_BYTES
+from filestore.fs.staged_folder import LONGEST_NAME_BYTES
 from filestore.verify.names import why_no_name
 
 
