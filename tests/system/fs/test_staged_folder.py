@@ -137,14 +137,8 @@ def left(place: Path) -> list[str]:
     return sorted(os.listdir(place))
 
 
-@pytest.mark.parametrize("way", ["in one call", "in steps"])
-def test_a_tree_takes_the_place_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_a_tree_takes_the_place_of_another(way: None, tmp_path: Path) -> None:
     """With nothing left of the old one, which has its name until then."""
-    if way == "in steps":
-        # A system that cannot exchange two names.
-        monkeypatch.setattr(staged_folder, "_exchanged", lambda one, other: False)
     old = tmp_path / "name"
     grow(old, "old")
     (old / "more").write_text("")
