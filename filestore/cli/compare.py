@@ -18,7 +18,7 @@ from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison
-    from filestore.past.pairs import ComparedAnswer
+    from filestore.past.moment import ComparedAnswer
 
 EXAMPLE = "filestore compare main HEAD --queries questions.jsonl --max-loss 0.02"
 _SHOWN: Final = 20

@@ -21,8 +21,7 @@ from filestore.git import revisions
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit
-from filestore.past.moment import Moment, at_commit, pairs_of, today
-from filestore.past.pairs import ComparedAnswer, Pairs, matched
+from filestore.past.moment import ComparedAnswer, Moment, Pairs, at_commit, matched, pairs_of, today
 from filestore.search.query import Query
 from filestore.sidecar.session import Parts
 

@@ -1,7 +1,8 @@
 """A view: a store of its own in the sidecar that holds what a commit had, made from what is there.
 
 It begins as a copy of the catalog, the full-text index and the vectors; only what differs at the
-commit is read from git. Its files are put on the disk as they are looked at. One rule: neither the
+commit is read from git, and which names git has for what the catalog knows is remembered in a file
+that may be lost. Its files are put on the disk as they are looked at. One rule: neither the
 work tree nor a file of the store's own parts is written, but the embeddings where a person asked
 for it.
 """
@@ -9,7 +10,7 @@ for it.
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import RECORD, Observation
 from filestore.chunks.observe import look_at
 from filestore.config import settings
 from filestore.config.layout import DOCUMENTS, SETTINGS
@@ -40,7 +41,7 @@ from filestore.extract.tree_rules import documents_of
 from filestore.fs import disk, part
 from filestore.fs.database import remove
 from filestore.git.process import NoAnswerError
-from filestore.git.repository import git_work_tree
+from filestore.git.repository import blob_namer, git_work_tree
 from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
 from filestore.past.checkout import (
     GIT,
@@ -52,7 +53,6 @@ from filestore.past.checkout import (
     save_submodules,
     with_submodules,
 )
-from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.documents import IN_PLACE, Chunker
 from filestore.sidecar.session import Parts
@@ -60,6 +60,93 @@ from filestore.sidecar.session import Parts
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.model import StoreModel
+
+_HASH_BYTES: Final = 16
+_NAME_BYTES: Final = (20, 32)
+_MAGIC: Final = b"filestore blob names 1\n"
+
+
+class BlobNames:
+    """Git's names of what the catalog has hashed, read from a file and kept in it."""
+
+    def __init__(self, folder: int, name: str) -> None:
+        """Read the file in an open folder; one that is damaged, or is not there, says nothing."""
+        self._folder = folder
+        self._name = name
+        self.known: dict[bytes, str] = {}
+        """By content hash; added to by whoever finds out more."""
+        self._saved = 0
+        try:
+            data, _ = disk.read_at(folder, name)
+        except OSError:
+            return
+        start = len(_MAGIC) + _HASH_BYTES
+        body = data[start + 1 :]
+        if not data.startswith(_MAGIC) or data[len(_MAGIC) : start] != content_hash(data[start:]):
+            return
+        size = data[start]
+        if size in _NAME_BYTES and len(body) % (_HASH_BYTES + size) == 0:
+            step = _HASH_BYTES + size
+            text = body.hex()
+            self.known = {
+                body[place : place + _HASH_BYTES]: text[
+                    2 * (place + _HASH_BYTES) : 2 * (place + step)
+                ]
+                for place in range(0, len(body), step)
+            }
+            self._saved = len(self.known)
+
+    def save(self) -> None:
+        """Write what was found out."""
+        if len(self.known) == self._saved:
+            return
+        size = len(next(reversed(self.known.values())))
+        entries = (key + bytes.fromhex(one) for key, one in self.known.items() if len(one) == size)
+        body = bytes([size // 2]) + b"".join(entries)
+        disk.write_at(self._folder, self._name, _MAGIC + content_hash(body) + body)
+
+
+def compared(
+    catalog: Catalog,
+    wanted: Mapping[ChunkPath, str],
+    names: BlobNames,
+    read: Callable[[Iterable[str]], Iterator[bytes]],
+) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
+    """The paths of a catalog whose bytes are those that a commit has there, and all others of it.
+
+    The others have the content hash that the catalog knows, or none.
+
+    Args:
+        catalog: Inside a snapshot.
+        wanted: Path to the name of its blob, at the commit.
+        names: Asked, and told what is found out.
+        read: Gives the bytes of blobs.
+
+    Raises:
+        NoAnswerError: A blob is not here.
+    """
+    files, known = list(queries.sound_files(catalog)), names.known
+    unknown = {file_hash for _, file_hash in files if file_hash not in known}
+    if unknown:
+        name_of = blob_namer(next(iter(wanted.values()), ""))
+        for file_hash, data in queries.kept_bytes(catalog):
+            # What is kept may be damaged; then git is asked.
+            if file_hash in unknown and content_hash(data) == file_hash:
+                known[file_hash] = name_of(data)
+    asked = [(key, name) for path, key in files if key not in known and (name := wanted.get(path))]
+    for (file_hash, name), data in zip(asked, read(name for _, name in asked), strict=True):
+        if content_hash(data) == file_hash:
+            known[file_hash] = name
+    same: set[ChunkPath] = set()
+    others = {path: b"" for path, state, _ in catalog.states() if state != RECORD}
+    for path, file_hash in files:
+        name = wanted.get(path)
+        if name and known.get(file_hash) == name:
+            same.add(path)
+        else:
+            others[path] = file_hash
+    return same, others
+
 
 NOTES: Final = "notes.json"
 """What of the commit is not searched, or not as a checkout has it: a list of sentences."""

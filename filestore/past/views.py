@@ -25,9 +25,9 @@ from filestore.fs import disk, part
 from filestore.fs.lock import writer_lock
 from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit
-from filestore.past.rows import BlobNames
 from filestore.past.view import (
     TREE,
+    BlobNames,
     PastParts,
     SettingsThenError,
     make,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.paths import StorePath
-from filestore.past.pairs import matched, paired
+from filestore.past.moment import matched, paired
 
 _STORES = st.dictionaries(
     st.sampled_from("abcdef").map(StorePath), st.sampled_from([b"1", b"2", b"3"])
