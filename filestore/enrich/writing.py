@@ -10,12 +10,15 @@ of its texts are in one document, for which nothing was made yet; else it stays,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from filestore.chunks import chunk_file, frontmatter
+from filestore.catalog import queries, summaries
+from filestore.chunks import chunk_file, frontmatter, questions_file
 from filestore.chunks.chunk_file import (
     Child,
     Chunk,
@@ -24,8 +27,9 @@ from filestore.chunks.chunk_file import (
     own_questions,
     text_mark,
 )
-from filestore.core.hashing import ORIGIN_PREFIX, embedding_key, origin_hash
-from filestore.core.paths import ChunkPath
+from filestore.chunks.observation import DOCUMENT
+from filestore.core.hashing import ORIGIN_PREFIX, embedding_key, origin_hash, vector_id
+from filestore.core.paths import SUMMARIES, ChunkPath, inside, made_of
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import shown_path
 from filestore.enrich.material import ChunkFile
@@ -38,24 +42,9 @@ from filestore.history.batch import is_truth
 from filestore.sync.apply import put_settled
 
 if TYPE_CHECKING:
+    from filestore.catalog import Catalog
     from filestore.core.errors import FilestoreError
     from filestore.sidecar.session import Parts
-
-
-from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
-
-from filestore.catalog import queries, summaries
-from filestore.chunks import questions_file
-from filestore.chunks.observation import DOCUMENT
-from filestore.core.hashing import vector_id
-from filestore.core.paths import SUMMARIES, inside, made_of
-
-if TYPE_CHECKING:
-    from filestore.catalog import Catalog
 
 
 class Questions(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ One rule: a source that only a record names is read only where the store may loo
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypedDict
 
 from msgspec import Struct, field
@@ -14,14 +14,13 @@ from filestore.catalog import Conflict, Deleted, FileRow
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.config.layout import Places, folded_path
-from filestore.config.settings import Settings
 from filestore.config.user_config import Originals, remember_originals, stored_path
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, folder_of, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import JsonObject
 from filestore.extract.pool import Extraction
-from filestore.fs.disk import FileSystemClock, WriteFailedError, make_folders
+from filestore.fs.disk import WriteFailedError, make_folders
 from filestore.git import repository
 from filestore.history.write import (
     chunk_files,
@@ -37,9 +36,8 @@ from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
-from filestore.sidecar.commit import Commit
 from filestore.sidecar.originals import Reachable
-from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.snapshot import StoreSnapshot, Writing
 from filestore.sync.apply import follow_moves, note_sources, put_settled
 from filestore.verify import source_drift
 from filestore.verify.drift import is_as_recorded
@@ -183,12 +181,9 @@ class _Reading(Struct):
 
 
 def add_all(
-    snapshot: StoreSnapshot,
-    open_commit: Callable[[], Commit],
-    settings: Settings,
+    store: Writing,
     sources: Sequence[SourcePath],
     *,
-    clock: FileSystemClock,
     on_progress: OnProgress,
     group: str = "",
     command: str = "add",
@@ -205,18 +200,19 @@ def add_all(
     Raises:
         GitBusyError: Git is in the middle of an operation.
     """
+    snapshot = store.snapshot
     repository.refuse_during_operation(snapshot.places.root)
     make_folders(snapshot.places.chunked)
     collect_leftovers(snapshot.places)
-    naming = _naming(snapshot, settings)
+    naming = _naming(snapshot)
     if any(_has_lost(snapshot, naming, source) for source in sources):
         # What was moved was not deleted.
-        with open_commit() as commit:
-            follow_moves(snapshot, commit, clock=clock)
+        with store.open_commit() as commit:
+            follow_moves(snapshot, commit, clock=store.clock)
     extraction = Extraction(workers=snapshot.processes)
     ingest = Ingest(
         snapshot.places,
-        settings,
+        snapshot.settings,
         snapshot.embedder,
         layout=snapshot.layout,
         naming=naming,
@@ -234,7 +230,7 @@ def add_all(
             report.outcomes.append(outcome)
             waiting.append(outcome)
             if len(report.outcomes) == len(sources) or _files(waiting) >= COMMIT_FILES:
-                _index(snapshot, open_commit, waiting, clock, on_progress, report)
+                _index(store, waiting, on_progress, report)
                 waiting = []
     finally:
         extraction.close()
@@ -242,12 +238,12 @@ def add_all(
     return report
 
 
-def _naming(snapshot: StoreSnapshot, settings: Settings) -> Naming:
+def _naming(snapshot: StoreSnapshot) -> Naming:
     catalog = snapshot.catalog
     return Naming(
         snapshot.places,
         snapshot.layout,
-        patterns=settings.ignore,
+        patterns=snapshot.settings.ignore,
         documents={source: name for _, name, source, _ in catalog.documents()},
         originals=catalog.originals(),
         owners=catalog.sources_of_resources(),
@@ -396,13 +392,9 @@ def _files(outcomes: Iterable[Outcome]) -> int:
 
 
 def _index(
-    snapshot: StoreSnapshot,
-    open_commit: Callable[[], Commit],
-    outcomes: Sequence[Outcome],
-    clock: FileSystemClock,
-    on_progress: OnProgress,
-    report: AddReport,
+    store: Writing, outcomes: Sequence[Outcome], on_progress: OnProgress, report: AddReport
 ) -> None:
+    snapshot = store.snapshot
     changes = _changes(snapshot, outcomes)
     known = {conflict.path: conflict for conflict in snapshot.catalog.conflicts()}
     waiting = [conflict for outcome in outcomes for conflict in _waiting(snapshot, outcome)]
@@ -411,7 +403,7 @@ def _index(
     behind = fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False)
     if not (changes or settled or fresh or behind):
         return
-    with open_commit() as commit:
+    with store.open_commit() as commit:
         for outcome in outcomes:
             for origin, body in outcome.generated.items():
                 commit.keep_generated(origin, body)
@@ -420,10 +412,10 @@ def _index(
         commit.forget(list(changes.gone))
         commit.forget(list(changes.lost), by_hand=True)
         commit.settle_conflicts(settled, fresh)
-        put_settled(snapshot, commit, list(changes.put), clock, on_progress)
+        put_settled(snapshot, commit, list(changes.put), store.clock, on_progress)
         for outcome in outcomes:
             commit.stay_deleted(outcome.record_path, map(_deleted, outcome.deleted.values()))
-        note_sources(snapshot, commit, clock, on_progress)
+        note_sources(snapshot, commit, store.clock, on_progress)
         done = commit.finish()
     report.embedded += done.embedded
     report.reused += done.reused

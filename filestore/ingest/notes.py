@@ -9,7 +9,7 @@ exactly once.
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,8 +42,7 @@ from filestore.verify.names import why_unportable
 
 if TYPE_CHECKING:
     from filestore.fs.scan import TreeRules
-    from filestore.sidecar.commit import Commit
-    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.snapshot import Writing
 
 FOLDER: Final = "notes"
 """Where a note lies that is to lie nowhere else, but in the flat layout."""
@@ -184,12 +183,10 @@ def _stem(title: str) -> str:
     return f"note {stem}" if stem and why_unportable(f"{stem}.md") else stem
 
 
-class NoteWriter(Struct, frozen=True, kw_only=True):
-    """Writes into a store; the writer's lock is held."""
+class NoteWriter(Struct, frozen=True):
+    """Writes notes into a store."""
 
-    snapshot: "StoreSnapshot"
-    open_commit: "Callable[[], Commit]"
-    clock: disk.FileSystemClock
+    store: "Writing"
 
     def add(self, note: NewNote, wanted: str | None) -> Note:
         """Write a new note, and index it.
@@ -205,7 +202,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
             GitBusyError: A merge, rebase or the like is under way.
             WriteFailedError: The disk refused.
         """
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         folder = self._folder(wanted)
         alike = self._alike(note.name)
         if not places.is_in_place:
@@ -214,15 +211,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
             renamed = put.NewChunk(
                 text=note.body.lstrip("\r\n"), name=taken, metadata={**own, **note.metadata}
             )
-            done = put.put(
-                self.snapshot,
-                self.open_commit,
-                [renamed],
-                folder,
-                replace=False,
-                clock=self.clock,
-                on_progress=ignore,
-            )
+            done = put.put(self.store, [renamed], folder, replace=False, on_progress=ignore)
             return Note(
                 path=done.paths[0],
                 embedded=done.embedded,
@@ -245,19 +234,19 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
         wanted = _letters(name)
         if not wanted:
             return ()
-        catalog = CatalogPages(self.snapshot.catalog)
+        catalog = CatalogPages(self.store.snapshot.catalog)
         said = [file for file, title in catalog.names_said() if _letters(title) == wanted]
         named = (
             path
             for path in catalog.paths_below(TOP, _MOST_LOOKED_AT)
             if _letters(os.path.splitext(os.path.basename(path))[0]) == wanted
         )
-        paths = dict.fromkeys([*named, *self.snapshot.catalog.indexed_paths(said).values()])
-        return tuple(map(self.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
+        paths = dict.fromkeys([*named, *self.store.snapshot.catalog.indexed_paths(said).values()])
+        return tuple(map(self.store.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
 
     def _folder(self, wanted: str | None) -> str:
         """The folder of a new note; "" where it lies in the folder of the tree itself."""
-        layout = self.snapshot.layout.name
+        layout = self.store.snapshot.layout.name
         if layout == "tree":
             return wanted or FOLDER
         if layout != "flat":
@@ -283,7 +272,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
             GitBusyError: A merge, rebase or the like is under way, or it is unmerged.
             ChangedMeanwhile: It was edited at this moment; nothing was written.
         """
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         shown = shown_path(places.tree.store_path(path))
         if not path.endswith(".md") or not self._may_write(path):
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
@@ -323,22 +312,22 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
     def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
         """A file with another text; what no person wrote stays so."""
         changed = head + text.encode()
-        if self.snapshot.places.is_in_place:
+        if self.store.snapshot.places.is_in_place:
             return changed
         chunk = chunk_file.parse(data)
-        record = os.path.join(self.snapshot.places.chunked, folder_of(path), RECORD_NAME)
+        record = os.path.join(self.store.snapshot.places.chunked, folder_of(path), RECORD_NAME)
         is_of_source = chunk.source is not None or os.path.lexists(record)
         if chunk.origin is None or chunk_file.hand_edited(chunk) or is_of_source:
             return changed
         return chunk_file.update(changed, origin=origin_hash(text))
 
     def _may_write(self, path: ChunkPath) -> bool:
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         return is_note(path) if places.is_in_place else is_truth(CHUNKS.store_path(path))
 
     def _is_ours(self, path: ChunkPath, data: bytes) -> bool:
         """Whether a program wrote a file as it is, so that no word of a person is in it."""
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         wanted = places.tree.store_path(path)
         held = content_hash(data)
         for batch in reversed(list_batches(places.undo)):
@@ -355,7 +344,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
         return False
 
     def _written(self, path: ChunkPath, data: bytes, before: bytes | None, command: str) -> Note:
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         refuse_during_operation(places.root)
         refuse_unmerged(places, [path])
         name = places.tree.store_path(path)
@@ -366,8 +355,8 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
         undo = write.change(
             places, {name: data}, before={name: before}, command=f"{command} {name}"
         )
-        with self.open_commit() as commit:
-            put_settled(self.snapshot, commit, [path], self.clock, ignore)
+        with self.store.open_commit() as commit:
+            put_settled(self.store.snapshot, commit, [path], self.store.clock, ignore)
             done = commit.finish()
         return Note(
             path=name,
@@ -380,7 +369,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
     def _free_name(self, folder: ChunkPath, wanted: str) -> str:
         """A name that no file of a folder has, also not in other letters."""
         try:
-            there = os.listdir(os.path.join(self.snapshot.places.chunked, folder))
+            there = os.listdir(os.path.join(self.store.snapshot.places.chunked, folder))
         except (OSError, ValueError):
             return wanted
         taken = {os.path.splitext(folded_path(name))[0] for name in there}
@@ -396,7 +385,7 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
         Raises:
             RefusedError: Something else is there, or the rules of the folder leave it out.
         """
-        places = self.snapshot.places
+        places = self.store.snapshot.places
         folder = folder_of(path)
         inner = TOP
         for part in folder.split("/") if folder else ():
@@ -416,14 +405,14 @@ class NoteWriter(Struct, frozen=True, kw_only=True):
             )
 
     def _is_left_out(self, path: ChunkPath) -> bool:
-        around: TreeRules | None = self.snapshot.places.rules
+        around: TreeRules | None = self.store.snapshot.places.rules
         if around is None:
             return False
         folder = ChunkPath("")
         for part in path.split("/"):
             try:
                 with (
-                    disk.folder_at(self.snapshot.places.root) as root,
+                    disk.folder_at(self.store.snapshot.places.root) as root,
                     disk.folder(root, folder) if folder else nullcontext(root) as handle,
                 ):
                     names = sorted({*os.listdir(handle), part})

@@ -6,7 +6,7 @@ what a person wrote is replaced only where that is asked for.
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -32,8 +32,7 @@ from filestore.verify.drift import is_as_recorded
 from filestore.verify.names import MAX_UNITS, why_no_name
 
 if TYPE_CHECKING:
-    from filestore.sidecar.commit import Commit
-    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 _SUFFIX: Final = ".md"
 _ANOTHER: Final = "put the texts into another folder"
@@ -128,24 +127,20 @@ def _is_table(metadata: Any) -> bool:
 
 
 def put(
-    snapshot: "StoreSnapshot",
-    open_commit: "Callable[[], Commit]",
+    store: "Writing",
     chunks: Sequence[NewChunk],
     folder: str,
     *,
     replace: bool,
-    clock: disk.FileSystemClock,
     on_progress: OnProgress,
 ) -> Put:
     """Write texts into a folder of the tree as one change, which is undone as one, and index them.
 
     Args:
-        snapshot: The store's.
-        open_commit: Opens the commit that takes the files.
+        store: That takes the files.
         chunks: The last one counts where two have the same name.
         folder: Its name; "" for none, in the flat layout.
         replace: Whether what a person wrote or edited may be replaced.
-        clock: The store's.
         on_progress: Called with the progress.
 
     Raises:
@@ -155,6 +150,7 @@ def put(
         GitBusyError: A merge, rebase or the like is under way, or a file is unmerged.
         ChangedMeanwhile: A file was edited at this moment; nothing was written.
     """
+    snapshot = store.snapshot
     refuse_during_operation(snapshot.places.root)
     _check_folder(snapshot, folder)
     paths = [_path(folder, chunk) for chunk in chunks]
@@ -173,8 +169,8 @@ def put(
     lacking = named.keys() & set(snapshot.catalog.paths_without_vectors())
     done = None
     if stale or lacking or fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False):
-        with open_commit() as commit:
-            put_settled(snapshot, commit, stale, clock, on_progress)
+        with store.open_commit() as commit:
+            put_settled(snapshot, commit, stale, store.clock, on_progress)
             if lacking:
                 commit.embed_missing()
             done = commit.finish()

@@ -5,8 +5,8 @@ original that is gone stays until a person asks for its removal, and a hand edit
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,17 +18,15 @@ from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
-from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.ingest.add import AddReport, MergeConflict, add_all
 from filestore.ingest.outcome import Outcome
 from filestore.ingest.sources import SourcePath
 from filestore.sidecar import originals
-from filestore.sidecar.commit import Commit
 from filestore.sidecar.originals import SourceDrift, is_followed
 from filestore.sidecar.session import Parts
-from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.snapshot import StoreSnapshot, Writing
 from filestore.sync.apply import SyncReport
 from filestore.sync.run import Wanted as SyncWanted
 from filestore.sync.run import catch_up
@@ -400,38 +398,26 @@ class _Looking:
         return document == source or is_below(place, self._moved_folders.get(source, source))
 
 
-def apply(
-    snapshot: StoreSnapshot,
-    open_commit: Callable[[], Commit],
-    planned: UpdatePlan,
-    *,
-    clock: FileSystemClock,
-    on_progress: OnProgress,
-) -> AddReport:
+def apply(store: Writing, planned: UpdatePlan, on_progress: OnProgress) -> AddReport:
     """Re-ingest what a plan names, as one change that is undone as one.
 
     Args:
-        snapshot: The store, its catalog open to be written.
-        open_commit: Opens a commit to it.
+        store: Written to.
         planned: Made just now, under the same lock.
-        clock: The file system's.
         on_progress: Called with the progress.
 
     Raises:
         GitBusyError: Git is in the middle of an operation.
     """
-    sources = list(_sources(snapshot, planned))
+    sources = list(_sources(store.snapshot, planned))
     if not sources:
         return AddReport()
     return add_all(
-        snapshot,
-        open_commit,
-        snapshot.settings,
+        store,
         sources,
-        clock=clock,
         on_progress=on_progress,
         command="update",
-        reachable=source_drift.reachable(snapshot),
+        reachable=source_drift.reachable(store.snapshot),
     )
 
 
@@ -468,10 +454,9 @@ def run(
     if waits or not found.has_work:
         return UpdateReport(plan=found, ingested=AddReport(), synced=synced)
     with parts.writing("update", wait_s=wait_s) as (catalog, embeddings, _):
-        snapshot = parts.snapshot(catalog, embeddings)
-        found = look(snapshot, wanted)
-        open_commit = partial(parts.commit, catalog, embeddings, embed=embed)
-        ingested = apply(snapshot, open_commit, found, clock=parts.clock(), on_progress=on_progress)
+        store = parts.held(catalog, embeddings, embed=embed)
+        found = look(store.snapshot, wanted)
+        ingested = apply(store, found, on_progress)
     if ingested.outcomes:
         parts.close()
         again = catch_up(parts, sync, on_progress)

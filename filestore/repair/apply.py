@@ -5,7 +5,6 @@ step has one executor, in the table of its phase in `steps`.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from filestore.core.errors import FilestoreError
@@ -185,29 +184,16 @@ class _Applying:
     def _reingest(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
         """Re-ingest sources: those of steps, and those whose conflicts were resolved."""
         with self._parts.opened(require_alone) as (catalog, embeddings, _):
-            again = Reingest(self._parts.snapshot(catalog, embeddings), self._skip)
+            again = Reingest(self._parts.held(catalog, embeddings), self._skip)
             for step in steps:
                 again.take(step)
             again.take_resolved(self.applied)
-            open_commit = partial(self._parts.commit, catalog, embeddings, embed=True)
             for record_path, wanted in again.records.items():
-                self._add(again, open_commit, record_path, wanted)
+                self._add(again, record_path, wanted)
 
-    def _add(
-        self,
-        again: Reingest,
-        open_commit: "Callable[[], Commit]",
-        record_path: ChunkPath,
-        steps: Sequence[Step],
-    ) -> None:
+    def _add(self, again: Reingest, record_path: ChunkPath, steps: Sequence[Step]) -> None:
         try:
-            report = again.apply(
-                record_path,
-                open_commit,
-                clock=self._clock,
-                group=self.group,
-                on_progress=self._on_progress,
-            )
+            report = again.apply(record_path, self.group, self._on_progress)
         except WriteFailedError:
             raise
         except FilestoreError as error:

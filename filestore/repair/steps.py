@@ -6,7 +6,7 @@ writer's lock is held. One rule: a step is taken whole or not at all, and only w
 what the step was planned on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -14,48 +14,31 @@ from msgspec.structs import replace
 
 from filestore.catalog import Conflict
 from filestore.chunks import chunk_file, links, resource_record
+from filestore.chunks.observation import Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
+from filestore.core.progress import OnProgress
+from filestore.fs.disk import FileSystemClock
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, merge
 from filestore.git.attributes import attributes_file
 from filestore.history import write
-from filestore.ingest import remove
-from filestore.repair import planner
-from filestore.repair.plan import ABSENT, KINDS, Step, moved_on
-from filestore.repair.restore import Restoring
-from filestore.repair.tree_files import Recorded, TreeReader
-from filestore.sidecar import originals
-from filestore.verify import recorded_state, source_drift
-
-if TYPE_CHECKING:
-    from filestore.sidecar.snapshot import StoreSnapshot
-
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from filestore.core.progress import OnProgress
-from filestore.fs.disk import FileSystemClock
-from filestore.ingest import add
+from filestore.ingest import add, remove
 from filestore.ingest.add import AddReport
-
-if TYPE_CHECKING:
-    from filestore.sidecar.commit import Commit
-    from filestore.sidecar.snapshot import StoreSnapshot
-
-from typing import TYPE_CHECKING
-
-from filestore.chunks.observation import Observation
-from filestore.repair.plan import State
-from filestore.repair.tree_files import state_of, state_of_error
+from filestore.repair import planner
+from filestore.repair.plan import ABSENT, KINDS, State, Step, moved_on
+from filestore.repair.restore import Restoring
+from filestore.repair.tree_files import Recorded, TreeReader, state_of, state_of_error
+from filestore.sidecar import originals
 from filestore.sync.apply import SyncReport, apply
 from filestore.sync.plan import SyncPlan, plan, plan_parts
+from filestore.verify import recorded_state, source_drift
 from filestore.verify.drift import Drift, is_as_recorded
 
 if TYPE_CHECKING:
     from filestore.sidecar.commit import Commit
-    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 
 Made = dict[StorePath, bytes | None]
@@ -257,8 +240,9 @@ TREE_EXECUTORS: Final[Mapping[str, Callable[[TreeChanges, Step], Made]]] = {
 class Reingest:
     """Records whose documents are added again, with the steps that ask for it."""
 
-    def __init__(self, snapshot: "StoreSnapshot", on_skipped: OnSkipped) -> None:
-        self._snapshot = snapshot
+    def __init__(self, store: "Writing", on_skipped: OnSkipped) -> None:
+        self._store = store
+        self._snapshot = snapshot = store.snapshot
         self._reader = TreeReader(snapshot)
         self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
         self._on_skipped = on_skipped
@@ -295,28 +279,13 @@ class Reingest:
         for path in sorted({path for name in names for path in catalog.record_paths(name)}):
             self.records.setdefault(path, [])
 
-    def apply(
-        self,
-        record_path: ChunkPath,
-        open_commit: "Callable[[], Commit]",
-        *,
-        clock: FileSystemClock,
-        group: str,
-        on_progress: OnProgress,
-    ) -> AddReport:
+    def apply(self, record_path: ChunkPath, group: str, on_progress: OnProgress) -> AddReport:
         """Add the documents of one record again."""
         snapshot = self._snapshot
         reachable = source_drift.reachable(snapshot)
         sources = add.recorded_sources(snapshot.places, snapshot.layout, [record_path], reachable)
         return add.add_all(
-            snapshot,
-            open_commit,
-            snapshot.settings,
-            sources,
-            clock=clock,
-            on_progress=on_progress,
-            group=group,
-            reachable=reachable,
+            self._store, sources, on_progress=on_progress, group=group, reachable=reachable
         )
 
 

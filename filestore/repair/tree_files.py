@@ -7,11 +7,15 @@ Reads; changes nothing. One rule: a reader opens a file once, while there is roo
 
 import os
 from collections.abc import Iterator, Sequence, Set
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from filestore.catalog import Catalog, FileRow
+from filestore.chunks import resource_record
 from filestore.chunks.observation import Observation
+from filestore.chunks.resource_record import Record, SourceDocument
 from filestore.core.hashing import source_hash
-from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.fs.disk import stat_values
 from filestore.git import attributes
 from filestore.ingest.sources import SourceError, read_source
@@ -22,12 +26,6 @@ from filestore.sidecar.snapshot import SeenFiles
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
 
-from functools import cached_property
-
-from filestore.catalog import Catalog, FileRow
-from filestore.chunks import resource_record
-from filestore.chunks.resource_record import Record, SourceDocument
-from filestore.core.paths import Tree
 
 UNREADABLE: Final = State(stat=(-1, -1, -1, -1, -1))
 """The state of what is there and cannot be read."""

@@ -5,7 +5,7 @@ before was edited since, and is not overwritten.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -16,7 +16,6 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import transaction
-from filestore.fs.disk import FileSystemClock
 from filestore.fs.transaction import (
     Content,
     HalfReplacedError,
@@ -35,8 +34,8 @@ from filestore.history.batch import (
 )
 from filestore.history.write import collect_leftovers
 from filestore.repair.kept_change import KeptChange, choices, edited_since, look, named
-from filestore.sidecar.commit import Commit, CommitReport
-from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.commit import CommitReport
+from filestore.sidecar.snapshot import Writing
 from filestore.sync.apply import put_settled
 
 _INGESTS: Final = ("add", "update")
@@ -109,25 +108,17 @@ class _Done(Struct, frozen=True, kw_only=True):
 
 
 def undo_or_redo(
-    snapshot: StoreSnapshot,
-    open_commit: Callable[[], Commit],
-    identifier: str | None,
-    wanted: State,
-    *,
-    clock: FileSystemClock,
-    on_progress: OnProgress = ignore,
+    store: Writing, identifier: str | None, wanted: State, on_progress: OnProgress = ignore
 ) -> UndoResult | None:
     """Undo or redo: bring the files of a command to what they held before it, or after it.
 
     One that died in the middle is completed.
 
     Args:
-        snapshot: The store; the writer's lock is held.
-        open_commit: Opens the commit that updates the sidecar.
+        store: Written to.
         identifier: Any batch of it; None for the newest that is not undone, or what was undone
             last.
         wanted: ``before`` undoes, ``after`` redoes.
-        clock: The file system's.
         on_progress: Called with the progress of indexing.
 
     Returns:
@@ -141,6 +132,7 @@ def undo_or_redo(
         GitBusyError: A merge, rebase or the like is under way.
         WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
     """
+    snapshot = store.snapshot
     refuse_during_operation(snapshot.places.root)
     collect_leftovers(snapshot.places)
     if not os.path.isdir(snapshot.places.undo):
@@ -160,7 +152,7 @@ def undo_or_redo(
             # A writer that died staged files also in folders where nothing had to be put back.
             for folder in {os.path.dirname(path) for path in group.links()}:
                 collect_staged(root, folder)
-            report = _index(snapshot, open_commit, done, clock, on_progress)
+            report = _index(store, done, on_progress)
             # Last: if the process dies before this, the next call updates the sidecar.
             for batch in group.batches:
                 originals.finish(batch.identifier)
@@ -341,22 +333,17 @@ def _folders(batch: Batch, wanted: State, made: Sequence[str]) -> tuple[str, ...
     return tuple(sorted({*before, *around.intersection(made)}))
 
 
-def _index(
-    snapshot: StoreSnapshot,
-    open_commit: Callable[[], Commit],
-    done: _Done,
-    clock: FileSystemClock,
-    on_progress: OnProgress,
-) -> CommitReport | None:
+def _index(store: Writing, done: _Done, on_progress: OnProgress) -> CommitReport | None:
     """Bring the sidecar up to date with the chunk files among them."""
+    snapshot = store.snapshot
     tree = snapshot.places.tree
     ours = tree.chunk_paths(sorted(done.there.keys() - done.found_again))
     present = [path for path in ours if done.there[tree.store_path(path)]]
     if not ours:
         return None
-    with open_commit() as commit:
+    with store.open_commit() as commit:
         commit.forget(sorted(set(ours).difference(present)))
-        put_settled(snapshot, commit, present, clock, on_progress)
+        put_settled(snapshot, commit, present, store.clock, on_progress)
         waiting = snapshot.catalog.files([one.path for one in snapshot.catalog.conflicts()])
         commit.settle_conflicts(
             (path for path, row in waiting.items() if row.resource in done.not_ingested), ()

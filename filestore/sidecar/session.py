@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.documents import Chunker
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.originals import Reachable
-    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.snapshot import StoreSnapshot, Writing
     from filestore.sidecar.vector_rows import VectorRows
 
 
@@ -331,6 +331,18 @@ class Parts:
             rows=self.rows,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
             originals=self.originals(),
+        )
+
+    def held(
+        self, catalog: "CatalogWriter", embeddings: "EmbeddingCache", *, embed: bool = True
+    ) -> "Writing":
+        """What `writing` gave, for what writes files; see `commit`."""
+        from filestore.sidecar.snapshot import Writing
+
+        return Writing(
+            snapshot=self.snapshot(catalog, embeddings),
+            open_commit=partial(self.commit, catalog, embeddings, embed=embed),
+            clock=self.clock(),
         )
 
     def originals(self) -> "Originals":

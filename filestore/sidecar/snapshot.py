@@ -17,12 +17,14 @@ from filestore.core.errors import UsageError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
+from filestore.fs.disk import FileSystemClock
 from filestore.fs.scan import TreeScan
 from filestore.sidecar.losses import DeletedPaths, LostFiles, no_losses
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.commit import Commit
     from filestore.sidecar.vector_rows import VectorRows
 
 
@@ -101,6 +103,16 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     """Where this user lets it look for originals, beside the work tree."""
     seen: SeenFiles = field(default_factory=lambda: SeenFiles(0))
     """Keeps the files that are read, for whoever plans with what was found."""
+
+
+class Writing(Struct, frozen=True, kw_only=True):
+    """A store whose writer's lock is held, for what writes files and indexes them."""
+
+    snapshot: StoreSnapshot
+    open_commit: "Callable[[], Commit]"
+    """Opens a commit that takes what was written."""
+    clock: FileSystemClock
+    """Of the file system that the store lies on."""
 
 
 class Sample(Struct, frozen=True, kw_only=True):

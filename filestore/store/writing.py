@@ -161,11 +161,8 @@ class Store(ReadableStore):
         self.model.ask()
         with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
             report = add_all(
-                self._parts.snapshot(catalog, embeddings),
-                partial(self._parts.commit, catalog, embeddings, embed=True),
-                self.settings,
+                self._parts.held(catalog, embeddings),
                 named.outside(self.root, copy=copy),
-                clock=self._parts.clock(),
                 on_progress=on_progress,
                 on_copy=on_copy,
             )
@@ -271,15 +268,8 @@ class Store(ReadableStore):
         chunks = put.new_chunks(texts, names, metadata)
         self.model.ask()
         with self._parts.writing("put", wait_s=wait_s) as (catalog, embeddings, _):
-            return put.put(
-                self._parts.snapshot(catalog, embeddings),
-                partial(self._parts.commit, catalog, embeddings, embed=True),
-                chunks,
-                into,
-                replace=replace,
-                clock=self._parts.clock(),
-                on_progress=on_progress,
-            )
+            store = self._parts.held(catalog, embeddings)
+            return put.put(store, chunks, into, replace=replace, on_progress=on_progress)
 
     def add_note(
         self,
@@ -309,10 +299,7 @@ class Store(ReadableStore):
 
         self.model.ask()
         with self._parts.writing(command) as (catalog, embeddings, _):
-            snapshot = self._parts.snapshot(catalog, embeddings)
-            commit = partial(self._parts.commit, catalog, embeddings, embed=True)
-            clock = self._parts.clock()
-            return write(notes.NoteWriter(snapshot=snapshot, open_commit=commit, clock=clock))
+            return write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
 
     @property
     def own_keys(self) -> tuple[str, ...]:
@@ -404,14 +391,8 @@ class Store(ReadableStore):
         self.model.ask()
         command = "undo" if wanted == "before" else "redo"
         with self._parts.writing(command) as (catalog, embeddings, _):
-            return undo_or_redo(
-                self._parts.snapshot(catalog, embeddings),
-                partial(self._parts.commit, catalog, embeddings, embed=True),
-                identifier,
-                wanted,
-                clock=self._parts.clock(),
-                on_progress=on_progress,
-            )
+            store = self._parts.held(catalog, embeddings)
+            return undo_or_redo(store, identifier, wanted, on_progress)
 
     def enrich(
         self,

@@ -9,12 +9,21 @@ the top, where a text is in no summary.
 """
 
 from collections.abc import Container, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import orjson
 
-from filestore.catalog import CHUNKER, METRIC, Catalog, Conflict, LinkRow, decode_path, queries
-from filestore.chunks import kept
+from filestore.catalog import (
+    CHUNKER,
+    METRIC,
+    Catalog,
+    Conflict,
+    LinkRow,
+    decode_path,
+    queries,
+    summaries,
+)
+from filestore.chunks import chunk_file, frontmatter, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
@@ -22,21 +31,17 @@ from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR
+from filestore.git.merge import with_line_ends
 from filestore.sidecar import originals
 from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
+from filestore.sidecar.summary_tree import Staleness, SummaryTree
 from filestore.verify import names
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
-from typing import Literal, TypeAlias
-
-from filestore.catalog import summaries
-from filestore.chunks import chunk_file, frontmatter
-from filestore.git.merge import with_line_ends
-from filestore.sidecar.summary_tree import Staleness, SummaryTree
 
 _BYTES_PER_TOKEN = 4
 """A rough mean: what a refresh reads is told as a size, not as a bill."""

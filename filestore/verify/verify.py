@@ -6,6 +6,7 @@ too. One rule: a cause hides its consequences, and what was not looked at is sai
 told of the model beside keeps the store's own model from answering.
 """
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -16,14 +17,17 @@ from filestore.catalog import Catalog
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import unreadable
-from filestore.config.layout import SETTINGS, Places
+from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import LEFT_BY_STATS, Finding, is_clean, worst_first
+from filestore.core.hashing import vector_id
 from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.embed.base import Embedder
 from filestore.git import repository
 from filestore.sidecar import fulltext_file, vector_file
+from filestore.sidecar.beside import Known, known
 from filestore.sidecar.beside import known as known_beside
 from filestore.sidecar.snapshot import (
     NO_LISTENER,
@@ -38,12 +42,6 @@ from filestore.verify import drift, environment, recorded_state
 if TYPE_CHECKING:
     from filestore.verify._rows import Judged
 
-import sqlite3
-
-from filestore.config.layout import EMBEDDINGS
-from filestore.core.hashing import vector_id
-from filestore.embed.base import Embedder
-from filestore.sidecar.beside import Known, known
 
 _WHOSE: Final = "the model beside"
 

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -516,14 +515,7 @@ def test_a_recorded_source_is_taken_in_by_its_record(either: Any, tmp_path: Path
         )
         parts = store._parts
         with parts.writing("add") as (catalog, embeddings, _):
-            report = add_all(
-                parts.snapshot(catalog, embeddings),
-                partial(parts.commit, catalog, embeddings, embed=True),
-                store.settings,
-                sources,
-                clock=parts.clock(),
-                on_progress=ignore,
-            )
+            report = add_all(parts.held(catalog, embeddings), sources, on_progress=ignore)
     outcomes = report.outcomes
     assert [outcome.status for outcome in outcomes] == ["updated", "updated"]
     either.sync(code=None)  # another configuration has another secret
