@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Annotated, Final
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _updated
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, update
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
@@ -116,7 +116,7 @@ def _update_here(options: Options) -> int:
         raise UsageError("name a file or a folder to add", remedy=EXAMPLE)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.update(around=".", on_progress=on_progress)
-    return _updated.tell(report, as_json=options.json)
+    return update.tell(report, as_json=options.json)
 
 
 def _words(report: "AddReport") -> None:

@@ -9,14 +9,18 @@ not in quotes, not after +, and not where it is code.
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Annotated
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import _context, _diagnostics, _hits, _output
-from filestore.core.caller import absolute
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import timestamp
+from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.search.query import Which
 from filestore.server.options import option
 from filestore.server.searching import Search
@@ -26,11 +30,61 @@ if TYPE_CHECKING:
 
     from filestore.core.progress import OnProgress
     from filestore.past.store import PastStore
+    from filestore.search.answer import Answer, Hit
     from filestore.store import Store
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
-_FIELDS = [f"{{{field}}}" for field in _hits.FIELDS]
-_PRESETS = {"oneline": _hits.ONELINE}
+_PRESETS: Final = {"oneline": "{document}:{place}: {excerpt}"}
+_DOCUMENTS: Final = "{document}"
+_WIDTH: Final = 80
+"""Columns where no terminal says how many it has."""
+_INDENT: Final = "   "
+_WRAPPED: Final = 40
+"""A shorter line was ended on purpose."""
+_BOLD, _DIM, _MATCH = "1", "2", "31"
+_LISTED: Final = re.compile(r"\s|[-*+|>#]|\d+[.)]\s")
+
+_ShowPath = Callable[[str], str]
+
+
+def _place(hit: "Hit") -> str:
+    """Line or page, as it stands behind a document."""
+    if hit.line is not None:
+        return str(hit.line)
+    first, last = (hit.pages[0], hit.pages[-1]) if hit.pages else (None, None)
+    if hit.freshness == "gone" or first is None:
+        return ""
+    return f"p{hit.page or first}" if hit.page or first == last else f"p{first}-{last}"
+
+
+def _in_one_line(lines: Sequence[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
+    "document": lambda hit: hit.document,
+    "place": _place,
+    "line": lambda hit: hit.line,
+    "end_line": lambda hit: hit.end_line,
+    "page": lambda hit: hit.page,
+    "excerpt": lambda hit: " ".join(hit.excerpt.split()),
+    "before": lambda hit: _in_one_line(hit.before),
+    "after": lambda hit: _in_one_line(hit.after),
+    "title": lambda hit: hit.title,
+    "section": lambda hit: " > ".join(hit.section),
+    "path": lambda hit: hit.path,
+    "resource": lambda hit: hit.resource,
+    "source": lambda hit: hit.source,
+    "kind": lambda hit: hit.kind,
+    "freshness": lambda hit: hit.freshness,
+    "score": lambda hit: f"{hit.score:.4f}",
+    "others": lambda hit: hit.others,
+    "question": lambda hit: hit.question,
+}
+"""What a template may name: field to its value; "place" is the line, or ``p`` and the page."""
+_PATHS: Final = frozenset({"document", "path"})
+_TEMPLATE: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\[nt\\]|[{}]")
+_WRITTEN: Final = {"{{": "{", "}}": "}", r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 
 class Options(Search, frozen=True, kw_only=True):
@@ -43,7 +97,7 @@ class Options(Search, frozen=True, kw_only=True):
     beside: bool = False
     """search with the model that stands beside the store's own, see 'filestore embedder set
     --beside'"""
-    format: Annotated[str | None, option("F", one_of=_FIELDS)] = None
+    format: Annotated[str | None, option("F", one_of=[f"{{{field}}}" for field in FIELDS])] = None
     """one record a hit: oneline (document:line: excerpt), or a template with"""
     documents: Annotated[bool, option(None, "-l")] = False
     """only the documents, each once"""
@@ -79,9 +133,9 @@ def run(options: Options) -> int:
         for note in answer.notes:
             _diagnostics.say(note)
         if template is None:
-            _hits.print_words(answer)
+            print_words(answer)
         else:
-            _hits.print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
+            print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
     return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
 
 
@@ -94,7 +148,7 @@ def _asked(
     return store.at(options.at, embed=options.embed, on_progress=on_progress)
 
 
-def _template(options: Options) -> _hits.Template | None:
+def _template(options: Options) -> "Template | None":
     """What a record of the output is; None for words, and for JSON."""
     wanted = {
         "--json": options.json,
@@ -107,9 +161,9 @@ def _template(options: Options) -> _hits.Template | None:
     if options.format == "":
         raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
     if options.documents:
-        template = _hits.Template(_hits.DOCUMENTS)
+        template = Template(_DOCUMENTS)
     elif options.format is not None:
-        template = _hits.Template(_PRESETS.get(options.format, options.format))
+        template = Template(_PRESETS.get(options.format, options.format))
     elif options.nul:
         raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
     else:
@@ -126,3 +180,236 @@ def _reranker(word: str | None) -> str | None:
     """A folder is meant from where the user is, which only this place knows."""
     kind, colon, model = (word or "").partition(":")
     return f"{kind}:{absolute(model)}" if colon and os.path.isdir(model) else word
+
+
+class Template:
+    """A line of output with fields of a hit in it."""
+
+    def __init__(self, text: str) -> None:
+        r"""Read a template: ``{field}``, ``{{`` and ``}}`` for braces, ``\t``, ``\n``, ``\\``.
+
+        Raises:
+            UsageError: It names a field that there is not.
+        """
+        self._parts: list[tuple[str, str]] = []
+        position = 0
+        for match in _TEMPLATE.finditer(text):
+            self._parts.append((text[position : match.start()], ""))
+            position = match.end()
+            if match[0] in _WRITTEN:
+                self._parts.append((_WRITTEN[match[0]], ""))
+            elif match[1] in FIELDS:
+                self._parts.append(("", match[1]))
+            else:
+                raise UsageError(
+                    f"unknown field {match[1]!r} in --format {text!r}"
+                    if match[1] is not None
+                    else f"a {match[0]} that belongs to no field in --format {text!r}",
+                    remedy=f"fields are {', '.join(FIELDS)}; {{{{ and }}}} are braces",
+                )
+        self._parts.append((text[position:], ""))
+
+    def names(self, *fields: str) -> bool:
+        """Whether any of some fields is in it."""
+        return any(field in fields for _, field in self._parts)
+
+    def filled(self, hit: "Hit", path: _ShowPath, shown: Callable[[str], str]) -> str:
+        """The template with the values of a hit; what is not known is empty.
+
+        Args:
+            hit: The hit.
+            path: Makes of a path below the root one to be printed.
+            shown: Makes any other text fit to be printed.
+        """
+        written = []
+        for literal, field in self._parts:
+            value = FIELDS[field](hit) if field else None
+            if not field:
+                written.append(literal)
+            elif value is not None:
+                written.append(path(str(value)) if field in _PATHS else shown(str(value)))
+        return "".join(written)
+
+
+def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once: bool) -> None:
+    """Print one record a hit that is there.
+
+    Args:
+        template: Of a record.
+        answer: Its hits.
+        ends_with_nul: Whether records end with NUL; paths are then the bytes on disk, unless a
+            terminal would get them.
+        once: Whether a record that was printed is left out.
+    """
+    relative = _relative_to_here(answer.root)
+    is_raw = ends_with_nul and not sys.stdout.isatty()
+    path = relative if is_raw else lambda value: shown_path(relative(value))
+    records = (
+        template.filled(hit, path, _on_one_line) for hit in answer.hits if hit.freshness != "gone"
+    )
+    end = "\0" if ends_with_nul else "\n"
+    data = "".join(record + end for record in (dict.fromkeys(records) if once else records))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+
+
+def _on_one_line(text: str) -> str:
+    return safe_text(text, keep_newlines=False)
+
+
+def _relative_to_here(root: str) -> _ShowPath:
+    """Makes paths below a root relative to the working folder; absolute where there is none."""
+    folder = os.path.realpath(root)
+    try:
+        here = working_folder()
+    except FileNotFoundError:
+        return lambda path: os.path.normpath(os.path.join(folder, path))
+    return lambda path: os.path.relpath(os.path.join(folder, path), here)
+
+
+# Words
+
+
+def print_words(answer: "Answer") -> None:
+    """Print hits for a person: document and place, where in it, and the passage, matches marked."""
+    relative = _relative_to_here(answer.root)
+    columns = _columns()
+    for number, hit in enumerate(answer.hits):
+        if number and (hit.before or hit.after):
+            _output.line()
+        _print_head(hit, shown_path(relative(hit.document)), columns)
+        if hit.question:
+            _print_lines([f"question: {hit.question}"], columns)
+        _print_lines(hit.before, columns)
+        for pieces in _wrapped(_marked(hit), columns - len(_INDENT)):
+            _output.styled([(_INDENT, ""), *pieces])
+        _print_lines(hit.after, columns)
+    if not answer.hits:
+        _output.line("nothing found")
+
+
+def _print_head(hit: "Hit", document: str, columns: int) -> None:
+    place = _place(hit)
+    head = f"{document}:{place}" if place else document
+    tail = "" if hit.freshness == "fresh" else f"  [{_freshness(hit)}]"
+    tail += f"  (+{hit.others} more)" if hit.others else ""
+    ranks = "  ({})".format(
+        ", ".join(f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items())
+    )
+    room = columns - len(head) - len(tail) - 2
+    if hit.section and len(_innermost(hit.section)) > max(0, room):
+        # Not even the innermost heading fits beside the document.
+        _output.styled([(head, _BOLD), (tail, _BOLD)])
+        _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
+        return
+    where = f"  {_clipped(hit.section, room)}" if hit.section else ""
+    if len(head) + len(where) + len(tail) + len(ranks) > columns:
+        ranks = ""
+    _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD), (ranks, _DIM)])
+
+
+def _freshness(hit: "Hit") -> str:
+    is_stale = hit.kind == "summary" and hit.freshness == "outdated"
+    return "outdated summary" if is_stale else hit.freshness
+
+
+def _innermost(path: tuple[str, ...]) -> str:
+    """As little of a heading path as tells anything."""
+    return _on_one_line(path[0] if len(path) == 1 else f"… > {path[-1]}")
+
+
+def _clipped(path: tuple[str, ...], width: int) -> str:
+    """A heading path, its outer ones left out where it is long: the inner ones say most."""
+    text = _on_one_line(" > ".join(path))
+    for first in range(1, len(path)):
+        if len(text) > width:
+            text = _on_one_line(" > ".join(["…", *path[first:]]))
+    return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
+
+
+def _print_lines(lines: Iterable[str], columns: int) -> None:
+    """Lines around a passage, each on one line."""
+    for line in lines:
+        shown = _on_one_line(line.rstrip().expandtabs(4))
+        room = columns - len(_INDENT)
+        _output.line(
+            _INDENT + (shown if len(shown) <= room else f"{shown[: room - 1]}…"), style=_DIM
+        )
+
+
+def _columns() -> int:
+    if caller := other_caller():
+        return max(20, caller.columns) if caller.columns else _WIDTH
+    try:
+        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):
+        return _WIDTH
+
+
+_Sign = tuple[str, bool]
+"""A character as it is shown, and whether it matches."""
+
+
+def _marked(hit: "Hit") -> list[list[_Sign]]:
+    """The lines of an excerpt, sign by sign; lines of wrapped prose run on."""
+    inside = {at for start, end in hit.marks for at in range(start, end)}
+    lines: list[list[_Sign]] = [[]]
+    position, before = 0, ""
+    for line in hit.excerpt.split("\n"):
+        if position and not _runs_on(before, line):
+            lines.append([])
+        elif position:
+            lines[-1].append((" ", position - 1 in inside))
+        is_safe = line.isprintable() and line.isascii()
+        for at, sign in enumerate(line, position):
+            shown = sign if is_safe else " " if sign.isspace() else _on_one_line(sign)
+            lines[-1].append((shown, at in inside))
+        position += len(line) + 1
+        before = line
+    return lines
+
+
+def _runs_on(line: str, following: str) -> bool:
+    """Whether a line of prose goes on in the next one."""
+    is_prose = len(line) >= _WRAPPED and line[0] not in "#|"
+    return is_prose and bool(following.strip()) and _LISTED.match(following) is None
+
+
+def _wrapped(lines: Iterable[list[_Sign]], width: int) -> Iterable[list[tuple[str, str]]]:
+    """Lines cut at blanks so that each fits, as pieces of text with their style."""
+    for line in lines:
+        rest = line
+        while rest:
+            fitting = _fitting(rest, width)
+            yield _pieces(rest[:fitting])
+            rest = rest[fitting:]
+            while rest and rest[0][0] == " ":
+                rest = rest[1:]
+
+
+def _fitting(signs: Sequence[_Sign], width: int) -> int:
+    """How many signs fit on a line, at least one; the last blank is the best place to end it."""
+    used, blank = 0, 0
+    for at, (sign, _) in enumerate(signs):
+        used += 1 if sign.isascii() and len(sign) == 1 else _columns_of(sign)
+        if used > width:
+            return blank or max(1, at)
+        if sign == " " and at:
+            blank = at
+    return len(signs)
+
+
+def _columns_of(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _pieces(signs: Iterable[_Sign]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for sign, matches in signs:
+        style = _MATCH if matches else ""
+        if found and found[-1][1] == style:
+            found[-1] = found[-1][0] + sign, style
+        else:
+            found.append((sign, style))
+    return found

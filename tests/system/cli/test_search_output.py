@@ -54,7 +54,7 @@ def test_one_line_a_hit(vault: Workspace) -> None:
 
 def test_templates_have_a_closed_set_of_fields(vault: Workspace) -> None:
     """Each has its value, what is not known is empty, and a wrong name lists the right ones."""
-    from filestore.cli._hits import FIELDS
+    from filestore.cli.search import FIELDS
 
     every = "|".join(f"{{{field}}}" for field in FIELDS)
     done = vault("search", "rename links", "-k", "1", "--format", every)

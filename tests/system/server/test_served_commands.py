@@ -20,7 +20,7 @@ import pytest
 
 import filestore
 from filestore.cli import _served
-from filestore.cli._answering import run_words
+from filestore.cli.serve import run_words
 from filestore.core.example import copy_example
 from filestore.server.socket import wire
 from filestore.server.socket.listening import listen

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 import filestore
-from filestore.cli._answering import run_words, streams
+from filestore.cli.serve import run_words, streams
 from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
 from filestore.server.socket import wire

@@ -21,7 +21,7 @@ def test_without_threads_or_files_commands_run_by_themselves(script: Script, pla
 USED_UP = """
 import os, resource, sys, threading
 from filestore.cli import _served
-from filestore.cli._answering import run_words, streams
+from filestore.cli.serve import run_words, streams
 from filestore.server.socket.listening import listen
 from filestore.server.stores import Access, Stores
 os.chdir(sys.argv[1])
