@@ -50,11 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     as_json = "--json" in words
     try:
-        from filestore.cli import _served
+        from filestore.server import wire
 
         # A server writes for locales of UTF-8.
-        reply = _served.reply_to(words) if encoding is None else None
-        code = _run(words, as_json=as_json) if reply is None else _served.write(reply)
+        reply = wire.reply_to(words) if encoding is None else None
+        code = _run(words, as_json=as_json) if reply is None else wire.write_reply(reply)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:

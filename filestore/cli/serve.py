@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 from msgspec import Struct, field
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output, _parser
-from filestore.cli._served import ASKED
 from filestore.config.discovery import NoStoreError
 from filestore.core.caller import answering, leads
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import JsonObject
+from filestore.server import wire
+from filestore.server.listening import Reply, Request
 from filestore.server.options import CommonOptions, argument, option
-from filestore.server.socket import wire
-from filestore.server.socket.requests import Reply, Request
+from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:
     from filestore.server.rag.collections import Collections
@@ -89,12 +89,10 @@ def run(options: Options) -> int:
 
 
 def _serve(options: Options) -> int:
-    from filestore.cli import serve
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
-    from filestore.server.http.doors import doors
-    from filestore.server.socket.listening import listen
+    from filestore.server.listening import listen
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
@@ -114,13 +112,13 @@ def _serve(options: Options) -> int:
             stores=stores,
             token=token,
             is_local=address.is_local,
-            doors=doors(stores, collections),
+            collections=collections,
         )
         opened = running.listening(address)
         ended = _context.end_politely()
         told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
         try:
-            with serve.streams(), listen(stores, serve.run_words):
+            with streams(), listen(stores, run_words):
                 running.serve(parts, opened, told)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED

@@ -4,6 +4,8 @@ One rule: what does not fit is refused in one sentence, with its place, before a
 """
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -122,3 +124,27 @@ def _fits(value: Any, field: Field) -> bool:
     except UnfitError:
         return False
     return True
+
+
+@cache
+def _data() -> bytes:
+    return files("filestore.server").joinpath("schema.json").read_bytes()
+
+
+@cache
+def definitions() -> dict[str, Any]:
+    """Every shape by its name; others in it are references to `$defs`."""
+    found: dict[str, Any] = orjson.loads(_data())["$defs"]
+    return found
+
+
+def components() -> dict[str, Any]:
+    """The same for OpenAPI, with references to its components."""
+    data = _data().replace(b"#/$defs/", b"#/components/schemas/")
+    found: dict[str, Any] = orjson.loads(data)["$defs"]
+    return found
+
+
+def reference(name: str) -> dict[str, str]:
+    """What stands for a shape in OpenAPI."""
+    return {"$ref": f"#/components/schemas/{name}"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from filestore.server.requests import Request
+    from filestore.server.options import Request
     from filestore.server.stores import ServedStore
 
 

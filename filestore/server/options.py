@@ -8,10 +8,14 @@ sentence for people in the docstring under the field.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
+
+if TYPE_CHECKING:
+    from filestore.server.stores import ServedStore
+    from filestore.store import Store
 
 
 class Typed(Struct, frozen=True, kw_only=True):
@@ -48,6 +52,40 @@ def option(metavar: str | None = None, *names: str, **more: Any) -> Typed:
 def argument(metavar: str, **more: Any) -> Typed:
     """How something is typed that stands without a name."""
     return Typed(metavar=metavar, argument=True, **more)
+
+
+MOST_HITS: Final = 1_000
+LONGEST_QUERY: Final = 10_000
+"""Characters."""
+LONGEST_PATH: Final = 4_096
+Text = Annotated[str, Meta(max_length=LONGEST_PATH)]
+# The length of a list is checked first: a million texts are refused at once.
+Texts = Annotated[list[Text], Meta(max_length=1_000)]
+Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N")]
+Scalar = Annotated[str, Meta(max_length=10_000)] | int | float | bool
+Where = Annotated[
+    dict[str, Scalar | Annotated[list[Scalar], Meta(max_length=100)]],
+    Meta(max_length=100),
+    option("K=V"),
+]
+
+
+class Request:
+    """What may be asked of a store."""
+
+    __slots__ = ()
+
+    def answer(self, store: "Store") -> Any:
+        """What the store answers."""
+        raise NotImplementedError
+
+    def allowed(self, store: "ServedStore") -> Self:
+        """The same with nothing in it that leads out of the store.
+
+        Raises:
+            RefusedError: Something does.
+        """
+        return self
 
 
 class CommonOptions(Struct, frozen=True, kw_only=True):

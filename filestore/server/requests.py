@@ -3,53 +3,29 @@
 The command of the same name takes these options too, beside some of its own.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import orjson
 from msgspec import Meta
 from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.options import (
+    CommonOptions,
+    Count,
+    Request,
+    Text,
+    Texts,
+    Where,
+    argument,
+    option,
+)
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
     from filestore.store import Store
-
-MOST_HITS: Final = 1_000
-LONGEST_QUERY: Final = 10_000
-"""Characters."""
-LONGEST_PATH: Final = 4_096
-Text = Annotated[str, Meta(max_length=LONGEST_PATH)]
-# The length of a list is checked first: a million texts are refused at once.
-Texts = Annotated[list[Text], Meta(max_length=1_000)]
 Name = Annotated[str, Meta(max_length=255)]
 Passage = Annotated[str, Meta(max_length=1_000_000)]
-Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N")]
-Scalar = Annotated[str, Meta(max_length=10_000)] | int | float | bool
-Where = Annotated[
-    dict[str, Scalar | Annotated[list[Scalar], Meta(max_length=100)]],
-    Meta(max_length=100),
-    option("K=V"),
-]
-
-
-class Request:
-    """What may be asked of a store."""
-
-    __slots__ = ()
-
-    def answer(self, store: "Store") -> Any:
-        """What the store answers."""
-        raise NotImplementedError
-
-    def allowed(self, store: "ServedStore") -> Self:
-        """The same with nothing in it that leads out of the store.
-
-        Raises:
-            RefusedError: Something does.
-        """
-        return self
 
 
 class Similar(Request, CommonOptions, frozen=True, kw_only=True):

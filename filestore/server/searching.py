@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, field
 
 from filestore.search.query import Extra, Query, Which
-from filestore.server.options import argument, option
-from filestore.server.requests import LONGEST_QUERY, Count, Request, Texts, Where
+from filestore.server.options import LONGEST_QUERY, Count, Request, Texts, Where, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.store import PastStore

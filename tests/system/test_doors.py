@@ -20,8 +20,8 @@ from filestore.config import user_config
 from filestore.config.settings import parse as parse_settings
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.history import batch
-from filestore.server.agents import install, messages
-from filestore.server.http import routes
+from filestore.server.agents import install, server
+from filestore.server.http import app
 from filestore.server.operations import ROUTES
 from tests.conftest import CHECKOUT
 
@@ -82,7 +82,7 @@ class _Refused(FilestoreError):
 
 
 def _message(data: bytes, _: Path) -> None:
-    for said in messages.refusals(data):
+    for said in server.refusals(data):
         raise _Refused(json.loads(said)["error"]["message"])
 
 
@@ -97,7 +97,7 @@ def _request(data: bytes, _: Path) -> Any:
         "query_string": b"",
         "path": "/search",
     }
-    return asyncio.run(routes.given_in(Request(scope, receive), ROUTES["search"]))
+    return asyncio.run(app.given_in(Request(scope, receive), ROUTES["search"]))
 
 
 def _machine(data: bytes, folder: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_name_twice_in_an_address_is_refused() -> None:
     for query, is_sound in ((b"k=1&k=2", False), (b"source=a&source=b", True)):
         request = Request(scope | {"query_string": query})
         if is_sound:
-            assert asyncio.run(routes.given_in(request, ROUTES["search"]))
+            assert asyncio.run(app.given_in(request, ROUTES["search"]))
             continue
         with pytest.raises(UsageError, match="twice"):
-            asyncio.run(routes.given_in(request, ROUTES["search"]))
+            asyncio.run(app.given_in(request, ROUTES["search"]))

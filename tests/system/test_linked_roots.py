@@ -11,9 +11,9 @@ import pytest
 
 import filestore
 from filestore import Store, StoreThreads
-from filestore.cli import _served
 from filestore.config.discovery import NoStoreError, find_root
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.server import wire
 from filestore.server.operations import COMMANDS
 from filestore.server.stores import named_roots
 from tests.system.conftest import Workspace
@@ -93,7 +93,7 @@ def doors(notes: Workspace, way: str) -> Iterator[tuple[str, str]]:
             yield name, store.root
     yield "served", *named_roots([way]).values()
     yield "served by name", named_roots([f"x={way}"])["x"]
-    yield "asked of a server", _served._root(os.getcwd(), way)
+    yield "asked of a server", wire._root(os.getcwd(), way)
     yield "--store", notes.json("--store", way, "trust", "--list")["root"]
     here = Path.cwd()
     yield "working folder", notes.json("trust", "--list", cwd=here / way)["root"]
@@ -121,7 +121,7 @@ def test_every_way_in_finds_the_same_root(
         assert notes.json(f"--store={way}", "trust", "--list")["root"] == root
         monkeypatch.setenv("FILESTORE", way)
         assert notes.json("trust", "--list", cwd=Path("/"))["root"] == root
-        assert _served.reply_to(["ls"]) is None
+        assert wire.reply_to(["ls"]) is None
         monkeypatch.delenv("FILESTORE")
 
 
@@ -222,7 +222,7 @@ def test_an_empty_name_is_no_store(notes: Workspace, monkeypatch: pytest.MonkeyP
         words = shlex.split(import_module(f"filestore.cli.{command}").EXAMPLE)[1:]
         done = notes("--store", "", *words, cwd=notes.folder / "real", code=None)
         assert done.code in (2, 3), (command, done)
-    assert _served.reply_to(["--store=", "ls"]) is None
+    assert wire.reply_to(["--store=", "ls"]) is None
     for refused in (named_roots, filestore.open, filestore.create):
         with pytest.raises(UsageError, match="names no store"):
             refused([""] if refused is named_roots else "")  # type: ignore[operator]
@@ -251,8 +251,8 @@ def test_the_users_settings_name_a_store_by_a_link(
     for way in ("real", "link"):
         with Store(notes.folder / way) as store:
             assert store.places.sidecar == str(side)
-        root = _served._root(str(notes.folder), str(notes.folder / way))
-        assert _served._sidecars(root) == [str(side)]
+        root = wire._root(str(notes.folder), str(notes.folder / way))
+        assert wire._sidecars(root) == [str(side)]
 
 
 def test_a_linked_tree_stays_closed(workspace: Workspace) -> None:

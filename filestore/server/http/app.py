@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -13,37 +12,32 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.safe_text import brief
-from filestore.server.http import description, routes, uploads
-from filestore.server.http.answers import EVENT_STREAM, answer, refusal
+from filestore.core.safe_text import brief, listed
+from filestore.server.agents.server import HttpDoor
+from filestore.server.decoding import json_object
+from filestore.server.http import description, uploads
 from filestore.server.http.events import Events
-from filestore.server.http.gate import Gate
-from filestore.server.http.limits import Limits
-from filestore.server.http.metrics import Metrics
-from filestore.server.operations import ROUTES
+from filestore.server.http.gate import EVENT_STREAM, JSON, Gate, answer, refusal
+from filestore.server.http.limits import Limits, Metrics
+from filestore.server.operations import ROUTES, Operation
+from filestore.server.page import routes as page_routes
+from filestore.server.rag.routes import routes as collection_routes
 from filestore.server.refusals import UNUSABLE, TooLargeError, TooSlowError, body_of
+from filestore.server.stores import Stores
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.types import ASGIApp
 
-    from filestore.server.stores import Stores
+    from filestore.server.rag.collections import Collections
 
 _FIELDS: Final = tuple(description.UPLOAD["properties"])
 """Of the form that uploads documents."""
 _LOG: Final = logging.getLogger("filestore.server")
-
-
-class Door(Struct, frozen=True, kw_only=True):
-    """Another way in, which the application has beside its own routes."""
-
-    routes: Sequence[BaseRoute] = ()
-    open: "Callable[[], AbstractAsyncContextManager[Any]] | None" = None
-    """Open for as long as the server runs."""
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -53,7 +47,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     token: str | None
     is_local: bool
     """Whether it only answers by names of this machine."""
-    doors: Sequence[Door] = field(default=())
+    collections: "Collections | None" = None
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the server is to end."""
 
@@ -62,23 +56,40 @@ def make_app(parts: Parts) -> "ASGIApp":
     """The application, from the outside in: gate, limits, figures, routes."""
     stores = parts.stores
     events = {store.name: Events(store) for store in stores}
-    add = _add(stores)
-    own = [
-        Route("/health", _health),
-        Route("/stores", _served(stores)),
-        Route("/events", _events(stores, events)),
-        Route("/openapi.json", _openapi),
-        Route("/docs", _docs),
-        Route("/metrics", lambda _: metrics.response()),
-        *(
-            Route(one.path, add, methods=["POST"]) if one.path == "/add" else one
-            for one in routes.routes(stores)
-        ),
-    ]
-    others = [route for door in parts.doors for route in door.routes]
+    agents = HttpDoor(stores)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with agents.running():
+            yield
+        for one in events.values():
+            one.close()
+
+    async def served(_: Request) -> Response:
+        listed = [{"name": one.name, "writes": one.access.writes} for one in stores]
+        return answer({"stores": listed})
+
+    async def listen(request: Request) -> Response:
+        store = stores.named(request.query_params.get("store", ""))
+        if request.method == "HEAD":
+            # Whoever asks for no body waits for no end of it.
+            return Response(media_type=EVENT_STREAM)
+        return events[store.name].response()
+
     app = Starlette(
-        routes=[*own, *others],
-        lifespan=_lifespan([door.open for door in parts.doors if door.open], events),
+        routes=[
+            Route("/health", _health),
+            Route("/stores", served),
+            Route("/events", listen),
+            Route("/openapi.json", _openapi),
+            Route("/docs", _docs),
+            Route("/metrics", lambda _: metrics.response()),
+            *(_route(stores, one) for one in ROUTES.values()),
+            *page_routes(),
+            *agents.routes(),
+            *collection_routes(parts.collections),
+        ],
+        lifespan=lifespan,
         exception_handlers={
             HTTPException: _refused,
             FilestoreError: _told,
@@ -88,21 +99,6 @@ def make_app(parts: Parts) -> "ASGIApp":
     )
     metrics = Metrics(app, stores)
     return Gate(Limits(metrics, parts.ending), token=parts.token, is_local=parts.is_local)
-
-
-def _lifespan(
-    doors: "Sequence[Callable[[], AbstractAsyncContextManager[Any]]]", events: dict[str, Events]
-) -> "Callable[[Starlette], AbstractAsyncContextManager[None]]":
-    @contextlib.asynccontextmanager
-    async def opened(_: Starlette) -> AsyncIterator[None]:
-        async with contextlib.AsyncExitStack() as stack:
-            for door in doors:
-                await stack.enter_async_context(door())
-            yield
-        for one in events.values():
-            one.close()
-
-    return opened
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -143,27 +139,6 @@ async def _health(_: Request) -> Response:
     return answer({"status": "ok", "version": __version__})
 
 
-def _served(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
-    async def served(_: Request) -> Response:
-        listed = [{"name": one.name, "writes": one.access.writes} for one in stores]
-        return answer({"stores": listed})
-
-    return served
-
-
-def _events(
-    stores: "Stores", events: dict[str, Events]
-) -> Callable[[Request], Awaitable[Response]]:
-    async def listen(request: Request) -> Response:
-        store = stores.named(request.query_params.get("store", ""))
-        if request.method == "HEAD":
-            # Whoever asks for no body waits for no end of it.
-            return Response(media_type=EVENT_STREAM)
-        return events[store.name].response()
-
-    return listen
-
-
 async def _openapi(_: Request) -> Response:
     return answer(description.openapi())
 
@@ -179,9 +154,9 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
 
     async def add(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-            given = await routes.given_in(request, operation)
-            return _report(await operation.ask(stores.named(routes.named_in(given)), given))
-        routes.require_no_query(request)
+            given = await given_in(request, operation)
+            return _report(await operation.ask(stores.named(named_in(given)), given))
+        require_no_query(request)
         try:
             async with request.form(max_files=uploads.MOST_FILES, max_fields=10) as form:
                 _require_known(form)
@@ -228,3 +203,72 @@ def _text(form: "FormData", name: str) -> str:
     if not isinstance(value, str) or len(value) > 255:
         raise UsageError(f"{name}: expected a short text")
     return value
+
+
+def _route(stores: Stores, operation: Operation) -> Route:
+    """POST with JSON, and GET where nothing is changed."""
+
+    async def ask(request: Request) -> Response:
+        given = await given_in(request, operation)
+        store = stores.named(named_in(given))
+        return answer(await operation.ask(store, given))
+
+    return Route(
+        f"/{operation.route}",
+        _add(stores) if operation is ROUTES["add"] else ask,
+        methods=["POST"] if operation.writes else ["GET", "POST"],
+    )
+
+
+def named_in(given: dict[str, Any]) -> str:
+    """The store that a request names, taken out of it; "" for none.
+
+    Raises:
+        UsageError: It is no name.
+    """
+    name = given.pop("store", "") or ""
+    if not isinstance(name, str) or len(name) > 255:
+        raise UsageError("store: the name of a store is a text")
+    return name
+
+
+async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
+    """What a client gives: the JSON of its body, or the query of the address.
+
+    Raises:
+        UsageError: It is no JSON object.
+    """
+    if request.method in ("GET", "HEAD"):
+        return _from_query(request, operation)
+    require_no_query(request)
+    data = await request.body()
+    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if data and kind != JSON:
+        raise UsageError(f"expected {JSON}", remedy=f"send Content-Type: {JSON}")
+    return json_object(data or b"{}")
+
+
+def require_no_query(request: Request) -> None:
+    """Refuse words in an address whose body says everything: nobody would heed them.
+
+    Raises:
+        UsageError: There are some.
+    """
+    if request.query_params:
+        names = listed(map(brief, request.query_params))
+        raise UsageError(
+            f"{request.method} takes no values in the address, found {names}",
+            remedy="send them in the body",
+        )
+
+
+def _from_query(request: Request, operation: Operation) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    known = operation.schema["properties"]
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        is_list = known.get(name, {}).get("type") == "array"
+        if len(values) > 1 and not is_list:
+            raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
+        given[name] = values if len(values) > 1 else values[0]
+    return given

@@ -6,10 +6,10 @@ from html import escape
 from typing import Any, Final
 
 from filestore._version import __version__
-from filestore.server import schemas
-from filestore.server.http.answers import EVENT_STREAM
+from filestore.server import decoding
+from filestore.server.http.gate import EVENT_STREAM
 from filestore.server.operations import ROUTES, Operation
-from filestore.server.rag import description as collections
+from filestore.server.rag.routes import paths as collection_paths
 
 _STORE: Final = {
     "type": "string",
@@ -33,9 +33,9 @@ def openapi() -> dict[str, Any]:
             "/events": {"get": _events()},
             "/metrics": {"get": _plain("Figures for Prometheus")},
         }
-        | collections.paths(),
+        | collection_paths(),
         "components": {
-            "schemas": schemas.components(),
+            "schemas": decoding.components(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -52,7 +52,7 @@ _LISTEN: Final = (
 
 
 def _events() -> dict[str, Any]:
-    stream = {EVENT_STREAM: {"schema": schemas.reference("Line")}}
+    stream = {EVENT_STREAM: {"schema": decoding.reference("Line")}}
     store = {"name": "store", "in": "query", "schema": _STORE}
     return {
         "summary": _LISTEN,
@@ -79,7 +79,7 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 
 def _answer(shape: str, about: str) -> dict[str, Any]:
-    return {"description": about, "content": {_JSON: {"schema": schemas.reference(shape)}}}
+    return {"description": about, "content": {_JSON: {"schema": decoding.reference(shape)}}}
 
 
 UPLOAD: Final[dict[str, Any]] = {
@@ -119,7 +119,7 @@ def _lines() -> Iterator[str]:
     yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."
     yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
     yield " <code>--collections</code>.<dl>"
-    for path, routes in collections.paths().items():
+    for path, routes in collection_paths().items():
         for method, route in routes.items():
             about = escape(route["summary"])
             yield f"<dt><code>{method.upper()} {escape(path)}</code><dd>{about}"

@@ -8,12 +8,13 @@ token is in no address, no log and no error.
 import hmac
 import ipaddress
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from starlette.responses import Response
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.server.http.answers import answer
+from filestore.server import refusals
 from filestore.server.refusals import body_of
 
 if TYPE_CHECKING:
@@ -107,3 +108,25 @@ def is_of_this_machine(host: bytes) -> bool:
 def _is_own(origin: bytes, host: bytes) -> bool:
     scheme, _, place = origin.partition(b"://")
     return scheme in (b"http", b"https") and place.lower() == host.lower()
+
+
+JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def answer(value: Any, *, status: int = 200) -> Response:
+    """A value as JSON: data whatever it holds, for whoever asked alone, and kept nowhere."""
+    return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
+
+
+def refusal(error: FilestoreError, path: str = "") -> Response:
+    """What was not done, and why, in the words of the route that was asked."""
+    response = answer(refusals.body_of(error, path), status=refusals.status_of(error))
+    if response.status_code == 503:
+        response.headers["Retry-After"] = "1"
+    return response

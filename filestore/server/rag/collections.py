@@ -25,7 +25,9 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged_folder
 from filestore.search.query import Mode
 from filestore.server.rag import folder
-from filestore.server.rag.answers import (
+from filestore.server.rag.documents import (
+    FOLDER,
+    Document,
     RagAnswer,
     RagDeleted,
     RagEntry,
@@ -34,10 +36,9 @@ from filestore.server.rag.answers import (
     RagReloaded,
     RagResult,
     RagStatus,
+    told,
 )
-from filestore.server.rag.documents import FOLDER, Document, told
-from filestore.server.rag.folder import Record
-from filestore.server.rag.names import check_alike, check_name
+from filestore.server.rag.folder import Record, check_alike, check_name
 from filestore.server.rag.served import ServedCollection, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
 from filestore.sidecar.refusals import UnsafeSidecarError

@@ -4,7 +4,7 @@ One rule: what this door did not make it neither replaces nor deletes.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -12,11 +12,15 @@ import orjson
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import SETTINGS, folded_path
 from filestore.core.decoding import converted
+from filestore.core.errors import RefusedError, UsageError
 from filestore.core.hashing import content_hash
+from filestore.core.safe_text import brief
 from filestore.exchange.vector_files import faiss_folder
 from filestore.fs import disk
+from filestore.fs.staged_folder import LONGEST_NAME_BYTES
+from filestore.verify.names import why_no_name
 
 Kind = Literal["collection", "store", "faiss-json", ""]
 RECORD: Final = "collection.json"
@@ -120,3 +124,50 @@ def _files(top: str, *, strict: bool) -> Iterator[str]:
     for folder, _, names in os.walk(top, onerror=refuse):
         for name in names:
             yield os.path.join(folder, name)
+
+
+def check_name(name: object) -> str:
+    """The name, where it can be a folder of the collections.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    if not isinstance(name, str):
+        raise UsageError("the name of a collection is a text", remedy='send "rag_name": "NAME"')
+    reason = _wrong(name)
+    if reason:
+        raise UsageError(
+            f"{brief(name)} cannot name a collection: {reason}", remedy="choose another name"
+        )
+    return name
+
+
+def _wrong(name: str) -> str:
+    if not name.strip():
+        return "it is empty"
+    if name != name.strip():
+        return "it begins or ends with a blank"
+    if name[0] == "-":
+        return "it begins with a hyphen"
+    if "\\" in name:
+        return "it has a backslash"
+    if reason := why_no_name(name):
+        return reason
+    if len(name.encode()) > LONGEST_NAME_BYTES:
+        return f"it has more than {LONGEST_NAME_BYTES} bytes"
+    return ""
+
+
+def check_alike(name: str, others: Iterable[str]) -> None:
+    """Refuse a name that some file systems could not tell from another one.
+
+    Raises:
+        RefusedError: There is such a one.
+    """
+    folded = folded_path(name)
+    for other in others:
+        if other != name and folded_path(other) == folded:
+            raise RefusedError(
+                f"{brief(name)} differs only by case or composition from {brief(other)}",
+                remedy="use that name, or choose another one",
+            )

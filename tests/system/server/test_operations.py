@@ -15,7 +15,7 @@ from msgspec import to_builtins
 
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
-from filestore.server import schemas
+from filestore.server import decoding
 from filestore.server.operations import ROUTES, TOOLS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
@@ -54,8 +54,8 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "add": {"paths": ["source/new.md"]},
         "remove": {"resources": ["notes"]},
     }
-    schema = schemas.reference(ROUTES[name].answer) | {
-        "components": {"schemas": schemas.components()}
+    schema = decoding.reference(ROUTES[name].answer) | {
+        "components": {"schemas": decoding.components()}
     }
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 import filestore
 from filestore.server import page
-from filestore.server.page.serving import page_files
+from filestore.server.page import page_files
 from tests import chromium
 from tests.system.server.page_checks import CHECKS, FOCUS
 from tests.system.server.serving import Served, serving

@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from filestore.server import schemas
-from filestore.server.rag import description, routes
+from filestore.server import decoding
+from filestore.server.rag import routes
 from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import documents_in
 
@@ -53,7 +53,7 @@ def client(place: Path) -> Iterator[TestClient]:
 
 def check(shape: str, value: Any) -> None:
     """Whether an answer has the shape that JSON.md says."""
-    schema = schemas.reference(shape) | {"components": {"schemas": schemas.components()}}
+    schema = decoding.reference(shape) | {"components": {"schemas": decoding.components()}}
     Draft202012Validator(schema).validate(value)
 
 
@@ -258,7 +258,7 @@ def test_who_only_reads_is_told_so(place: Path) -> None:
 
 def test_each_route_is_described(client: TestClient, place: Path) -> None:
     """With what it takes, which is what it accepts, and what it answers."""
-    paths = description.paths()
+    paths = routes.paths()
     for route in client.app.routes:  # type: ignore[attr-defined]
         path = route.path
         if "rest" in path or path == "/rag":

@@ -19,12 +19,10 @@ from pathlib import Path
 import pytest
 
 import filestore
-from filestore.cli import _served
 from filestore.cli.serve import run_words
 from filestore.core.example import copy_example
-from filestore.server.socket import wire
-from filestore.server.socket.listening import listen
-from filestore.server.socket.place import taken
+from filestore.server import wire
+from filestore.server.listening import listen, taken
 from filestore.server.stores import Access, Stores
 from tests.conftest import Finished, Run
 from tests.system.server.serving import PACKAGE, TIMEOUT_S, Served, serving
@@ -33,7 +31,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells enough of a socket"
 )
 
-OFF = {_served.SWITCH: "off"}
+OFF = {wire.SWITCH: "off"}
 SEARCH = ["search", "renamed files"]
 ANSWERED = [
     SEARCH,
@@ -118,7 +116,7 @@ def pretending(place: Path, answer: Callable[[socket.socket], None]) -> Iterator
 def reply(words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> object:
     """What the server says to a command that is called in the store; None for nothing."""
     monkeypatch.chdir(place)
-    return _served.reply_to(words)
+    return wire.reply_to(words)
 
 
 def is_answered(words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -162,7 +160,7 @@ def test_every_command_of_an_edited_store_says_the_same(
         "links": ["links", str(chunk.relative_to(place))],
         "ls": ["ls"],
     }
-    assert set(calls) == _served.ASKED
+    assert set(calls) == wire.ASKED
     for _ in range(2):
         for words in calls.values():
             for asked in (words, [*words, "--json"]):
@@ -342,7 +340,7 @@ def test_two_hundred_at_once_are_answered_or_left_alone(
     whole = reply(SEARCH, place, monkeypatch)
     assert whole is not None
     with ThreadPoolExecutor(200) as pool:
-        found = list(pool.map(_served.reply_to, [SEARCH] * 200))
+        found = list(pool.map(wire.reply_to, [SEARCH] * 200))
     assert found.count(whole) + found.count(None) == 200
     assert reply(["search", *["word" * 1000] * 300], place, monkeypatch) is None
     assert is_answered(SEARCH, place, monkeypatch)

@@ -23,8 +23,8 @@ import filestore
 from filestore.cli.serve import run_words, streams
 from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
-from filestore.server.socket import wire
-from filestore.server.socket.requests import Reply, Request
+from filestore.server import wire
+from filestore.server.listening import Reply, Request
 from filestore.server.stores import Access, Stores
 from tests.system.fs.test_watched_tree import limits
 

@@ -20,13 +20,13 @@ def test_without_threads_or_files_commands_run_by_themselves(script: Script, pla
 
 USED_UP = """
 import os, resource, sys, threading
-from filestore.cli import _served
+from filestore.server import wire
 from filestore.cli.serve import run_words, streams
-from filestore.server.socket.listening import listen
+from filestore.server.listening import listen
 from filestore.server.stores import Access, Stores
 os.chdir(sys.argv[1])
 def ask():
-    print(_served.reply_to(["search", "rent"]) is not None, flush=True)
+    print(wire.reply_to(["search", "rent"]) is not None, flush=True)
 with Stores.open(["."], Access()) as stores, streams(), listen(stores, run_words):
     ask()
     _, most = resource.getrlimit(resource.RLIMIT_AS)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from filestore.cli._parser import parse
-from filestore.cli._removed import REMOVED
+from filestore.cli._parser import REMOVED, parse
 from filestore.core.errors import UsageError
 
 CHANGELOG = Path(__file__).resolve().parents[3] / "CHANGELOG.md"

@@ -17,7 +17,7 @@ from filestore.server import requests, searching
 from filestore.server.decoding import decoded, schema_of
 from filestore.server.http import description
 from filestore.server.operations import COMMANDS, OPERATIONS, ROUTES, TOOLS, Operation
-from filestore.server.options import CommonOptions, fields_of, option, sentences
+from filestore.server.options import CommonOptions, Request, Text, fields_of, option, sentences
 from filestore.server.rag import documents
 
 ONLY_FROM_A_FILE = {"evaluate": {"questions"}}
@@ -48,7 +48,7 @@ def test_the_table_and_the_modules_agree() -> None:
     served = {one.kind for one in OPERATIONS if one.route or one.tool}
     found = {**vars(requests), **vars(searching)}.values()
     here = {one for one in found if isinstance(one, type)}
-    assert served == {one for one in here if issubclass(one, requests.Request)} - {requests.Request}
+    assert served == {one for one in here if issubclass(one, Request)} - {Request}
 
 
 @pytest.mark.parametrize(("name", "kind"), [*kinds()])
@@ -74,10 +74,10 @@ def test_a_command_takes_what_the_server_takes(name: str) -> None:
             assert one.required or found.default == one.default
 
 
-class Weigh(requests.Request, CommonOptions, frozen=True, kw_only=True):
+class Weigh(Request, CommonOptions, frozen=True, kw_only=True):
     """How heavy the store is."""
 
-    path: requests.Text = ""
+    path: Text = ""
     """of a part of it"""
     depth: Annotated[int, Meta(ge=1, le=9), option("N")] = 2
     """levels"""

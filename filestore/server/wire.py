@@ -1,8 +1,12 @@
-"""Asks the server that has a store open to run a command, if there is one.
+"""What a command and the process that answers it say to each other, and how a command asks.
+
+A request is MAGIC, four bytes of length, and fields that end with NUL. An answer is any number of
+BEAT, while the command runs; then DECLINED, or ANSWERED with an exit code, four bytes of length and
+that many bytes of what the command wrote. Only what the standard library has loaded anyway is
+imported here: a command pays for it each time.
 
 One rule: nothing is written before the whole answer is there, so whatever goes wrong leaves the
-command as if nobody had been asked. Only what Python has loaded anyway is imported: this comes
-before every such command.
+command as if nobody had been asked.
 """
 
 from __future__ import annotations
@@ -11,11 +15,46 @@ import os
 import stat
 import sys
 
+from filestore._version import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # `typing` takes longer to load than all that a command asks of a server.
     from collections.abc import Iterator, Sequence
     from typing import Any, Final
+
+NAME: Final = "server.sock"
+"""In the sidecar of the store that is served."""
+MAGIC: Final = b"filestore socket 1\n"
+MOST_REQUEST_BYTES: Final = 1 << 20
+MOST_ANSWER_BYTES: Final = 1 << 26
+LENGTH_BYTES: Final = 4
+
+BEAT: Final = b"."
+DECLINED: Final = b"-"
+ANSWERED: Final = b"+"
+
+TEXT, BYTES, ERRORS = b"t", b"b", b"e"
+"""Kinds of what is written: text on standard output, bytes on it, text on standard error."""
+
+_PASSED_ON: Final = frozenset(("FILESTORE_SERVER", "FILESTORE_TOKEN"))
+_NAMES: Final = frozenset(
+    (
+        *("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY", "TZ"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+        *("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+        *("all_proxy", "http_proxy", "https_proxy", "no_proxy"),
+    )
+)
+_PREFIXES: Final = (
+    "FILESTORE_",
+    "HF_",
+    "HUGGINGFACE_",
+    "TRANSFORMERS_",
+    "SENTENCE_TRANSFORMERS_",
+    "QDRANT_",
+    "PG",
+)
 
 ASKED: Final = frozenset(("search", "similar", "about", "status", "show", "links", "ls"))
 """Commands that read, and whose time is mostly spent on opening the store."""
@@ -30,6 +69,73 @@ _CHUNK_BYTES: Final = 1 << 18
 _MOST_SETTINGS_BYTES: Final = 1 << 20
 
 Reply = tuple[int, list[tuple[bytes, bytes]]]
+
+
+def surroundings() -> bytes:
+    """What an answer depends on besides the words, the folder and the terminal.
+
+    Both sides have to have the same: the code, Python with its packages, and the variables that
+    say where settings, caches, keys and services are, and which time it is.
+    """
+    code = os.stat(os.path.join(os.path.dirname(__file__), "..", "_version.py"))
+    variables = sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name in _NAMES or (name.startswith(_PREFIXES) and name not in _PASSED_ON)
+    )
+    parts = (
+        __version__,
+        f"{sys.hexversion:x} {sys.getfilesystemencoding()} {sys.prefix}",
+        f"{code.st_dev} {code.st_ino} {code.st_mtime_ns}",
+        *variables,
+    )
+    return b"\x01".join(map(os.fsencode, parts))
+
+
+def request(*, folder: str, columns: int, words: list[str]) -> bytes:
+    """A request, whole.
+
+    Args:
+        folder: The working folder, absolute.
+        columns: Of the terminal; 0 where standard output is none.
+        words: Of the command line.
+    """
+    fields = [
+        surroundings(),
+        os.fsencode(folder),
+        str(columns).encode(),
+        os.fsencode(os.environ.get("FILESTORE", "")),
+        os.fsencode(os.environ.get("NO_COLOR", "")),
+        *map(os.fsencode, words),
+    ]
+    data = b"\0".join(fields)
+    return MAGIC + len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+def written(parts: list[tuple[bytes, bytes]]) -> bytes:
+    """What a command wrote, in its order, as bytes of an answer."""
+    return b"".join(kind + len(data).to_bytes(LENGTH_BYTES, "big") + data for kind, data in parts)
+
+
+def parts_of(data: bytes) -> list[tuple[bytes, bytes]]:
+    """The reverse of `written`.
+
+    Raises:
+        ValueError: It is no such thing.
+    """
+    parts = []
+    position = 0
+    while position < len(data):
+        start = position + 1 + LENGTH_BYTES
+        kind = data[position : position + 1]
+        position = start + int.from_bytes(data[position + 1 : start], "big")
+        if kind not in (TEXT, BYTES, ERRORS) or position > len(data):
+            raise ValueError("no part of an answer")
+        parts.append((kind, data[start:position]))
+    return parts
+
+
+TYPE_CHECKING = False
 
 
 def reply_to(words: Sequence[str]) -> Reply | None:
@@ -51,15 +157,13 @@ def reply_to(words: Sequence[str]) -> Reply | None:
     return None
 
 
-def write(reply: Reply) -> int:
+def write_reply(reply: Reply) -> int:
     """Write what a command wrote, and return its exit code."""
-    from filestore.server.socket import wire
-
     code, parts = reply
     for kind, data in parts:
-        if kind == wire.TEXT:
+        if kind == TEXT:
             sys.stdout.write(data.decode("utf-8", "surrogatepass"))
-        elif kind == wire.BYTES:
+        elif kind == BYTES:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
@@ -144,14 +248,12 @@ def _settings(path: str) -> bytes:
 
 def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
     """Ask the server of a sidecar."""
-    from filestore.server.socket import wire
-
     try:
         folder = os.open(sidecar, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        seen = os.stat(wire.NAME, dir_fd=folder, follow_symlinks=False)
+        seen = os.stat(NAME, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISSOCK(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
             return None
         import _socket  # what `socket` adds takes as long as all the rest
@@ -159,12 +261,12 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
             connection.settimeout(SILENT_S)
-            connection.connect(f"/proc/self/fd/{folder}/{wire.NAME}")
+            connection.connect(f"/proc/self/fd/{folder}/{NAME}")
             peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[4:8], sys.byteorder) != os.geteuid():
                 return None
-            connection.sendall(wire.request(folder=here, columns=_columns(), words=words))
-            return _received(connection, wire)
+            connection.sendall(request(folder=here, columns=_columns(), words=words))
+            return _received(connection)
         finally:
             connection.close()
     except FileNotFoundError:
@@ -183,28 +285,28 @@ def _columns() -> int:
         return 80
 
 
-def _received(connection: Any, wire: Any) -> Reply | None:
+def _received(connection: Any) -> Reply | None:
     """The whole answer; None where there is none."""
     data = bytearray()
     beats = 0
     while not data:
         chunk = connection.recv(_CHUNK_BYTES)
-        data += chunk.lstrip(wire.BEAT)
+        data += chunk.lstrip(BEAT)
         beats += len(chunk) - len(data)
         if not chunk or beats > _MOST_BEATS:
             return None
-    head = 2 + wire.LENGTH_BYTES
+    head = 2 + LENGTH_BYTES
     while len(data) < head or len(data) < head + (size := int.from_bytes(data[2:head], "big")):
-        if data[:1] != wire.ANSWERED or (len(data) >= head and size > wire.MOST_ANSWER_BYTES):
+        if data[:1] != ANSWERED or (len(data) >= head and size > MOST_ANSWER_BYTES):
             return None
         chunk = connection.recv(_CHUNK_BYTES)
         if not chunk:
             return None
         data += chunk
-    if data[:1] != wire.ANSWERED or len(data) != head + size:
+    if data[:1] != ANSWERED or len(data) != head + size:
         return None
-    parts = wire.parts_of(bytes(data[head:]))
+    parts = parts_of(bytes(data[head:]))
     for kind, text in parts:
-        if kind != wire.BYTES:
+        if kind != BYTES:
             text.decode("utf-8", "surrogatepass")
     return data[1], parts
