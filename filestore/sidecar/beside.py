@@ -15,7 +15,6 @@ from filestore.catalog import Catalog, in_batches
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.progress import OnShare, ignore_share
-from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import texts_of_vectors
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ class BesideFeed:
             embed: Whether what is lacking is embedded.
             name: What the settings call the model.
         """
+        from filestore.sidecar.embedding_feed import EmbeddingFeed
+
         self._catalog = catalog
         self._embeddings = embeddings
         self._fingerprint = fingerprint

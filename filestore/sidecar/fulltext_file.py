@@ -29,7 +29,6 @@ from filestore.fulltext import (
     FulltextDamaged,
     FulltextMissing,
     FulltextUnreadable,
-    Reader,
     Stamp,
     check_files,
     read_stamp,
@@ -38,7 +37,7 @@ from filestore.fulltext import (
 
 if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk
-    from filestore.fulltext import Entry, Writer
+    from filestore.fulltext import Entry, Reader, Writer
 
 
 def found_stamp(places: Places, catalog: Catalog) -> Stamp | None:
@@ -182,13 +181,15 @@ MOST_REPLAYED: Final = 5_000
 """A reader replays no more files than this where the next sync does."""
 
 
-def open_reader(places: Places, catalog: Catalog) -> tuple[Reader | None, str]:
+def open_reader(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]":
     """The full-text index of a catalog inside a snapshot, if there is one, and what to say of it.
 
     Raises:
         FulltextMissing: Its files are gone.
         FulltextUnreadable: The disk does not give them at the moment.
     """
+    from filestore.fulltext import Reader
+
     if found_stamp(places, catalog) is None:
         return None, "there is no full-text index: run 'filestore sync'"
     stamp, wanted = own_stamp(places, catalog), catalog.generation
@@ -207,7 +208,7 @@ def open_reader(places: Places, catalog: Catalog) -> tuple[Reader | None, str]:
         return None, f"{error.message}: run 'filestore sync'"
 
 
-def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader | None:
+def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> "Reader | None":
     """An index that a crash left behind its catalog, with what it lacks; changes nothing.
 
     It is replayed in a copy, which is removed as soon as it is open.
@@ -224,6 +225,8 @@ def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader 
         FulltextDamaged: A file of it differs from the stamp.
         OSError: A file of it is gone, or there is no room for a copy.
     """
+    from filestore.fulltext import Reader
+
     since = -1 if stamp is None else stamp.generation
     lacking = catalog.full_text_changes(since, catalog.generation)
     can_sync = os.access(places.sidecar, os.W_OK) and user_config.can_seal(places.configuration)

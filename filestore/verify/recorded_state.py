@@ -33,7 +33,6 @@ from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.git.merge import with_line_ends
 from filestore.sidecar import originals
-from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.sidecar.summary_tree import Staleness, SummaryTree
@@ -351,6 +350,7 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
     if embedder is None or found is None or not snapshot.catalog.indexed_count():
         return
     from filestore.chunking import way
+    from filestore.sidecar.documents import IN_PLACE
 
     wanted = _wanted_label(snapshot.settings, embedder, IN_PLACE)
     if way(str(found)) != way(wanted):
