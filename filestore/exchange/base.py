@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import orjson
 from msgspec import Struct, field
 
+from filestore.core.decoding import Counter, Size
 from filestore.core.errors import FilestoreError
-from filestore.core.limits import Counter, Size
 from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
+from filestore.core.decoding import USUAL, Limits
 from filestore.core.errors import FilestoreError
-from filestore.core.limits import USUAL, Limits
 from filestore.core.schema import JsonObject
 
 

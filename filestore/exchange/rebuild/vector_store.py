@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from filestore.core.decoding import Counter, Size
 from filestore.core.errors import UsageError
-from filestore.core.limits import Counter, Size
 from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
 from filestore.exchange.rebuild.foreign_chunks import Document
