@@ -18,7 +18,7 @@ from filestore.server.options import argument
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
-    from filestore.ingest.outcome import Outcome
+    from filestore.ingest.provenance import Outcome
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = """\

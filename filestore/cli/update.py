@@ -17,7 +17,7 @@ from filestore.core.schema import JsonObject
 from filestore.server import requests
 
 if TYPE_CHECKING:
-    from filestore.ingest.outcome import Outcome
+    from filestore.ingest.provenance import Outcome
     from filestore.ingest.update import SourceChange, UpdatePlan, UpdateReport
 
 EXAMPLE = "filestore update handbook --plan"

@@ -1,9 +1,9 @@
 """Documents out of the bytes of originals, several at once.
 
 Formats that can hurt are read in child processes, the others here. One rule: a file that cannot be
-read is an error that names it, and affects no other. A request to a child is the file's name and
-bytes; an answer a document, or the error that says why there is none. The child has limits that the
-kernel holds: memory, no new files, no core dump.
+read is an error that names it, and affects no other. A request to a child is the name and the bytes
+of a file; an answer a document, or the error that says why there is none. The child has limits that
+the kernel holds: memory, no new files, no core dump.
 """
 
 import gc

@@ -29,9 +29,8 @@ from filestore.history.write import (
     is_gone,
     look_at_existing,
 )
-from filestore.ingest.outcome import Outcome, Passed
 from filestore.ingest.pipeline import Begun, Ingest, OnCopy
-from filestore.ingest.provenance import Lineage
+from filestore.ingest.provenance import Lineage, Outcome, Passed
 from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources

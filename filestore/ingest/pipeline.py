@@ -27,9 +27,7 @@ from filestore.extract.pool import Extraction, Pending
 from filestore.fs import disk
 from filestore.git.merge import merge
 from filestore.history.write import change, look_at_existing
-from filestore.ingest import renames as renames_of
-from filestore.ingest.outcome import Outcome
-from filestore.ingest.provenance import Lineage
+from filestore.ingest.provenance import Lineage, Outcome
 from filestore.ingest.regenerate import (
     Existing,
     Lost,
@@ -38,7 +36,16 @@ from filestore.ingest.regenerate import (
     Regeneration,
     regenerate,
 )
-from filestore.ingest.resource_names import Named, Naming
+from filestore.ingest.resource_names import (
+    Named,
+    Naming,
+    in_order,
+    renamed_files,
+    renamed_lost,
+    renamed_record,
+    renames_found,
+    writable_renames,
+)
 from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
 from filestore.sidecar.documents import Chunker
 
@@ -167,14 +174,14 @@ class Ingest:
         source, before = begun.source, named.before
         if before is None:
             return
-        found = renames_of.found(before, named.reference, begun.outcome.documents)
-        renames = renames_of.writable(found, self._lineage_of(named)) if found else found
+        found = renames_found(before, named.reference, begun.outcome.documents)
+        renames = writable_renames(found, self._lineage_of(named)) if found else found
         if source.was is not None and renames != found:
             raise SourceError(
                 f"{source.was} was renamed, and a chunk file made from it cannot be written",
                 remedy="'filestore status' names it; repair it, then update again",
             )
-        begun.renames, begun.before = renames, renames_of.record(before, renames)
+        begun.renames, begun.before = renames, renamed_record(before, renames)
 
     def finish(self, begun: Begun, on_document: Callable[[], None]) -> Outcome:
         """Wait for its documents, cut them, and write its chunk files.
@@ -341,7 +348,7 @@ class Ingest:
             gone = known.keys() - {one.source for one in described} - begun.source.may_drop
             made += [NewDocument(source=source, chunks=None) for source in gone]
             described += [known[source] for source in gone]
-            order = renames_of.in_order([one.source for one in described], before, set(gone))
+            order = in_order([one.source for one in described], before, set(gone))
             made.sort(key=lambda one: order.index(one.source))
             described.sort(key=lambda one: order.index(one.source))
         return made, described
@@ -358,7 +365,7 @@ class Ingest:
 
     def _existing(self, begun: Begun) -> list[Existing]:
         """The chunk files of a resource, their documents called what they are called now."""
-        return renames_of.files(self._lineage_of(begun.named), begun.renames)
+        return renamed_files(self._lineage_of(begun.named), begun.renames)
 
     def _lineage_of(self, named: Named | None) -> list[Existing]:
         """The chunk files of a resource; in the flat layout those of its documents."""
@@ -375,12 +382,12 @@ class Ingest:
         """What is to be written, and the bytes of the chunk files that are there."""
         prefix = named.prefix
         found = self._lineage_of(named) if named.before is not None or prefix else []
-        existing = renames_of.files(found, begun.renames)
+        existing = renamed_files(found, begun.renames)
         lost: list[Lost] = []
         if named.before is not None:
             sources = [document.source for document in named.before.documents]
             there = named.old_record or named.record_path
-            lost = renames_of.lost(self._lineage.lost(prefix, there, sources), begun.renames)
+            lost = renamed_lost(self._lineage.lost(prefix, there, sources), begun.renames)
 
         def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
             return regenerate(

@@ -2,13 +2,17 @@
 
 Reads the tree and writes nothing. One rule: two sources never share a resource, and no name is
 taken that some file system could not tell from one that is there.
+Of originals that were renamed: what a record and its chunk files are under the new names; a
+document keeps its chunk files, with whatever a person did to them.
 """
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record
 from filestore.config.layout import RECORD_NAME, Places, folded_path
@@ -18,6 +22,7 @@ from filestore.extract.folder import documents as list_documents
 from filestore.extract.folder import is_store
 from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
+from filestore.ingest.regenerate import Existing, Lost
 from filestore.ingest.sources import SourceError, SourcePath, check_name
 from filestore.sidecar.originals import Reachable
 
@@ -295,3 +300,83 @@ def _in_use(name: str, source: str) -> RefusedError:
         f"the name {name!r} is in use for {source}",
         remedy=f"choose another with --into, or remove it: filestore rm {name}",
     )
+
+
+Renames = Mapping[str, str]
+"""Document as recorded to what it is called now."""
+
+
+def renames_found(before: Record, source: str, fresh: Mapping[str, str]) -> dict[str, str]:
+    """Which documents of a record were renamed.
+
+    Args:
+        before: The record.
+        source: What its source is called now.
+        fresh: The documents that are there, with their hashes.
+    """
+    places = {
+        one.source: source + one.source[len(before.source) :]
+        if is_below(one.source, before.source)
+        else one.source
+        for one in before.documents
+    }
+    left: dict[str, list[str]] = {}
+    for place in fresh.keys() - {*places.values()}:
+        left.setdefault(fresh[place], []).append(place)
+    for one in before.documents:
+        new = left.get(one.hash)
+        if new and places[one.source] not in fresh:
+            # Of several copies each goes where its name is, if it is anywhere.
+            name = one.source.rpartition("/")[2]
+            new.sort(key=lambda place: (place.rpartition("/")[2] != name, place))
+            places[one.source] = new.pop(0)
+    return {old: place for old, place in places.items() if old != place}
+
+
+def renamed_record(before: Record | None, renames: Renames) -> Record | None:
+    """A record with its documents under their new names."""
+    if before is None or not renames:
+        return before
+    documents = (
+        replace(one, source=renames.get(one.source, one.source)) for one in before.documents
+    )
+    return replace(before, documents=tuple(documents))
+
+
+def renamed_files(existing: Sequence[Existing], renames: Renames) -> list[Existing]:
+    """Chunk files that name their documents as they are called now."""
+    return [_file(file, renames) for file in existing]
+
+
+def _file(file: Existing, renames: Renames) -> Existing:
+    place = renames.get(file.chunk.source or "")
+    if place is None or file.excluded:
+        return file
+    data = chunk_file.update(file.data, source=place)
+    return replace(file, data=data, chunk=replace(file.chunk, source=place))
+
+
+def renamed_lost(deleted: Iterable[Lost], renames: Renames) -> list[Lost]:
+    """Deleted chunk files with the documents that they named."""
+    return [
+        replace(one, source=renames.get(one.source, one.source)) if one.source else one
+        for one in deleted
+    ]
+
+
+def writable_renames(renames: Renames, existing: Iterable[Existing]) -> dict[str, str]:
+    """The renames that can be written into every chunk file that names the document."""
+    stuck = {file.chunk.source for file in existing if file.excluded}
+    return {old: new for old, new in renames.items() if old not in stuck}
+
+
+def in_order(sources: Iterable[str], before: Record | None, gone: set[str]) -> list[str]:
+    """The documents of a record, those that are gone after what they stood behind before."""
+    ordered = list(sources)
+    previous = ""
+    for one in before.documents if before is not None else ():
+        if one.source in gone:
+            at = ordered.index(previous) + 1 if previous in ordered else 0
+            ordered.insert(at, one.source)
+        previous = one.source
+    return ordered

@@ -21,7 +21,7 @@ from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.ingest.add import AddReport, MergeConflict, add_all
-from filestore.ingest.outcome import Outcome
+from filestore.ingest.provenance import Outcome
 from filestore.ingest.sources import SourcePath
 from filestore.sidecar import originals
 from filestore.sidecar.originals import SourceDrift, is_followed
