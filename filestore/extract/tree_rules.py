@@ -149,7 +149,9 @@ class _Folder(Struct, kw_only=True):
         if len(names) < _FEW:
             return self._judged(names, range(len(names)), set(folders))
         suffixes = Suffixes(names)
-        odd = {end for end in suffixes.all if suffix_is_read(end) is None or _is_litter_end(end)}
+        odd = {
+            end for end in suffixes.all if suffix_is_read(end) is None or end.endswith(LITTER_ENDS)
+        }
         unread = {end for end in suffixes.all if not suffix_is_read(end)} - odd
         asked = {*suffixes.places(odd), *starting(names, LITTER_STARTS), *folders}
         if self.applied.lists:
@@ -197,10 +199,6 @@ class _Made:
         """See `FolderRules`."""
         del names, folders
         return Choice()
-
-
-def _is_litter_end(end: str) -> bool:
-    return end.endswith(LITTER_ENDS)
 
 
 def _passing(choice: Choice, names: Sequence[str], passed: Sequence[int]) -> Choice:

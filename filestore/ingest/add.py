@@ -5,7 +5,7 @@ One rule: a source that only a record names is read only where the store may loo
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypedDict
 
 from msgspec import Struct, field
@@ -228,7 +228,8 @@ def add_all(
         for outcome in _ingested(ingest, sources, snapshot.processes, on_progress):
             report.outcomes.append(outcome)
             waiting.append(outcome)
-            if len(report.outcomes) == len(sources) or _files(waiting) >= COMMIT_FILES:
+            files = sum(len(outcome.written) + len(outcome.removed) for outcome in waiting)
+            if len(report.outcomes) == len(sources) or files >= COMMIT_FILES:
                 _index(store, waiting, on_progress, report)
                 waiting = []
     finally:
@@ -384,10 +385,6 @@ def _alike(one: Begun, other: Begun) -> bool:
     if names & {folded_path(other.outcome.resource), other.outcome.source}:
         return True
     return one.outcome.source in other.fresh or not one.fresh.keys().isdisjoint(other.fresh)
-
-
-def _files(outcomes: Iterable[Outcome]) -> int:
-    return sum(len(outcome.written) + len(outcome.removed) for outcome in outcomes)
 
 
 def _index(

@@ -146,8 +146,16 @@ class Ingest:
             self._follow_renames(begun, named)
             before = begun.before
             unchanged = not begun.renames and self._is_unchanged(begun, named)
-            existing = self._existing(begun) if unchanged or self._lineage.conflicts else []
-            waiting = self._waiting(named, existing)
+            existing = (
+                renamed_files(self._lineage_of(begun.named), begun.renames)
+                if unchanged or self._lineage.conflicts
+                else []
+            )
+            waiting = {
+                file.chunk.source or named.reference
+                for file in existing
+                if file.path in self._lineage.conflicts
+            }
             if unchanged and not waiting:
                 outcome.chunks = len(existing)
                 outcome.looked_at = [file.path for file in existing]
@@ -248,14 +256,6 @@ class Ingest:
         """Whether a path met while walking a source is the store, or what it made."""
         return os.path.realpath(path) in self._own_folders
 
-    def _waiting(self, named: Named, existing: Sequence[Existing]) -> set[str]:
-        """Documents with a file that waits for a person: their others may hold a newer text."""
-        return {
-            file.chunk.source or named.reference
-            for file in existing
-            if file.path in self._lineage.conflicts
-        }
-
     def _is_unchanged(self, begun: Begun, named: Named) -> bool:
         source, before, fresh = begun.source, begun.before, begun.fresh
         if before is None or before.each != self._naming.is_child(source, named):
@@ -328,7 +328,15 @@ class Ingest:
                 chunks = None
                 if path in begun.pending:
                     document = begun.pending.pop(path)()
-                    chunks, had = self._chunks(document), _described(path, original, document)
+                    chunks, had = (
+                        self._chunks(document),
+                        SourceDocument(
+                            source=path,
+                            hash=original.hash,
+                            extractor=document.extractor,
+                            metadata=document.metadata,
+                        ),
+                    )
             except (FilestoreError, OSError) as error:
                 failures.append(unreadable(original.path, error))
                 outcome.failures.append((path, failures[-1]))
@@ -362,10 +370,6 @@ class Ingest:
             )
             for piece in self._chunker.pieces(document)
         )
-
-    def _existing(self, begun: Begun) -> list[Existing]:
-        """The chunk files of a resource, their documents called what they are called now."""
-        return renamed_files(self._lineage_of(begun.named), begun.renames)
 
     def _lineage_of(self, named: Named | None) -> list[Existing]:
         """The chunk files of a resource; in the flat layout those of its documents."""
@@ -529,12 +533,3 @@ def _same(known: SourceDocument, path: str, original: Original) -> bool:
     extractor = extract.for_name(path)
     label = extractor.label if extractor else ""
     return known.hash == original.hash and known.extractor == label
-
-
-def _described(path: str, original: Original, document: Document) -> SourceDocument:
-    return SourceDocument(
-        source=path,
-        hash=original.hash,
-        extractor=document.extractor,
-        metadata=document.metadata,
-    )

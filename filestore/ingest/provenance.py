@@ -200,11 +200,13 @@ class Lineage:
         moves = [
             (_top(old), new) for old, new in self._moves.get(prefix, ()) if _top(new) == prefix
         ]
-        others = {folder for folder, _ in moves if folder not in own and self._is_resource(folder)}
+        others = {
+            folder
+            for folder, _ in moves
+            if folder not in own
+            and os.path.exists(os.path.join(self._places.chunked, folder, RECORD_NAME))
+        }
         return {new for folder, new in moves if folder in others}
-
-    def _is_resource(self, folder: ChunkPath) -> bool:
-        return os.path.exists(os.path.join(self._places.chunked, folder, RECORD_NAME))
 
     @cached_property
     def _unmerged(self) -> set[ChunkPath]:

@@ -162,7 +162,9 @@ def put(
     _check_names(snapshot, folder, named.keys() - there.keys())
     kept = set() if replace else _by_hand(there, named)
     wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
-    changed = [path for path in wanted if _held(there, path) != wanted[path]]
+    changed = [
+        path for path in wanted if (there[path].data if path in there else None) != wanted[path]
+    ]
     undo = _written(snapshot, folder, {path: wanted[path] for path in changed}, looks)
     # What a call left in the tree that was killed is indexed, too.
     stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
@@ -349,10 +351,6 @@ def check_keys(metadata: Mapping[str, Any]) -> None:
             f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
             remedy="rename the key, as `document_source`",
         )
-
-
-def _held(there: Mapping[ChunkPath, Observation], path: ChunkPath) -> bytes | None:
-    return there[path].data if path in there else None
 
 
 def _not_indexed(snapshot: "StoreSnapshot", looks: Sequence[Observation]) -> list[ChunkPath]:

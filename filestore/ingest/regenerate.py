@@ -256,7 +256,17 @@ class _Work:
     def _align(
         self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
     ) -> None:
-        matches = align.align([_old_piece(file) for file in old], [_new_piece(c) for c in new])
+        matches = align.align(
+            [
+                align.OldPiece(
+                    key=file.chunk.origin or "",
+                    text=file.chunk.body,
+                    edited=chunk_file.hand_edited(file.chunk),
+                )
+                for file in old
+            ],
+            [align.NewPiece(key=origin_hash(c.body), text=c.body) for c in new],
+        )
         moved = _moved(matches, [file.chunk.origin for file in old], new)
         moved |= self._followed(matches, moved, old, new)
         for match in matches:
@@ -479,18 +489,6 @@ def _effective_key(file: Existing) -> str | None:
         return order
     number = chunk_file.number_of_name(_name(file))
     return None if number is None else order_key.number_key(number)
-
-
-def _old_piece(file: Existing) -> align.OldPiece:
-    return align.OldPiece(
-        key=file.chunk.origin or "",
-        text=file.chunk.body,
-        edited=chunk_file.hand_edited(file.chunk),
-    )
-
-
-def _new_piece(chunk: NewChunk) -> align.NewPiece:
-    return align.NewPiece(key=origin_hash(chunk.body), text=chunk.body)
 
 
 def _runs(matches: Sequence[align.Match]) -> Iterator[tuple[int | None, list[int]]]:
