@@ -73,7 +73,17 @@ class _Group(Struct, frozen=True, kw_only=True):
 
 def code_spans(measure: Measure, outline: Iterable[Symbol]) -> Iterator[tuple[int, int, Titles]]:
     """Splits source code: start and end of each piece, and the names around it."""
-    root = _tree(_parts(measure.text, outline))
+    parts = _parts(measure.text, outline)
+    root = _Part(start=0, end=0, level=-1, titles=())
+    path = [root]
+    for part in parts:
+        while path[-1].level >= max(part.level, 0):
+            path.pop()
+        if part.level == 0:
+            root.end = part.end  # what stands before the first name is the head of the file
+            continue
+        path[-1].inner.append(part)
+        path.append(part)
     _count(measure, root)
     for group in _packed(measure, root):
         room = _room(measure, group.titles)
@@ -126,20 +136,6 @@ def _path(titles: Titles) -> Titles:
 
 def _room(measure: Measure, titles: Titles) -> int:
     return measure.room(_path(titles))
-
-
-def _tree(parts: Sequence[_Part]) -> _Part:
-    root = _Part(start=0, end=0, level=-1, titles=())
-    path = [root]
-    for part in parts:
-        while path[-1].level >= max(part.level, 0):
-            path.pop()
-        if part.level == 0:
-            root.end = part.end  # what stands before the first name is the head of the file
-            continue
-        path[-1].inner.append(part)
-        path.append(part)
-    return root
 
 
 def _count(measure: Measure, part: _Part) -> None:

@@ -275,7 +275,10 @@ def _json_value(text: bytes, depth: int) -> Value:
     if _LONG_NUMBER.search(text) or text.count(b"[") + text.count(b"{") > depth:
         raise ValueError("a long number, or deeply nested")
     if b"{" in text:
-        _check_members(text)
+        # Refuse what orjson takes and YAML does not: a repeated member, or a very long one.
+        if len(text) > _MAX_KEY:
+            raise ValueError("members too long to be sure")
+        refuse_twice(text)
     if b"." in text or b"e" in text or b"E" in text:
         _check_numbers(value, text)
     return value
@@ -288,13 +291,6 @@ def _check_numbers(value: Value, text: bytes) -> None:
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             _check_numbers(item, b"")
-
-
-def _check_members(text: bytes) -> None:
-    """Refuse what orjson takes and YAML does not: a repeated member, or a very long one."""
-    if len(text) > _MAX_KEY:
-        raise ValueError("members too long to be sure")
-    refuse_twice(text)
 
 
 # Writing

@@ -265,7 +265,19 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(source)
-    metadata = _metadata(tree)
+    title = tree.css_first("head > title") or tree.css_first("title")
+    root = tree.css_first("html")
+    values: dict[str, Any] = {"title": _words(title) if title else ""}
+    for meta in tree.css("meta[content]"):
+        key = str(meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
+        known = _META.get(key)
+        if known and not values.get(known):
+            values[known] = " ".join(str(meta.attributes.get("content") or "").split())
+    values["language"] = root.attributes.get("lang") if root else ""
+    if values.get("keywords"):
+        words = (word.strip() for word in values["keywords"].split(","))
+        values["keywords"] = [word for word in words if word]
+    metadata = {key: json_value(value) for key, value in values.items() if value}
     refresh = tree.css_first('meta[http-equiv="refresh" i]')
     redirect = str(refresh.attributes.get("content") or "") if refresh else ""
     target = redirect.partition("=")[2].strip(" '\"") if "url" in redirect.lower() else ""
@@ -296,22 +308,6 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
 
 def _words(node: "LexborNode") -> str:
     return " ".join(node.text(separator="").split())
-
-
-def _metadata(tree: "LexborHTMLParser") -> dict[str, Any]:
-    title = tree.css_first("head > title") or tree.css_first("title")
-    root = tree.css_first("html")
-    values: dict[str, Any] = {"title": _words(title) if title else ""}
-    for meta in tree.css("meta[content]"):
-        key = str(meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
-        known = _META.get(key)
-        if known and not values.get(known):
-            values[known] = " ".join(str(meta.attributes.get("content") or "").split())
-    values["language"] = root.attributes.get("lang") if root else ""
-    if values.get("keywords"):
-        words = (word.strip() for word in values["keywords"].split(","))
-        values["keywords"] = [word for word in words if word]
-    return {key: json_value(value) for key, value in values.items() if value}
 
 
 _META: Final = {

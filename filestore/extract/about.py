@@ -95,7 +95,12 @@ def about(document: Document, *, name: str) -> About:
     # What `#word` and `[[name]]` are in notes, they are not in what was a web page or a PDF.
     is_note = document.extractor.startswith("markdown/")
     visible = without_any_code(document.text) if document.syntax == "markdown" else ""
-    heading = _heading_title(document, values, visible)
+    # The title that a document says, in its metadata or its first heading.
+    said = _text(values.get("title"))
+    # Extractors of code and notebooks call a document as its file, for want of another name.
+    if not said and not document.extractor.startswith(("code/", "notebook/")):
+        said = document.title
+    heading = " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values)
     tags = (tag.lstrip("#") for tag in _frontmatter_names(values, "tags", "tag", by_blanks=True))
     return About(
         title=heading or _stem(name),
@@ -151,15 +156,6 @@ def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:
 
 
 # ---- titles --------------------------------------------------------------------------------------
-
-
-def _heading_title(document: Document, values: Mapping[str, Any], visible: str) -> str:
-    """The title that a document says, in its metadata or its first heading."""
-    said = _text(values.get("title"))
-    # Extractors of code and notebooks call a document as its file, for want of another name.
-    if not said and not document.extractor.startswith(("code/", "notebook/")):
-        said = document.title
-    return " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values)
 
 
 def _first_heading(visible: str, values: Mapping[str, Any]) -> str:

@@ -202,24 +202,20 @@ def hints(lists: Sequence[tuple[bytes, Rules]]) -> Hints:
                 made.anywhere.take(rule.pattern, rule)
         for rule in rules.by_path:
             if rule.leaves_out:
-                _take_path(made, base, rule)
+                pattern = rule.pattern.removeprefix(b"/")
+                wildcard = _WILDCARD.search(pattern)
+                plain = pattern if wildcard is None else pattern[: wildcard.start()]
+                cut = plain.rfind(b"/") + 1
+                folder, rest = base + pattern[:cut], pattern[cut:]
+                has_folders = b"/" in rest or b"**" in rest
+                if has_folders and (b"\\" in rest or b"[" in rest):
+                    # A slash in brackets or after a backslash is none that parts folders.
+                    made.below.setdefault(folder, _Names()).everything = True
+                elif has_folders:
+                    made.below.setdefault(folder, _Names()).take(rest.rpartition(b"/")[2], rule)
+                else:
+                    made.in_folder.setdefault(folder, _Names()).take(rest, rule)
     return made
-
-
-def _take_path(made: Hints, base: bytes, rule: Rule) -> None:
-    pattern = rule.pattern.removeprefix(b"/")
-    wildcard = _WILDCARD.search(pattern)
-    plain = pattern if wildcard is None else pattern[: wildcard.start()]
-    cut = plain.rfind(b"/") + 1
-    folder, rest = base + pattern[:cut], pattern[cut:]
-    has_folders = b"/" in rest or b"**" in rest
-    if has_folders and (b"\\" in rest or b"[" in rest):
-        # A slash in brackets or after a backslash is none that parts folders.
-        made.below.setdefault(folder, _Names()).everything = True
-    elif has_folders:
-        made.below.setdefault(folder, _Names()).take(rest.rpartition(b"/")[2], rule)
-    else:
-        made.in_folder.setdefault(folder, _Names()).take(rest, rule)
 
 
 OWN_RULES: Final = ".filestoreignore"

@@ -181,7 +181,20 @@ def _read(syntax: str, inner: str) -> _Read:
     if len(inner.encode()) > MAX_BLOCK_BYTES:
         raise _UnreadableError(f"larger than {MAX_BLOCK_BYTES // 1024} KiB")
     if syntax == "yaml":
-        return _read_yaml(inner)
+        try:
+            return _Read(values=read_yaml(inner.encode(), 2).values)
+        except MalformedFrontmatter:
+            keys = [match.start() for match in _KEY.finditer(inner)]
+        if inner.count("\n") > _MOST_LINES:
+            raise _UnreadableError(f"not valid YAML, and more than {_MOST_LINES:,} lines")
+        if not keys:
+            return _Read(is_left=True)  # prose between two rules
+        read = _Read()
+        _leave_out(read, inner[: keys[0]], 2)
+        for start, end in zip(keys, [*keys[1:], len(inner)], strict=True):
+            _read_entry(read, inner[start:end], 2 + inner.count("\n", 0, start))
+        read.is_left = bool(read.left_out)
+        return read
     try:
         values = _parse(syntax, inner)
         return _Read(values=json_value(values))
@@ -203,23 +216,6 @@ def _parse(syntax: str, inner: str) -> object:
 
 
 # ---- YAML, where some line cannot be read --------------------------------------------------------
-
-
-def _read_yaml(inner: str) -> _Read:
-    try:
-        return _Read(values=read_yaml(inner.encode(), 2).values)
-    except MalformedFrontmatter:
-        keys = [match.start() for match in _KEY.finditer(inner)]
-    if inner.count("\n") > _MOST_LINES:
-        raise _UnreadableError(f"not valid YAML, and more than {_MOST_LINES:,} lines")
-    if not keys:
-        return _Read(is_left=True)  # prose between two rules
-    read = _Read()
-    _leave_out(read, inner[: keys[0]], 2)
-    for start, end in zip(keys, [*keys[1:], len(inner)], strict=True):
-        _read_entry(read, inner[start:end], 2 + inner.count("\n", 0, start))
-    read.is_left = bool(read.left_out)
-    return read
 
 
 def _read_entry(read: _Read, entry: str, line: int) -> None:

@@ -189,7 +189,15 @@ class _Work:
             for chunk in document.chunks:
                 self._number += 1
                 order = order_key.number_key(self._number) if self._layout.name == "flat" else None
-                name = self._new_name(chunk_file.chunk_name(self._number), document, chunk)
+                tree_name = chunk_file.chunk_name(self._number)
+                if self._layout.name == "flat":
+                    name = chunk_file.flat_name(document.source, chunk.body, self._taken)
+                elif tree_name in self._taken:
+                    number = chunk_file.number_of_name(tree_name) or 0
+                    name = chunk_file.inserted_name(number, chunk.body, self._taken)
+                else:
+                    name = tree_name
+                self._taken.add(name)
                 self._write(name, document, chunk, order)
         else:
             self._align(document, old, self._without_lost(document, old, document.chunks))
@@ -231,17 +239,6 @@ class _Work:
     def _extend(self, key: str | None) -> None:
         if key is not None and (self._end is None or key > self._end):
             self._end = key
-
-    def _new_name(self, tree_name: str, document: NewDocument, chunk: NewChunk) -> str:
-        if self._layout.name == "flat":
-            name = chunk_file.flat_name(document.source, chunk.body, self._taken)
-        elif tree_name in self._taken:
-            number = chunk_file.number_of_name(tree_name) or 0
-            name = chunk_file.inserted_name(number, chunk.body, self._taken)
-        else:
-            name = tree_name
-        self._taken.add(name)
-        return name
 
     def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
         self.result.writes[ChunkPath(self._start + name)] = chunk_file.generate(
@@ -417,7 +414,15 @@ class _Work:
         number = chunk_file.number_of_name(_name(anchor)) if anchor else 0
         for chunk, order, file in zip(run, orders, moved, strict=True):
             if file is not None and file.chunk.origin == origin_hash(chunk.body):
-                self._move(file, chunk, order)
+                # The same text elsewhere in its document: only our keys change.
+                self.result.chunks += 1
+                headings = (
+                    file.chunk.headings if chunk_file.hand_edited(file.chunk) else chunk.headings
+                )
+                if not file.excluded:
+                    self.result.writes[file.path] = chunk_file.update(
+                        file.data, order=order, headings=headings, pages=chunk.pages
+                    )
                 continue
             if file is not None:
                 self._replace(document, file, chunk, order=order)
@@ -431,15 +436,6 @@ class _Work:
         for order in orders:
             bisect.insort(self._keys, order)
             self._extend(order)
-
-    def _move(self, file: Existing, chunk: NewChunk, order: str) -> None:
-        """The same text elsewhere in its document: only our keys change."""
-        self.result.chunks += 1
-        headings = file.chunk.headings if chunk_file.hand_edited(file.chunk) else chunk.headings
-        if not file.excluded:
-            self.result.writes[file.path] = chunk_file.update(
-                file.data, order=order, headings=headings, pages=chunk.pages
-            )
 
     def drop_documents(self, sources: set[str]) -> None:
         """Take out the files of documents that are no longer part of the resource."""

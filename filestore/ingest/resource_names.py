@@ -103,7 +103,16 @@ class Naming:
         if before is None:
             if source.recorded is None:
                 self._check_overlap(source, reference, resource)
-            self._check_collision(resource)
+            # Refuse a name that some file systems could not tell from one that is there.
+            other = self._names_in_use().get(folded_path(resource))
+            if other is not None and (other != resource or self._layout.name == "flat"):
+                kind = (
+                    "is in use" if other == resource else "differs only by case or composition from"
+                )
+                raise RefusedError(
+                    f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}",
+                    remedy="choose another name with --into",
+                )
         original = self._original(source, reference, is_there=before is not None)
         return Named(
             reference=reference,
@@ -255,16 +264,6 @@ class Naming:
                 )
             return look.record
         return None
-
-    def _check_collision(self, resource: str) -> None:
-        """Refuse a name that some file systems could not tell from one that is there."""
-        other = self._names_in_use().get(folded_path(resource))
-        if other is not None and (other != resource or self._layout.name == "flat"):
-            kind = "is in use" if other == resource else "differs only by case or composition from"
-            raise RefusedError(
-                f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}",
-                remedy="choose another name with --into",
-            )
 
     def _names_in_use(self) -> dict[str, str]:
         """Names of resources by what a file system that ignores case makes of them."""
