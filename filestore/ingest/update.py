@@ -329,7 +329,10 @@ class _Looking:
             if one in seen and seen[one].found not in ("", digest) and not seen[one].reason
             if (one, seen[one].found) not in self._waiting
         ]
-        copied = self._copied_from(source)
+        # Where the original of a copy is; "" where there is none, or the store may not look.
+        named = self._catalog.originals().get(source)
+        where = self._reachable
+        copied = "" if named is None else where.followed(named) or where.tree(named) or ""
         elsewhere = [one for _, _, one, _ in documents if copied and one in self._elsewhere]
         again = [
             one
@@ -365,12 +368,6 @@ class _Looking:
             chunks=len(rows),
             edited=sum(row.edited for row in rows),
         )
-
-    def _copied_from(self, source: str) -> str:
-        """Where the original of a copy is; "" where there is none, or the store may not look."""
-        named = self._catalog.originals().get(source)
-        where = self._reachable
-        return "" if named is None else where.followed(named) or where.tree(named) or ""
 
     def new_children(self) -> Iterator[SourceChange]:
         """What came to folders each child of which is a resource."""

@@ -249,7 +249,23 @@ class _Reader:
                 return _paragraph(_plain_text(shape.element))
             inner = "".join(self._pieces(shape.shapes, slide, depth - 1))
         elif shape.has_chart:
-            inner = _chart_html(self._part(shape.chart_part))
+            # The title of a chart and its figures: a row a category, a column a series.
+            root = self._part(shape.chart_part)
+            title = root.find(f"{_C}chart/{_C}title")
+            heading = "" if title is None else _paragraph(f"[Chart: {_plain_text(title)}]")
+            series = list(root.iter(f"{_C}ser"))
+            labels: dict[int, str] = {}
+            for each in series:
+                labels = _points(each, "cat", "xVal") | labels
+            columns = [_points(each, "val", "yVal") for each in series]
+            indexes = sorted({index for points in (labels, *columns) for index in points})
+            names = [each.find(f"{_C}tx") for each in series]
+            rows = [["", *("" if name is None else _values(name) for name in names)]]
+            for index in indexes[:_CHART_ROWS]:
+                rows.append([labels.get(index, ""), *(points.get(index, "") for points in columns)])
+            table = _rows_html(rows) if columns and indexes else ""
+            more = len(indexes) - _CHART_ROWS
+            inner = heading + table + (_paragraph(f"[{more} more points]") if more > 0 else "")
         elif shape.has_table:
             inner = _rows_html(
                 ["" if one.is_spanned else _plain_text(one.text_frame._txBody) for one in row.cells]
@@ -434,25 +450,6 @@ def _lines_html(lines: Sequence[_Line]) -> str:
 def _rows_html(rows: Iterable[Sequence[str]]) -> str:
     cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def _chart_html(root: Any) -> str:
-    """The title of a chart and its figures: a row a category, a column a series."""
-    title = root.find(f"{_C}chart/{_C}title")
-    heading = "" if title is None else _paragraph(f"[Chart: {_plain_text(title)}]")
-    series = list(root.iter(f"{_C}ser"))
-    labels: dict[int, str] = {}
-    for each in series:
-        labels = _points(each, "cat", "xVal") | labels
-    columns = [_points(each, "val", "yVal") for each in series]
-    indexes = sorted({index for points in (labels, *columns) for index in points})
-    names = [each.find(f"{_C}tx") for each in series]
-    rows = [["", *("" if name is None else _values(name) for name in names)]]
-    for index in indexes[:_CHART_ROWS]:
-        rows.append([labels.get(index, ""), *(points.get(index, "") for points in columns)])
-    table = _rows_html(rows) if columns and indexes else ""
-    more = len(indexes) - _CHART_ROWS
-    return heading + table + (_paragraph(f"[{more} more points]") if more > 0 else "")
 
 
 def _values(element: Any) -> str:
