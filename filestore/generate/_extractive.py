@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore.generate._checked import well_formed
-from filestore.generate._languages import STOP_WORDS
+from filestore.generate._checked import STOP_WORDS, well_formed
 from filestore.generate.base import (
     MOST_QUESTIONS,
     GenerationFailed,

@@ -17,14 +17,16 @@ from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.generate._checked import read_answer
-from filestore.generate._prompts import Prompts, prompts_with, read_own
-from filestore.generate._request import (
+from filestore.generate._prompts import (
+    Prompts,
     Takes,
     body_of,
     data_of,
     instructions_for,
     most_tokens_of_answer,
     names_a_parameter,
+    prompts_with,
+    read_own,
 )
 from filestore.generate.base import (
     GENERATION,

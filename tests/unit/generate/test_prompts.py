@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from filestore.generate._request import Takes, body_of, data_of, instructions_for, names_a_parameter
+from filestore.generate._prompts import Takes, body_of, data_of, instructions_for, names_a_parameter
 from filestore.generate.base import Task
 from filestore.remote.service import Answer
 
