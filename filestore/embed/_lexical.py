@@ -155,7 +155,14 @@ class WordRows:
             sums = np.bincount(places, signs * np.array(weights), minlength=len(some) * _DIMENSION)
             unscaled = sums.astype(np.float64, copy=False).reshape(len(some), _DIMENSION)
             lengths = [_row_length(word) for word in some]
-            self._matrix[self._filled : self._filled + len(some)] = _scaled(unscaled, lengths)
+            # Scale rows to these lengths and round them to whole numbers.
+            import numpy as np
+
+            # Opposite signs in one place may cancel a short word whole: it then counts nothing.
+            norms = np.sqrt(np.maximum(1.0, (unscaled * unscaled).sum(axis=1)))
+            factors = np.array(lengths, dtype=np.float64) / norms
+            scaled: NDArray[np.int8] = np.rint(unscaled * factors[:, np.newaxis]).astype(np.int8)
+            self._matrix[self._filled : self._filled + len(some)] = scaled
             self._filled += len(some)
         return numbers
 
@@ -206,17 +213,6 @@ def _words(text: str) -> list[str]:
         words.extend(run)
         words.extend(map("".join, pairwise(run)))
     return words
-
-
-def _scaled(rows: NDArray[np.float64], lengths: Sequence[int]) -> NDArray[np.int8]:
-    """Scale rows to these lengths and round them to whole numbers."""
-    import numpy as np
-
-    # Opposite signs in one place may cancel a short word whole: it then counts nothing.
-    norms = np.sqrt(np.maximum(1.0, (rows * rows).sum(axis=1)))
-    factors = np.array(lengths, dtype=np.float64) / norms
-    scaled: NDArray[np.int8] = np.rint(rows * factors[:, np.newaxis]).astype(np.int8)
-    return scaled
 
 
 def _features(word: str) -> list[int]:

@@ -24,7 +24,7 @@ from filestore.embed.base import (
 from filestore.embed.models import read_dimension, write_dimension
 from filestore.remote.address import DEFAULT_ENDPOINT, EndpointError, key_for, trusted_address
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
-from filestore.remote.service import Answer, Deadline, Limits, Service, in_order
+from filestore.remote.service import Deadline, Limits, Service, in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -236,7 +236,9 @@ class OpenAIEmbedder(Embedder):
             if expected is not None and expected != found:
                 raise self._other_dimension(expected, found)
             return rows
-        if len(texts) > 1 and _may_be_too_long(answer):
+        # Fewer or shorter texts may be accepted. Services differ: 413, 400 or 422 with all kinds of
+        # words, and llama.cpp says 500.
+        if len(texts) > 1 and (answer.status in _LENGTH_STATUSES or says_too_long(answer)):
             middle = len(texts) // 2
             halves = (texts[:middle], texts[middle:])
             return np.concatenate([self._batch_rows(half, until) for half in halves])
@@ -265,14 +267,6 @@ def open_choice(choice: Choice) -> Embedder:
         EndpointUntrusted: The user did not allow this store to reach it.
     """
     return OpenAIEmbedder(choice)
-
-
-def _may_be_too_long(answer: Answer) -> bool:
-    """Whether fewer or shorter texts could be accepted where these were refused.
-
-    Services differ: 413, 400 or 422 with all kinds of words, and llama.cpp says 500.
-    """
-    return answer.status in _LENGTH_STATUSES or says_too_long(answer)
 
 
 def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:

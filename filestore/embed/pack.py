@@ -248,7 +248,15 @@ class Pack:
         """
         found = {}
         for key in keys:
-            place = self._place(model, key)
+            # Where the first row begins whose key is not before this one.
+            low, high = 0, model.vectors
+            while low < high:
+                middle = (low + high) // 2
+                if self._at(model.start + middle * model.row_bytes, _KEY_BYTES) < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            place = model.start + low * model.row_bytes
             data = self._at(place, model.row_bytes) if place < model.end else b""
             if data[:_KEY_BYTES] != key:
                 continue
@@ -257,17 +265,6 @@ class Pack:
                 raise PackDamaged(self._path, problem)
             found[key] = _vectors(model, rows)[0]
         return found
-
-    def _place(self, model: PackedModel, key: bytes) -> int:
-        """Where the first row begins whose key is not before this one."""
-        low, high = 0, model.vectors
-        while low < high:
-            middle = (low + high) // 2
-            if self._at(model.start + middle * model.row_bytes, _KEY_BYTES) < key:
-                low = middle + 1
-            else:
-                high = middle
-        return model.start + low * model.row_bytes
 
     def _read_head(self) -> None:
         head = os.pread(self._descriptor, _HEAD.size, 0)
@@ -321,7 +318,9 @@ class Pack:
         """So many bytes of the file, at most some megabytes."""
         try:
             data = os.pread(self._descriptor, size, place)
-            while len(data) < size and (more := self._more(size - len(data), place + len(data))):
+            while len(data) < size and (
+                more := os.pread(self._descriptor, size - len(data), place + len(data))
+            ):
                 data += more
         except OSError as error:
             disk.pass_limits(error)
@@ -330,9 +329,6 @@ class Pack:
         if len(data) < size:
             raise self._cut()
         return data
-
-    def _more(self, size: int, place: int) -> bytes:
-        return os.pread(self._descriptor, size, place)
 
     def _cut(self) -> PackDamaged:
         return PackDamaged(self._path, f"it ends after {self._size:,} bytes")

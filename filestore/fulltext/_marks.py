@@ -112,21 +112,28 @@ class Marker:
         self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
         for clause in query.wanted():
             if len(self._spoken) < MAX_TERMS:
-                self._take(clause)
-        self.weights = self._weighed(rarity)
+                tokens = [token for token in _tokens(clause.text) if token.word]
+                if clause.kind is Kind.WORD:
+                    self._take_words(tokens)
+                elif clause.kind is Kind.PREFIX and len(tokens) == 1:
+                    self._prefixes.append((tokens[0].word, self._term(clause.text)))
+                elif len(tokens) == 1:
+                    self._take_words(tokens)
+                elif tokens:
+                    phrase = tuple(token.word for token in tokens)
+                    self._phrases.append((phrase, self._term(clause.text), clause))
+        if rarity is not None:
+            told = zip(self._spoken, rarity(self._spoken), strict=True)
+            weights = [one * STOP_SHARE if _is_stop_word(text) else one for text, one in told]
+            weights = [max(STOP_WEIGHT, one) for one in weights]
+        else:
+            weights = [STOP_WEIGHT if _is_stop_word(text) else 1.0 for text in self._spoken]
+        for _, term in self._prefixes:
+            weights[term] = 1.0
+        for _, term, _ in self._phrases:
+            weights[term] = PHRASE_WEIGHT
+        self.weights = weights
         """What finding each term is worth, 0 to `PHRASE_WEIGHT`."""
-
-    def _take(self, clause: Clause) -> None:
-        tokens = [token for token in _tokens(clause.text) if token.word]
-        if clause.kind is Kind.WORD:
-            self._take_words(tokens)
-        elif clause.kind is Kind.PREFIX and len(tokens) == 1:
-            self._prefixes.append((tokens[0].word, self._term(clause.text)))
-        elif len(tokens) == 1:
-            self._take_words(tokens)
-        elif tokens:
-            phrase = tuple(token.word for token in tokens)
-            self._phrases.append((phrase, self._term(clause.text), clause))
 
     def _take_words(self, tokens: Sequence[_Token]) -> None:
         for token in tokens:
@@ -144,19 +151,6 @@ class Marker:
     def _term(self, text: str) -> int:
         self._spoken.append(text)
         return len(self._spoken) - 1
-
-    def _weighed(self, rarity: Rarity | None) -> list[float]:
-        if rarity is not None:
-            told = zip(self._spoken, rarity(self._spoken), strict=True)
-            weights = [one * STOP_SHARE if _is_stop_word(text) else one for text, one in told]
-            weights = [max(STOP_WEIGHT, one) for one in weights]
-        else:
-            weights = [STOP_WEIGHT if _is_stop_word(text) else 1.0 for text in self._spoken]
-        for _, term in self._prefixes:
-            weights[term] = 1.0
-        for _, term, _ in self._phrases:
-            weights[term] = PHRASE_WEIGHT
-        return weights
 
     def marks(self, text: str) -> list[Mark]:
         """Every place where the query matches, in order; none overlap but pairs of characters.

@@ -48,7 +48,8 @@ def prose_words(text: str) -> list[str]:
     found = []
     for part in clean(text).replace("\u2019", "'").split():
         for piece in part.split("-"):
-            word = _stripped(piece)
+            places = [place for place, sign in enumerate(piece) if sign.isalnum()]
+            word = piece[places[0] : places[-1] + 1] if places else ""
             is_short = len(word) < MIN_LETTERS
             is_abbreviation = word.isupper() and len(word) <= _ABBREVIATION_LETTERS
             if is_short or is_abbreviation or not word.isalpha() or has_spaceless(word):
@@ -56,12 +57,6 @@ def prose_words(text: str) -> list[str]:
             if not camel_words_of(word):
                 found.append(word)
     return found
-
-
-def _stripped(word: str) -> str:
-    """A word without the signs around it."""
-    places = [place for place, sign in enumerate(word) if sign.isalnum()]
-    return word[places[0] : places[-1] + 1] if places else ""
 
 
 def misspelt(query: ParsedQuery, is_known: Callable[[str], bool]) -> list[tuple[str, bool]]:

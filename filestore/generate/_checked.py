@@ -348,7 +348,10 @@ def _title_and_text(made: Made) -> tuple[str, str]:
     text = _cleaned(made.text)
     title = _HEADING.sub("", _cleaned(made.title)).partition("\n")[0].strip().replace("\t", " ")
     for _ in range(_MOST_LAYERS):
-        _refuse_marks(text)
+        if _FRONTMATTER.match(text):
+            raise _failed("a summary that begins with a frontmatter fence")
+        if _CONFLICT.search(text):
+            raise _failed("a summary with conflict markers")
         fenced = _FENCED.match(text)
         plain = fenced[2].strip() if fenced else text
         first, _, rest = plain.partition("\n")
@@ -365,18 +368,6 @@ def _title_and_text(made: Made) -> tuple[str, str]:
     if len(title) > LONGEST_TITLE:
         title = title[:LONGEST_TITLE].rpartition(" ")[0] or title[:LONGEST_TITLE]
     return title, text
-
-
-def _refuse_marks(text: str) -> None:
-    """Refuse what would not be read as prose where it is written.
-
-    Raises:
-        GenerationFailed: It would be taken for frontmatter, or for an unresolved merge.
-    """
-    if _FRONTMATTER.match(text):
-        raise _failed("a summary that begins with a frontmatter fence")
-    if _CONFLICT.search(text):
-        raise _failed("a summary with conflict markers")
 
 
 def _refuse_other_matter(written: str, task: Task, instructions: str) -> None:

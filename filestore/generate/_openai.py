@@ -249,7 +249,12 @@ class OpenAIGenerator(Generator):
             except EndpointError as error:
                 problem, hint = error, ""
             except GenerationFailed as error:
-                problem, hint = self._unusable(error), error.hint
+                hint = error.hint
+                problem = GenerationFailed(
+                    f"the answer of {self._choice.model!r} cannot be used: {error.message}",
+                    remedy="run the command again, or name another model in "
+                    f"`{GENERATION.model_key}` in filestore.toml",
+                )
             else:
                 made = replace(made, tokens_in=tokens_in, tokens_out=tokens_out)
                 return Result(place=place, made=made)
@@ -286,13 +291,6 @@ class OpenAIGenerator(Generator):
             f"the texts have {tokens:,} tokens, more than the {self.window_tokens:,} of a request; "
             f"they start {start_of(task.texts[0])}",
             remedy=f"if the model takes more, raise `window_tokens` {GENERATION.settings}",
-        )
-
-    def _unusable(self, error: GenerationFailed) -> GenerationFailed:
-        return GenerationFailed(
-            f"the answer of {self._choice.model!r} cannot be used: {error.message}",
-            remedy="run the command again, or name another model in "
-            f"`{GENERATION.model_key}` in filestore.toml",
         )
 
 

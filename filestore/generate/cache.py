@@ -91,7 +91,15 @@ class GeneratedCache:
         Raises:
             WriteFailedError: The disk refused.
         """
-        line = _line(key, made)
+        values = {
+            "lines": list(made.lines),
+            "title": made.title,
+            "text": made.text,
+            "tokens_in": made.tokens_in,
+            "tokens_out": made.tokens_out,
+        }
+        record = {"key": key, "sum": _checksum(key, values), "made": values}
+        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
         self._lines[key] = line
         with disk.disk_errors(self._path):
             if self._descriptor is None:
@@ -105,22 +113,6 @@ class GeneratedCache:
 def _ends_whole(descriptor: int) -> bool:
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
-
-
-def _line(key: str, made: Made) -> bytes:
-    values = _values(made)
-    record = {"key": key, "sum": _checksum(key, values), "made": values}
-    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _values(made: Made) -> dict[str, Any]:
-    return {
-        "lines": list(made.lines),
-        "title": made.title,
-        "text": made.text,
-        "tokens_in": made.tokens_in,
-        "tokens_out": made.tokens_out,
-    }
 
 
 def _checksum(key: str, values: dict[str, Any]) -> str:

@@ -73,7 +73,9 @@ def open_choice(choice: Choice) -> Reranker:
     """
     named = replace(choice, name=f"{choice.kind}:{choice.model or DEFAULT_MODEL}")
     folder = installed_model(named, feature="cross-encoder", otherwise="search without reranking")
-    config = _object(folder, "config.json")
+    config = _json(folder, "config.json")
+    if not isinstance(config, dict | None):
+        raise _unusable(folder, "has a config.json that is no JSON object")
     if config is None:
         raise _unusable(folder, "has no config.json")
     if not any(os.path.isfile(os.path.join(folder, name)) for name in _WEIGHTS):
@@ -97,13 +99,6 @@ def _module_kinds(folder: str) -> list[str]:
         return [str(one["type"]) for one in modules]
     except (TypeError, KeyError) as error:
         raise _unusable(folder, "has a modules.json that is no list of modules") from error
-
-
-def _object(folder: str, name: str) -> dict[str, Any] | None:
-    value = _json(folder, name)
-    if not isinstance(value, dict | None):
-        raise _unusable(folder, f"has a {name} that is no JSON object")
-    return value
 
 
 def _json(folder: str, name: str) -> Any:

@@ -175,24 +175,20 @@ class PgvectorRows(IndexBackend):
         ]
         self._remove([item.id for item in some if item.id in held])
         if some:
-            self._copy(b"".join(map(self._copied, some)))
+            into, spread = "{table}", self._table.parts
+            # Servers behind this one get rows of a COPY one by one, those of an INSERT together.
+            if spread:
+                into = "filestore_sent"
+                made = f"CREATE TEMP TABLE IF NOT EXISTS {into} (LIKE {{table}}) ON COMMIT DROP"
+                self._session.rows(self._table.sql(made))
+            names = ", ".join(COLUMNS)
+            copy = self._table.sql(f"COPY {into} ({names}) FROM STDIN (FORMAT BINARY)")
+            self._session.copy(copy, _COPY_START + b"".join(map(self._copied, some)) + _COPY_END)
+            if spread:
+                moved = f"INSERT INTO {{table}} ({names}) SELECT {names} FROM {into}"
+                self._session.rows(self._table.sql(moved))
+                self._session.rows(self._table.sql(f"TRUNCATE {into}"))
         return len(some)
-
-    def _copy(self, rows: bytes) -> None:
-        """Send rows."""
-        into, spread = "{table}", self._table.parts
-        # Servers behind this one get the rows of a COPY one by one, those of an INSERT together.
-        if spread:
-            into = "filestore_sent"
-            made = f"CREATE TEMP TABLE IF NOT EXISTS {into} (LIKE {{table}}) ON COMMIT DROP"
-            self._session.rows(self._table.sql(made))
-        names = ", ".join(COLUMNS)
-        copy = self._table.sql(f"COPY {into} ({names}) FROM STDIN (FORMAT BINARY)")
-        self._session.copy(copy, _COPY_START + rows + _COPY_END)
-        if spread:
-            moved = f"INSERT INTO {{table}} ({names}) SELECT {names} FROM {into}"
-            self._session.rows(self._table.sql(moved))
-            self._session.rows(self._table.sql(f"TRUNCATE {into}"))
 
     def _copied(self, item: Item) -> bytes:
         """One row as COPY takes it."""

@@ -176,22 +176,7 @@ class Table:
         """
         self.dimension, self.is_made, self.has_graph = None, False, False
         self.parts, self.has_digests = (), False
-        self._find_extension()
-        found, stamps = self._columns(self.name), self._columns(f"{self.name}_stamp")
-        if not found and not stamps:
-            return
-        if stamps:
-            self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
-        if not found:
-            # The vectors were dropped: a stamp alone says nothing, and is made again with them.
-            return
-        self._check_shape(self.name, found, COLUMNS)
-        self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
-        self.is_made, self.dimension = True, found["embedding"][1]
-        self._find_graph()
-
-    def _find_extension(self) -> None:
-        """Which pgvector the database has, and in which schema: its operators are named by it."""
+        # Which pgvector the database has, and in which schema: its operators are named by it.
         rows = self._session.rows(
             self.sql(
                 "SELECT (SELECT default_version FROM pg_available_extensions"
@@ -218,6 +203,18 @@ class Table:
             )
         self._vector_schema = schema
         self._session.set({"hnsw.ef_search": str(_SEARCHED), "hnsw.iterative_scan": "strict_order"})
+        found, stamps = self._columns(self.name), self._columns(f"{self.name}_stamp")
+        if not found and not stamps:
+            return
+        if stamps:
+            self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
+        if not found:
+            # The vectors were dropped: a stamp alone says nothing, and is made again with them.
+            return
+        self._check_shape(self.name, found, COLUMNS)
+        self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
+        self.is_made, self.dimension = True, found["embedding"][1]
+        self._find_graph()
 
     def _columns(self, table: str) -> dict[str, tuple[str, int]]:
         """Columns of a table with type and bound; none where there is no table."""
@@ -355,25 +352,22 @@ class Table:
         """
         key = statement, self._vector_schema, part
         if key not in self._composed:
-            self._composed[key] = self._compose(statement, part)
+            from psycopg.sql import SQL, Identifier
+
+            name, schema, of = self.name, self.schema, self._vector_schema
+            composed = SQL(statement).format(
+                table=Identifier(part.schema, part.name) if part else Identifier(schema, name),
+                digests=Identifier(schema, f"{name}_digests"),
+                stamps=Identifier(schema, f"{name}_stamp"),
+                files=Identifier(f"{name}_files"),
+                graph=Identifier(f"{name}_hnsw"),
+                vector=Identifier(of, "vector"),
+                vector_bytes=Identifier(of, "vector_send"),
+                graph_class=Identifier(of, "vector_ip_ops"),
+                nearer=SQL("OPERATOR({}.<#>)").format(Identifier(of)),
+            )
+            self._composed[key] = composed.as_bytes(None)
         return self._composed[key]
-
-    def _compose(self, statement: Any, part: Shard | None) -> bytes:
-        from psycopg.sql import SQL, Identifier
-
-        name, schema, of = self.name, self.schema, self._vector_schema
-        composed = SQL(statement).format(
-            table=Identifier(part.schema, part.name) if part else Identifier(schema, name),
-            digests=Identifier(schema, f"{name}_digests"),
-            stamps=Identifier(schema, f"{name}_stamp"),
-            files=Identifier(f"{name}_files"),
-            graph=Identifier(f"{name}_hnsw"),
-            vector=Identifier(of, "vector"),
-            vector_bytes=Identifier(of, "vector_send"),
-            graph_class=Identifier(of, "vector_ip_ops"),
-            nearer=SQL("OPERATOR({}.<#>)").format(Identifier(of)),
-        )
-        return composed.as_bytes(None)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -131,26 +131,23 @@ class FolderPlace(Place):
         if held(os.path.join(self._path, ".lock")):
             raise self._busy()
         with self._errors():
-            self._check_pickles()
+            meta = os.path.join(self._path, _META)
+            if not os.path.exists(meta):
+                # Not left to the client, which writes it in place: a kill would leave half of it.
+                disk.write_path(meta, _EMPTY)
+            with open(meta, "rb") as file:
+                names = set(json.load(file)["collections"])
+            if others := names - {self.collection}:
+                raise BackendUnusable(
+                    f"{shown_path(self._path)} holds another collection, {min(others)!r}",
+                    remedy="give this store a `path` of its own under [backend_config] in "
+                    "filestore.toml",
+                )
+            rows = os.path.join(self._path, "collection", self.collection, "storage.sqlite")
+            if names and os.path.exists(rows):
+                for point in stored_values(rows, "points", "point"):
+                    _PointReader(BytesIO(point)).load()
             return QdrantClient(path=self._path)
-
-    def _check_pickles(self) -> None:
-        meta = os.path.join(self._path, _META)
-        if not os.path.exists(meta):
-            # Not left to the client, which writes it in place: a kill would leave half of it.
-            disk.write_path(meta, _EMPTY)
-        with open(meta, "rb") as file:
-            names = set(json.load(file)["collections"])
-        if others := names - {self.collection}:
-            raise BackendUnusable(
-                f"{shown_path(self._path)} holds another collection, {min(others)!r}",
-                remedy="give this store a `path` of its own under [backend_config] in "
-                "filestore.toml",
-            )
-        rows = os.path.join(self._path, "collection", self.collection, "storage.sqlite")
-        if names and os.path.exists(rows):
-            for point in stored_values(rows, "points", "point"):
-                _PointReader(BytesIO(point)).load()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
