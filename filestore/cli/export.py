@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.exchange.forms import FORMS
+from filestore.exchange.base import FORMS
 from filestore.server.options import CommonOptions, argument
 
 if TYPE_CHECKING:

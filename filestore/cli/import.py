@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.cli._given import Limited
 from filestore.core.safe_text import safe_text
-from filestore.exchange.forms import READ
+from filestore.exchange.base import READ
 from filestore.server.options import argument
 
 if TYPE_CHECKING:
-    from filestore.exchange.imported import Imported
+    from filestore.exchange.base import Imported
 
 EXAMPLE = "filestore import jsonl handbook.jsonl --plan"
 

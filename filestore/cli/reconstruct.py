@@ -19,7 +19,7 @@ from filestore.server.options import argument, option
 
 if TYPE_CHECKING:
     from filestore.exchange.base import LeftOut
-    from filestore.exchange.rebuild.foreign_chunks import Document
+    from filestore.exchange.foreign_chunks import Document
 
 EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 
@@ -108,8 +108,8 @@ def _reconstruct(options: Options) -> int:
 def _rebuild(options: Options, origin: str) -> int:
     """Every document of a foreign collection, a file each."""
     from filestore.exchange.base import LeftOut
-    from filestore.exchange.rebuild.joining import told
-    from filestore.exchange.rebuild.rebuild import rebuild
+    from filestore.exchange.joining import told
+    from filestore.exchange.rebuild import rebuild
 
     left_out = LeftOut()
     with _diagnostics.ProgressBar() as on_progress:
@@ -149,8 +149,8 @@ def _documents(options: Options, origin: str, left_out: "LeftOut") -> "Iterator[
     Raises:
         UsageError: They name nothing that can be read.
     """
-    from filestore.exchange.rebuild import foreign_chunks
-    from filestore.exchange.rebuild.vector_store import VectorStore
+    from filestore.exchange import foreign_chunks
+    from filestore.exchange.vector_store import VectorStore
 
     name = ", ".join(map(shown_path, options.names)) or origin
     counter = Counter(options.limits, name)

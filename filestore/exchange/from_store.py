@@ -26,8 +26,7 @@ from filestore.core.hashing import embedding_key, source_hash
 from filestore.core.paths import ChunkPath, inside, is_below, is_made
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, TargetRefused
-from filestore.exchange.forms import open_form
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, TargetRefused, open_form
 from filestore.fs import disk
 from filestore.sidecar.file_rows import owner
 from filestore.sidecar.losses import walk

@@ -25,10 +25,19 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, listed, shown_path
-from filestore.exchange.base import Chunk, Collection, FormDamaged, LeftOut, Resource
+from filestore.exchange.base import (
+    Chunk,
+    Collection,
+    FormDamaged,
+    Imported,
+    ImportedResource,
+    LeftOut,
+    Resource,
+    SourceMissingError,
+    Wanted,
+    open_form,
+)
 from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
-from filestore.exchange.forms import open_form
-from filestore.exchange.imported import Imported, ImportedResource, SourceMissingError, Wanted
 from filestore.exchange.names import Names, ResourceNames
 from filestore.exchange.vectors import Vectors
 from filestore.fs import disk

@@ -20,7 +20,7 @@ from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
-from filestore.exchange.file_names import FileNames
+from filestore.exchange.names import FileNames
 from filestore.fs import disk, staged_folder
 
 MANIFEST: Final = "filestore-export.json"

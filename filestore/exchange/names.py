@@ -1,4 +1,4 @@
-"""What resources and chunk files are called in a store, whatever a stranger called them. Pure.
+"""What files are called in a store, or written for a person, whatever a stranger called them. Pure.
 
 One rule: a name from outside never becomes a path before every part of it was judged, and what some
 file system could not hold, or tell from another name, is not used.
@@ -202,3 +202,42 @@ class ResourceNames(Struct, kw_only=True):
             if self.paths.are_free(path):
                 self._next = number
                 return path
+
+
+_UNSAFE_ANYWHERE: Final = re.compile(
+    r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\ufeff]+'
+)
+
+
+class FileNames(Struct):
+    """The names of one folder."""
+
+    _taken: set[str] = field(default_factory=set)
+    _folders: dict[str, str] = field(default_factory=dict)
+
+    def folder(self, name: str) -> str:
+        """The name of a folder: the same for the same."""
+        if name not in self._folders:
+            self._folders[name] = self.take(name, "")
+        return self._folders[name]
+
+    def take(self, name: str, ending: str) -> str:
+        """A name as near to what it was called as can be, with an ending."""
+        stem = _cleaned(name)
+        if why_unportable(stem + ending):  # a device, mostly
+            stem = f"_{stem}"
+        found, number = stem + ending, 1
+        while folded_path(found) in self._taken:
+            number += 1
+            found = f"{stem} ({number}){ending}"
+        self._taken.add(folded_path(found))
+        return found
+
+
+def _cleaned(name: str) -> str:
+    """A name without what could not stand in one: parts that lead up or stay are dropped."""
+    text = name.encode("utf-8", "replace").decode()
+    parts = [part for part in re.split(r"[/\\]+", text) if part.strip(" .")]
+    made = _UNSAFE_ANYWHERE.sub("-", "-".join(parts)).strip(" -").lstrip(".")
+    made = made.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .")
+    return made or "unnamed"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
-    from filestore.exchange.imported import Imported
+    from filestore.exchange.base import Imported
     from filestore.history.batch import State
     from filestore.ingest.add import AddReport
     from filestore.ingest.notes import Note, NoteWriter
@@ -373,14 +373,14 @@ class Store(ReadableStore):
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
             limits: How much of it is taken.
-            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `imported.Wanted`.
+            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `base.Wanted`.
         """
-        from filestore.exchange import imported, into_store
+        from filestore.exchange import base, into_store
 
         self.close()
         place = absolute(os.fsdecode(source))
         how: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = imported.Wanted(limits=limits, **wanted)
+        wish = base.Wanted(limits=limits, **wanted)
         return into_store.import_from(self._parts, form, place, wish, **how)
 
     def _undo_or_redo(

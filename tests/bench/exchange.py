@@ -88,7 +88,7 @@ if with_sidecar == "1":
 
 def main() -> None:
     """Measure and print a table for each form."""
-    from filestore.exchange.forms import READ
+    from filestore.exchange.base import READ
 
     named = []
     while len(sys.argv) > 1 and sys.argv[1] in READ:

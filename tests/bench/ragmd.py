@@ -155,7 +155,7 @@ def _saving(kind: str, place: str, documents: int, chunks: int, text: int) -> Ca
 
 def _form(kind: str) -> Any:
     """A form that is loaded, with all that it imports when it is first used."""
-    from filestore.exchange.forms import open_form
+    from filestore.exchange.base import open_form
     from filestore.exchange.vector_files import document_map, mapped  # noqa: F401
 
     _vectors(1, 1)

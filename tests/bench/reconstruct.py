@@ -15,8 +15,7 @@ from itertools import pairwise
 
 from measure import Row, table
 
-from filestore.exchange.rebuild.joining import Strategy, calibrate, join
-from filestore.exchange.rebuild.overlap import longest_overlap
+from filestore.exchange.joining import Strategy, calibrate, join, longest_overlap
 
 MEGABYTE = 1_000_000
 GOAL_S = 10.0

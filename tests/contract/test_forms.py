@@ -8,8 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
-from filestore.exchange.forms import READ, UnknownFormError, open_form
+from filestore.exchange.base import (
+    READ,
+    Chunk,
+    Collection,
+    FormDamaged,
+    Resource,
+    TargetRefused,
+    UnknownFormError,
+    open_form,
+)
 from tests.vectors import unit_rows
 
 DIMENSION = 24

@@ -173,7 +173,7 @@ def test_no_service_is_left_out() -> None:
         "index/_pgvector/session.py",
         "index/_qdrant/folder.py",  # a folder
         "index/_qdrant/server.py",
-        "exchange/rebuild/vector_store.py",  # its user types the address
+        "exchange/vector_store.py",  # its user types the address
     } | {name for name in asking if "sqlite3" in (package / name).read_text()}
 
 

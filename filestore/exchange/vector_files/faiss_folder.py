@@ -2,12 +2,13 @@
 
 `index.faiss`, `embeddings.npy`, `corpus.json` with the texts, `metadata.json`. FORMAT.md says what
 we put where. One rule: the files are counted against each other, and neither FAISS nor pickle sees
-any of them.
+any of them: of the `.npy` file the header is compared with what numpy writes, never evaluated.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
-from filestore.exchange.vector_files import faiss_bytes, npy
+from filestore.exchange.vector_files import faiss_bytes
 from filestore.exchange.vector_files.document_map import (
     MOST_JSON_BYTES,
     OURS,
@@ -39,6 +40,59 @@ from filestore.fs.staged_folder import staged_folder
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
+
+_NPY_MAGIC: Final = b"\x93NUMPY"
+_NPY_VERSIONS: Final = {b"\x01\x00": 10, b"\x02\x00": 12, b"\x03\x00": 12}
+"""Where the header begins."""
+_NPY_HEADER: Final = re.compile(
+    rb"\{'descr': '([^'\n]{1,20})', 'fortran_order': (True|False),"
+    rb" 'shape': \(([0-9]{1,12}), ([0-9]{1,12})\), \} *\n?"
+)
+_LARGEST_NPY_HEADER: Final = 1_000
+_NPY_ALIGNMENT: Final = 64
+
+
+def parse_npy(data: bytes | bytearray) -> NDArray[float32]:
+    """The table in the bytes of a file: (n, dimension) float32, every number finite.
+
+    Raises:
+        FormDamaged: They are of another kind of file, or not whole.
+    """
+    import numpy
+
+    start = _NPY_VERSIONS.get(bytes(data[6:8]), 0)
+    if not data.startswith(_NPY_MAGIC) or not start:
+        refuse("it is no .npy file of a version that is known")
+    size = int.from_bytes(data[8:start], "little")
+    header = (
+        _NPY_HEADER.fullmatch(data[start : start + size]) if size < _LARGEST_NPY_HEADER else None
+    )
+    if header is None:
+        refuse("its header is not the one of a table of float32")
+    kind, by_column = header[1].decode(errors="replace"), header[2] == b"True"
+    count, dimension = int(header[3]), int(header[4])
+    if kind != "<f4":
+        refuse(f"its numbers must be float32 ('<f4'), found {brief(kind)}")
+    if dimension > faiss_bytes.LARGEST_DIMENSION or (count and not dimension):
+        refuse(f"{count:,} rows of {dimension:,} numbers")
+    there = len(data) - start - size
+    if there != 4 * count * dimension:
+        refuse(f"{there:,} bytes for {count:,} rows of {dimension:,} numbers")
+    numbers = numpy.frombuffer(data, "<f4", offset=start + size)
+    table = numbers.reshape((count, dimension), order="F" if by_column else "C")
+    table = numpy.ascontiguousarray(table, numpy.float32)
+    faiss_bytes.check_finite(table)
+    return table
+
+
+def head_of_npy(count: int, dimension: int) -> bytes:
+    """What stands before the numbers of a table."""
+    shape = f"({count}, {dimension})"
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    blanks = " " * (-(10 + len(header) + 1) % _NPY_ALIGNMENT)
+    padded = f"{header}{blanks}\n".encode()
+    return _NPY_MAGIC + b"\x01\x00" + len(padded).to_bytes(2, "little") + padded
+
 
 INDEX: Final = "index.faiss"
 CORPUS: Final = "corpus.json"
@@ -88,7 +142,7 @@ def _files(folder: str) -> _Files:
     """The four files, of which every row must be there in each."""
     texts = _texts(_json(folder, CORPUS))
     with naming(EMBEDDINGS):
-        rows = npy.parse(read_bytes(os.path.join(folder, EMBEDDINGS)))
+        rows = parse_npy(read_bytes(os.path.join(folder, EMBEDDINGS)))
     about = _json(folder, METADATA)
     if type(about) is not dict:
         refuse(f"{METADATA} must be an object, found {brief(about)}")
@@ -251,7 +305,7 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
     contents = {
         CORPUS: (corpus,),
         INDEX: (faiss_bytes.head(made.flat, count, dimension), numbers),
-        EMBEDDINGS: (npy.head(count, dimension), numbers),
+        EMBEDDINGS: (head_of_npy(count, dimension), numbers),
     }
     sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
     metadata = write_json(_about(os.path.basename(target), made, sizes))

@@ -14,7 +14,7 @@ import pytest
 
 from filestore.cli._parser import command_parser
 from filestore.core.packages import missing_packages
-from filestore.exchange import forms
+from filestore.exchange import base
 from filestore.server.operations import COMMANDS
 
 READ: Final = {
@@ -59,7 +59,7 @@ NO_FILE: Final = {
     *("second", "text"),
 }
 """What other arguments are called; those that name a file of the store are looked up in it."""
-WORDS: Final = {"FORM": list(forms.READ), "ORIGIN": ["folder", "jsonl"]}
+WORDS: Final = {"FORM": list(base.READ), "ORIGIN": ["folder", "jsonl"]}
 
 
 def arguments(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:

@@ -5,8 +5,7 @@ from typing import Any, Final
 import pytest
 
 import filestore
-from filestore.exchange.base import Chunk, Collection, Resource
-from filestore.exchange.forms import READ, open_form
+from filestore.exchange.base import READ, Chunk, Collection, Resource, open_form
 from filestore.ingest.sources import check_name
 from filestore.verify.names import why_unportable
 

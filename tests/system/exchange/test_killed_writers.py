@@ -8,15 +8,14 @@ import sys
 
 import pytest
 
-from filestore.exchange.base import FormDamaged
-from filestore.exchange.forms import open_form
+from filestore.exchange.base import FormDamaged, open_form
 from tests.conftest import CHECKOUT
 
 WRITER = """
 import itertools, sys
 import numpy
 from filestore.exchange.base import Chunk, Collection, Resource
-from filestore.exchange.forms import open_form
+from filestore.exchange.base import open_form
 
 form, target = open_form(sys.argv[1]), sys.argv[2]
 for number in itertools.count():

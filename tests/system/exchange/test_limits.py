@@ -9,7 +9,7 @@ import pytest
 
 from filestore.cli._parser import command_parser
 from filestore.core.decoding import OPTION, USUAL
-from filestore.exchange.forms import READ
+from filestore.exchange.base import READ
 from filestore.server.operations import COMMANDS
 from tests.system.conftest import files_below
 

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 import filestore
 from filestore.chunks.frontmatter import parse
 from filestore.embed.cache import EmbeddingCache
-from filestore.exchange.base import Collection
-from filestore.exchange.forms import READ
-from filestore.exchange.tables.jsonl import JsonLines
+from filestore.exchange.base import READ, Collection
+from filestore.exchange.jsonl import JsonLines
 from tests.contract.test_forms import collections
 from tests.system.conftest import files_below, prose
 

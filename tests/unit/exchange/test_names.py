@@ -8,7 +8,7 @@ from filestore.chunks import order_key
 from filestore.config.layout import folded_path
 from filestore.core.paths import has_plain_names
 from filestore.exchange.base import Chunk, Resource
-from filestore.exchange.names import Names, folder_name, is_usable
+from filestore.exchange.names import FileNames, Names, folder_name, is_usable
 from filestore.history.batch import is_truth
 from filestore.verify.names import why_unportable
 
@@ -102,3 +102,40 @@ def test_very_many_of_one_name(layout):
     again = [Chunk(path="r/chunk1.md", text="Text.")] * count
     made = {names.place(chunk)[0] for chunk in [*ahead, *again]}
     assert len(made) == 2 * count
+
+
+STRANGE_NAMES = st.text(max_size=300) | st.text("aA./\\:é\u0301 \x00\n*con", max_size=12)
+
+
+@given(st.lists(STRANGE_NAMES, max_size=12))
+def test_names_are_safe_and_differ(wanted: list[str]) -> None:
+    """Each is one name that all file systems hold, and none confuses two of them."""
+    names = FileNames()
+    found = [names.take(name, ".md") for name in wanted]
+    assert not any("/" in name or name.startswith(".") for name in found)
+    assert [why_unportable(name) for name in found] == [""] * len(found)
+    assert len({folded_path(name) for name in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("report.pdf", "report.pdf.md"),
+        ("../../etc/passwd", "etc-passwd.md"),
+        ("a/b", "a-b.md"),
+        ("..", "unnamed.md"),
+        ("", "unnamed.md"),
+        ("con", "_con.md"),
+        (".hidden", "hidden.md"),
+        ("was: what?", "was- what.md"),
+    ],
+)
+def test_a_name_is_as_near_as_can_be(wanted: str, found: str) -> None:
+    """What a person would expect."""
+    assert FileNames().take(wanted, ".md") == found
+
+
+def test_the_same_folder_keeps_its_name() -> None:
+    """And another one that a file system confuses with it gets another."""
+    names = FileNames()
+    assert [names.folder(name) for name in ("Docs", "docs", "Docs")] == ["Docs", "docs (2)", "Docs"]

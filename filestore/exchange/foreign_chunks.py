@@ -19,7 +19,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
 from filestore.exchange.base import LeftOut
-from filestore.exchange.rebuild.joining import EXACT, Joined, Overlap, Strategy
+from filestore.exchange.joining import EXACT, Joined, Overlap, Strategy
 from filestore.exchange.rows import lines_of, parsed_line
 from filestore.fs import disk
 

@@ -38,7 +38,7 @@ _ROWS_AT_ONCE: Final = 2_000
 _ROW_GROUP_ROWS: Final = 20_000
 _MEMORY_BYTES: Final = 3 * 1024**3
 """Of the address space of whoever reads one, the libraries included."""
-_READER: Final = "filestore.exchange.tables.parquet_rows"
+_READER: Final = "filestore.exchange.parquet_rows"
 
 
 class ParquetMissing(FilestoreError, ImportError):

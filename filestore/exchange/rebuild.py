@@ -14,9 +14,8 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import LeftOut
-from filestore.exchange.file_names import FileNames
-from filestore.exchange.rebuild.foreign_chunks import ENDING, Document
-from filestore.exchange.rebuild.joining import (
+from filestore.exchange.foreign_chunks import ENDING, Document
+from filestore.exchange.joining import (
     EXACT,
     NONE,
     NORMALIZED,
@@ -27,6 +26,7 @@ from filestore.exchange.rebuild.joining import (
     count,
     join,
 )
+from filestore.exchange.names import FileNames
 from filestore.fs import disk
 from filestore.remote.address import EndpointUnusable
 

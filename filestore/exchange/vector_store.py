@@ -16,8 +16,8 @@ from filestore.core.decoding import Counter, Size
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
-from filestore.exchange.rebuild.foreign_chunks import Document
-from filestore.exchange.rebuild.joining import Strategy, tokens
+from filestore.exchange.foreign_chunks import Document
+from filestore.exchange.joining import Strategy, tokens
 from filestore.remote.address import (
     DEFAULT_ENDPOINT,
     EndpointError,

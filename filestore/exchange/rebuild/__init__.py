@@ -1,1 +1,0 @@
-"""Chunks that others made, put together into the documents they were cut from."""

@@ -1,1 +1,0 @@
-"""Rows: JSON lines and Parquet."""
