@@ -252,13 +252,14 @@ class Frame(KeysInOrder):
         else:
             self.screen_stack[0].set_focus(None)
             self.hold_keys_for(view)
-            view.call_after_refresh(self._enter, view)
-        self.draw()
 
-    def _enter(self, view: View) -> None:
-        if view is self.view:
-            view.entered()
-        self.let_keys_go(view)
+            def enter(view: View) -> None:
+                if view is self.view:
+                    view.entered()
+                self.let_keys_go(view)
+
+            view.call_after_refresh(enter, view)
+        self.draw()
 
     def page_of(self, place: Place) -> Any:
         """A page, made when it is first needed."""
@@ -431,20 +432,22 @@ class Frame(KeysInOrder):
             self.post_message(Resize(size, size))
             return
         if is_too_small(event.size):
-            self.call_later(self._show_too_small)
 
-    def _show_too_small(self) -> None:
-        if not any(isinstance(screen, SmallScreen) for screen in self.screen_stack):
-            self.push_screen(SmallScreen())
+            def show_too_small() -> None:
+                if not any(isinstance(screen, SmallScreen) for screen in self.screen_stack):
+                    self.push_screen(SmallScreen())
+
+            self.call_later(show_too_small)
 
     def work_changed(self) -> None:
         """Draw the progress of work, at most ten times a second."""
         if self._work_timer is None:
-            self._work_timer = self.set_timer(WORK_S, self._draw_work)
 
-    def _draw_work(self) -> None:
-        self._work_timer = None
-        self.draw()
+            def draw_work() -> None:
+                self._work_timer = None
+                self.draw()
+
+            self._work_timer = self.set_timer(WORK_S, draw_work)
 
     def draw(self) -> None:
         """Draw header and footer."""

@@ -123,7 +123,11 @@ class Inspector(Menus):
         )
 
     def _opened(self, made_early: Sequence[View], catalog: str) -> None:
-        self.when_ready(self.view, self._show_first)
+        def show_first() -> None:
+            self._until_first.close()
+            self.take_keys()
+
+        self.when_ready(self.view, show_first)
         for view in made_early:
             # They were made when the store could not be opened yet.
             view.store_changed()
@@ -135,20 +139,17 @@ class Inspector(Menus):
             self.do_sync()
         # These start processes, which would slow down the first drawing.
         self.set_timer(AFTER_FIRST_S, self._look)
-        self.set_timer(AFTER_FIRST_S, self._make_ready)
+
+        def make_ready() -> None:
+            """Load the Markdown renderer before the first text needs it."""
+
+            def load(_: InspectedStore) -> None:
+                import tui.views.rendered  # noqa: F401
+
+            self.task_manager.read(load, lambda _: None, group="make ready")
+
+        self.set_timer(AFTER_FIRST_S, make_ready)
         self.set_timer(AFTER_FIRST_S, partial(self._begin_watching, catalog))
-
-    def _show_first(self) -> None:
-        self._until_first.close()
-        self.take_keys()
-
-    def _make_ready(self) -> None:
-        """Load the Markdown renderer before the first text needs it."""
-
-        def load(_: InspectedStore) -> None:
-            import tui.views.rendered  # noqa: F401
-
-        self.task_manager.read(load, lambda _: None, group="make ready")
 
     def cannot_open(self, error: FilestoreError) -> None:
         """Show why there is nothing, and what to do."""
@@ -285,19 +286,27 @@ class Inspector(Menus):
         self.task_manager.work(
             Job(name="status"), Handlers(then=self._take_status), title="status", writes=False
         )
-        self.task_manager.read(
-            InspectedStore.next_undo_redo, self._take_next_undo, group="next undo"
-        )
+
+        def take_next_undo(found: tuple[str, str]) -> None:
+            self.next_undo_redo = found
+            self.draw()
+
+        self.task_manager.read(InspectedStore.next_undo_redo, take_next_undo, group="next undo")
+
+        def take_no_enrich(why: str) -> None:
+            self.no_enrich = why
+
         self.task_manager.read(
             InspectedStore.why_not_enriched,
-            self._take_no_enrich,
+            take_no_enrich,
             group="no enrich",
             failed=lambda _: None,
         )
-        self.task_manager.read(_generation, self._note_generation, group="generation")
 
-    def _note_generation(self, generation: int) -> None:
-        self._generation = generation
+        def note_generation(generation: int) -> None:
+            self._generation = generation
+
+        self.task_manager.read(_generation, note_generation, group="generation")
 
     def _take_status(self, status: "Status") -> None:
         # Behind what a repair that has just ended found: that may not have been taken yet.
@@ -328,25 +337,14 @@ class Inspector(Menus):
             self.findings.replace_by_stats(whole, coverage, clean=status.clean)
         else:
             self.findings.replace(whole.index, coverage, clean=status.clean)
-        self._looked()
-        if any(finding.meaning.passing for finding in status.findings):
-            # No event reports that a lock was released.
-            self.set_timer(PASSING_S, self._look)
-
-    def _looked(self) -> None:
-        """Show what was found, and say it where a key had asked for it."""
         self.findings_changed()
         if self._is_asked:
             self._is_asked = False
             found = standing(self.findings.clean, self.findings.by_severity(), running=False)
             self.notify(f"looked again: {found[0].text}")
-
-    def _take_no_enrich(self, why: str) -> None:
-        self.no_enrich = why
-
-    def _take_next_undo(self, found: tuple[str, str]) -> None:
-        self.next_undo_redo = found
-        self.draw()
+        if any(finding.meaning.passing for finding in status.findings):
+            # No event reports that a lock was released.
+            self.set_timer(PASSING_S, self._look)
 
     def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
         """Check some files alone, and show the findings."""

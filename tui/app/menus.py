@@ -113,15 +113,16 @@ class Menus(Frame):
 
     def do_errors(self) -> None:
         """Show what went wrong."""
-        self.push_screen(Panel("Errors", self._error_lines))
 
-    def _error_lines(self) -> list[Line]:
-        if not self.errors:
-            return [line("nothing went wrong", "quiet")]
-        lines: list[Line] = []
-        for at, error in reversed(self.errors):
-            lines += [line(texts.clock(at), "quiet"), *texts.error_lines(error), ()]
-        return lines
+        def error_lines() -> list[Line]:
+            if not self.errors:
+                return [line("nothing went wrong", "quiet")]
+            lines: list[Line] = []
+            for at, error in reversed(self.errors):
+                lines += [line(texts.clock(at), "quiet"), *texts.error_lines(error), ()]
+            return lines
+
+        self.push_screen(Panel("Errors", error_lines))
 
     def do_tasks(self) -> None:
         """Show what is running."""
@@ -148,10 +149,11 @@ class Menus(Frame):
     def do_theme(self) -> None:
         """Choose colours."""
         choices = [Choice(name=theme.name, title=theme.name) for theme in THEMES]
-        self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), self._take_theme)
 
-    def _take_theme(self, name: str | None) -> None:
-        self.theme = name or self.theme
+        def take_theme(name: str | None) -> None:
+            self.theme = name or self.theme
+
+        self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), take_theme)
 
     def do_copy(self) -> None:
         """Choose what to copy."""
@@ -226,14 +228,17 @@ class Menus(Frame):
                 write=lambda sequence: self.post(partial(write, sequence)),
                 environment=self.options.environment,
             )
-            self.post(partial(self._copied, text, what, way))
+
+            def copied() -> None:
+                self.notify(f"{what}: {way}")
+                if way.startswith("not copied"):
+                    self.push_screen(
+                        PromptScreen("save to ", hint="a new file"), partial(self._save, text)
+                    )
+
+            self.post(copied)
 
         self.run_worker(copy, thread=True)
-
-    def _copied(self, text: str, what: str, way: str) -> None:
-        self.notify(f"{what}: {way}")
-        if way.startswith("not copied"):
-            self.push_screen(PromptScreen("save to ", hint="a new file"), partial(self._save, text))
 
     def _save(self, text: str, path: str | None) -> None:
         """Save what could not be copied; never overwrites a file."""
@@ -281,17 +286,18 @@ class Menus(Frame):
         self.take_keys()
         if problem:
             self.notify(problem, severity="error")
-        self.check([path], self._edited)
 
-    def _edited(self, found: Sequence[Finding]) -> None:
-        self.view.store_changed()
-        drifted = [one for one in found if one.safe]
-        if drifted:
-            self.notify(f"{drifted[0].code}: {drifted[0].detail}; i syncs the index")
-        elif found:
-            self.notify(f"{found[0].code}: {found[0].detail}", severity="warning")
-        else:
-            self.notify("the file has not changed since it was indexed")
+        def edited(found: Sequence[Finding]) -> None:
+            self.view.store_changed()
+            drifted = [one for one in found if one.safe]
+            if drifted:
+                self.notify(f"{drifted[0].code}: {drifted[0].detail}; i syncs the index")
+            elif found:
+                self.notify(f"{found[0].code}: {found[0].detail}", severity="warning")
+            else:
+                self.notify("the file has not changed since it was indexed")
+
+        self.check([path], edited)
 
     def do_sync(self) -> None:
         """Sync the index; ask first where that would forget the texts of deleted files."""
@@ -318,18 +324,19 @@ class Menus(Frame):
     def _sync(self, command: str, job: Job) -> None:
         if command:
             self.note(f"filestore {self.store_option}{command}")
+
+        def synced(report: "SyncReport") -> None:
+            from tui.formatting.reports import sync_summary
+
+            self.notify(sync_summary(report))
+            self.look_again()
+
         self.task_manager.work(
             job,
-            Handlers(then=self._synced, stopped=self.look_again),
+            Handlers(then=synced, stopped=self.look_again),
             title=command or "sync",
             writes=True,
         )
-
-    def _synced(self, report: "SyncReport") -> None:
-        from tui.formatting.reports import sync_summary
-
-        self.notify(sync_summary(report))
-        self.look_again()
 
     # The command line
 

@@ -362,9 +362,14 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
 
 def _provenance(about: "About") -> list[Line]:
     if about.kind == "document":
-        return _about_document(about)
+        lines = [field("title", about.headings[0])] if about.headings else []
+        if about.tags:
+            lines.append(field("tags", " ".join(f"#{tag}" for tag in about.tags)))
+        lines.append(field("sections", f"{len(about.sections):,}"))
+        lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
+        return lines
     known = shown_path(about.source) if about.source else "none known"
-    lines: list[Line] = [field("source", known)]
+    lines = [field("source", known)]
     if about.pages:
         lines.append(field("pages", _pages(about.pages)))
     if about.headings:
@@ -374,15 +379,6 @@ def _provenance(about: "About") -> list[Line]:
     if not about.origin:
         by_hand = "unknown: the file does not record what was generated"
     lines.append(field("by hand", by_hand, "note" if about.hand_edited else "text"))
-    lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
-    return lines
-
-
-def _about_document(about: "About") -> list[Line]:
-    lines: list[Line] = [field("title", about.headings[0])] if about.headings else []
-    if about.tags:
-        lines.append(field("tags", " ".join(f"#{tag}" for tag in about.tags)))
-    lines.append(field("sections", f"{len(about.sections):,}"))
     lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
     return lines
 

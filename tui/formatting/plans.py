@@ -343,7 +343,13 @@ def commands(
     named = [step for step in steps if step.kind in CHOICES]
     others = [step for step in steps if step.kind not in CHOICES]
     found = [f"repair{_choices(named)}"] if named else []
-    if is_whole and not named and _is_all(plan, others):
+    if (
+        is_whole
+        and not named
+        and others
+        and len(others) == len(plan.doable)
+        and all(map(plan.allows, others))
+    ):
         truth = " --write-files" if plan.policy.truth else ""
         return [f"repair{truth}{_level(plan)}"]
     groups: dict[tuple[str, ...], list[Step]] = {}
@@ -361,11 +367,6 @@ def _is_free(steps: Sequence[Step], left: Iterable[Step]) -> bool:
     codes = set(steps[0].codes)
     truth = any(step.truth for step in steps)
     return all(codes.isdisjoint(step.codes) or (step.truth and not truth) for step in left)
-
-
-def _is_all(plan: Plan, steps: Sequence[Step]) -> bool:
-    """Whether a repair of everything would apply just these steps."""
-    return bool(steps) and len(steps) == len(plan.doable) and all(map(plan.allows, steps))
 
 
 def _of_group(

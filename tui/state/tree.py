@@ -196,7 +196,15 @@ class TreeRows(Rows):
     def index_of(self, key: Hashable) -> int | None:
         """Where a row is; a file that was not known when its key was given is found, too."""
         if isinstance(key, int):
-            return self._index_of_file(key)
+            home = self._homes.get(key)
+            if home is not None:
+                return self.index_below(home, key)
+            for name in self._shown.opened:
+                index = self.index_below(name, key)
+                if index is not None:
+                    self._remember(key, name)
+                    return index
+            return None
         match key:
             case ("r", str(name)):
                 return self._shown.row_of(name)
@@ -272,17 +280,6 @@ class TreeRows(Rows):
     @property
     def _shown(self) -> "_Outline":
         return self._whole if self._filtered is None else self._filtered
-
-    def _index_of_file(self, file: int) -> int | None:
-        home = self._homes.get(file)
-        if home is not None:
-            return self.index_below(home, file)
-        for name in self._shown.opened:
-            index = self.index_below(name, file)
-            if index is not None:
-                self._remember(file, name)
-                return index
-        return None
 
     def _remember(self, file: int, name: str) -> None:
         """Keep the resource of a file: the same files are asked for again and again."""

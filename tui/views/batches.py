@@ -126,9 +126,21 @@ class UndoActions:
             return
         job = JOBS[side]
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
+
+        def refused(error: "FilestoreError") -> None:
+            self._show_lines(refusal_lines(error))
+            self._host.fail(error)
+            self._host.look_again()
+
+        def stopped() -> None:
+            self._show_lines(
+                [line("stopped: either all files of the change were restored, or none", "note")]
+            )
+            self._host.look_again()
+
         self._host.task_manager.work(
             Job(name=job, arguments={"identifier": identifier}),
-            Handlers(then=partial(self._done, side), failed=self._refused, stopped=self._stopped),
+            Handlers(then=partial(self._done, side), failed=refused, stopped=stopped),
             title=f"{job} {identifier}",
             writes=True,
         )
@@ -136,15 +148,4 @@ class UndoActions:
     def _done(self, side: Side, result: "UndoResult | None") -> None:
         self._show_lines(undo_lines(result, side=side))
         self._host.notify(undo_summary(result, side=side))
-        self._host.look_again()
-
-    def _refused(self, error: "FilestoreError") -> None:
-        self._show_lines(refusal_lines(error))
-        self._host.fail(error)
-        self._host.look_again()
-
-    def _stopped(self) -> None:
-        self._show_lines(
-            [line("stopped: either all files of the change were restored, or none", "note")]
-        )
         self._host.look_again()

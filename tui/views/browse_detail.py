@@ -201,26 +201,22 @@ class Detail(Vertical):
             return 0
         section = self.about.section(self.part)
         if section is not None and self.section != "raw":
-            return self._line_in(section, query)
+            text, line = self._section_text(section), 0
+            if not section.line:
+                return 0
+            if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
+                row, share = self.reader.row_meant
+                line = line_in_sight(text, row, share)
+            elif query:
+                line = self._target.line if self._target is not None else 0
+                return line or section.line + max(line_of_query(text, query), 1) - 1
+            return section.line + max(line, 1) - 1
         # The first match is where the text was scrolled to; the next ones were gone to.
         if self.reader.has_focus or self.reader.match[0] > 1:
             row, share = self.reader.row_meant
             return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
         found = line_of_passage(self.about.raw, passage)
         return found or (line_of_query(self.about.raw, query) if query else 0)
-
-    def _line_in(self, section: "Section", query: str) -> int:
-        """The line that is meant of a section: what is read of it, or its first one."""
-        text, line = self._section_text(section), 0
-        if not section.line:
-            return 0
-        if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
-            row, share = self.reader.row_meant
-            line = line_in_sight(text, row, share)
-        elif query:
-            line = self._target.line if self._target is not None else 0
-            return line or section.line + max(line_of_query(text, query), 1) - 1
-        return section.line + max(line, 1) - 1
 
     def _section_text(self, section: "Section") -> str:
         assert self.about is not None
@@ -296,9 +292,16 @@ class Detail(Vertical):
             self.map.select()
         elif target.resource is not None:
             name = target.resource
+
+            def show_resource(about: "AboutResource") -> None:
+                self._clear()
+                self._about_resource = about
+                self._draw_resource()
+                self.map.select(resource=about.resource)
+
             self._host.task_manager.read(
                 lambda store: store.about_resource(name),
-                self._show_resource,
+                show_resource,
                 group="preview",
                 failed=self._show_error,
                 urgent=True,
@@ -334,12 +337,6 @@ class Detail(Vertical):
 
     def _draw_nothing(self) -> None:
         self.reader.show(self._nothing(), key="nothing")
-
-    def _show_resource(self, about: "AboutResource") -> None:
-        self._clear()
-        self._about_resource = about
-        self._draw_resource()
-        self.map.select(resource=about.resource)
 
     def _draw_resource(self) -> None:
         about = self._about_resource
@@ -479,12 +476,24 @@ class Detail(Vertical):
         self._neighbours_title.show([texts.neighbours_title("asking")])
         self._neighbours_of = (path, part)
         arguments = {"path": path, "count": NEIGHBOURS, "now": False, "part": part}
+
+        def neighbours_cancelled() -> None:
+            self._neighbours_of = NO_FILE
+            self._neighbours_title.show([texts.neighbours_title("cancelled")])
+
+        def no_neighbours(error: FilestoreError) -> None:
+            # The same key asks again.
+            self._neighbours_of = NO_FILE
+            self.neighbours.show(Listed())
+            title = texts.neighbours_title("none")
+            self._neighbours_title.show([title, *texts.error_lines(error)])
+
         self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
             Handlers(
                 then=lambda found: self._show_neighbours((path, part), found),
-                failed=self._no_neighbours,
-                stopped=self._neighbours_cancelled,
+                failed=no_neighbours,
+                stopped=neighbours_cancelled,
             ),
             group="neighbours",
             title=f"neighbours of {cut(place_of(path, self._host.findings.tree), 40)}",
@@ -497,17 +506,6 @@ class Detail(Vertical):
         tree = self._host.findings.tree
         rows = [((one.path, one.line), texts.neighbour_row(one, tree)) for one in found]
         self.neighbours.show(Listed(rows))
-
-    def _neighbours_cancelled(self) -> None:
-        self._neighbours_of = NO_FILE
-        self._neighbours_title.show([texts.neighbours_title("cancelled")])
-
-    def _no_neighbours(self, error: FilestoreError) -> None:
-        # The same key asks again.
-        self._neighbours_of = NO_FILE
-        self.neighbours.show(Listed())
-        title = texts.neighbours_title("none")
-        self._neighbours_title.show([title, *texts.error_lines(error)])
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
@@ -544,22 +542,6 @@ def _prepared(
         with suppress(FilestoreError):
             family = store.summaries.family(about.path)
         return Prepared(about=about, part=part, lines=texts.fact_lines(about, family))
-    return _drawn(about, part, section, width, ascii_only=ascii_only)
-
-
-def _no_matter(_: FilestoreError) -> None:
-    """What is asked for beside all else is left out where it cannot be had."""
-
-
-def _text_of(about: "About", part: int | None) -> str:
-    """The text that is shown: of a section alone, or of all of the file."""
-    section = about.section(part)
-    return about.body if section is None else about.body[section.start : section.end]
-
-
-def _drawn(
-    about: "About", part: int | None, section: str, width: int, *, ascii_only: bool
-) -> Prepared:
     if section == "raw":
         return Prepared(about=about, part=part, lines=texts.raw_lines(about))
     if section == "facts":
@@ -571,6 +553,16 @@ def _drawn(
     strips = _markdown(text, width, lambda: True, ascii_only=ascii_only)
     lines = texts.text_lines(text) if strips is None else []
     return Prepared(about=about, part=part, lines=lines, strips=strips)
+
+
+def _no_matter(_: FilestoreError) -> None:
+    """What is asked for beside all else is left out where it cannot be had."""
+
+
+def _text_of(about: "About", part: int | None) -> str:
+    """The text that is shown: of a section alone, or of all of the file."""
+    section = about.section(part)
+    return about.body if section is None else about.body[section.start : section.end]
 
 
 def _markdown(

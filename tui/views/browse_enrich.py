@@ -37,20 +37,21 @@ class Enriching:
         """
         arguments = {"resources": [resource] if resource else [], "refresh": refresh}
         what = f"{'refresh' if refresh else 'enrich'} {resource}".rstrip()
+
+        def confirm(plan: "EnrichPlan") -> None:
+            if not texts.has_work(plan):
+                self._host.notify(texts.nothing_to_do(plan, refresh=refresh))
+                return
+            self._show(
+                ConfirmScreen(f"{what}: {texts.scope(plan)}", texts.plan_lines(plan)),
+                partial(self._begin, what, arguments, plan),
+            )
+
         self._host.task_manager.ask(
             Job(name="plan_enrich", arguments=arguments),
-            Handlers(then=partial(self._confirm, what, arguments)),
+            Handlers(then=confirm),
             group="plan enrich",
             title=f"what it takes to {what}",
-        )
-
-    def _confirm(self, what: str, arguments: dict[str, Any], plan: "EnrichPlan") -> None:
-        if not texts.has_work(plan):
-            self._host.notify(texts.nothing_to_do(plan, refresh=arguments["refresh"]))
-            return
-        self._show(
-            ConfirmScreen(f"{what}: {texts.scope(plan)}", texts.plan_lines(plan)),
-            partial(self._begin, what, arguments, plan),
         )
 
     def _begin(
@@ -63,9 +64,18 @@ class Enriching:
         # Where it costs something the command asks, too, and here it was answered.
         options += "" if plan.is_free else " --yes"
         self._host.note(f"filestore {self._host.store_option}enrich{options}{names}")
+
+        def failed(error: FilestoreError) -> None:
+            self._host.fail(error)
+            self._host.look_again()
+
+        def stopped() -> None:
+            self._host.notify("stopped: what was made is kept; the same key goes on")
+            self._host.look_again()
+
         self._host.task_manager.work(
             Job(name="enrich", arguments=arguments),
-            Handlers(then=self._done, failed=self._failed, stopped=self._stopped),
+            Handlers(then=self._done, failed=failed, stopped=stopped),
             title=what,
             writes=True,
         )
@@ -76,12 +86,4 @@ class Enriching:
             self._host.fail(report.problem)
         elif report.failed:
             self._host.fail(texts.failure(report))
-        self._host.look_again()
-
-    def _failed(self, error: FilestoreError) -> None:
-        self._host.fail(error)
-        self._host.look_again()
-
-    def _stopped(self) -> None:
-        self._host.notify("stopped: what was made is kept; the same key goes on")
         self._host.look_again()

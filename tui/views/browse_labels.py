@@ -112,23 +112,36 @@ class TreeLabels:
             self._read_documents(ids[first : first + _AT_ONCE])
 
     def _read_documents(self, ids: Sequence[int]) -> None:
-        self._host.task_manager.read(
-            lambda store: store.listing.documents(ids), self._take_documents, group="", urgent=True
-        )
+        def take_documents(found: "Mapping[int, DocumentRow]") -> None:
+            is_fresh = len(self._documents) + len(found) > MOST_ROWS
+            if is_fresh:
+                self._documents.clear()
+            self._documents.update(found)
+            self._changed(found.keys(), is_fresh=is_fresh)
 
-    def _take_documents(self, found: "Mapping[int, DocumentRow]") -> None:
-        is_fresh = len(self._documents) + len(found) > MOST_ROWS
-        if is_fresh:
-            self._documents.clear()
-        self._documents.update(found)
-        self._changed(found.keys(), is_fresh=is_fresh)
+        self._host.task_manager.read(
+            lambda store: store.listing.documents(ids), take_documents, group="", urgent=True
+        )
 
     # Writing
 
     def label(self, kind: Literal["r", "c"], key: str | int, model: TreeRows) -> Line | None:
         """The words of a row; None where nothing is known of it."""
         if isinstance(key, int):
-            return self._file_label(key, model)
+            from filestore.browse import SectionRow
+
+            known = self._files.get(abs(key))
+            if known is None:
+                return None
+            index = model.index_of(key)
+            resource = model.resource_of(index) if index is not None else ""
+            if isinstance(known, SectionRow):
+                return documents.section_row(
+                    known, depth=0 if model.is_filtered else depth(resource)
+                )
+            if key < 0:
+                return texts.document_row(known, self.resources[resource])
+            return texts.chunk_row(known, resource, self._host.findings.of_row(known.path))
         row = self.resources.get(key)
         if row is None:
             return None
@@ -141,20 +154,6 @@ class TreeLabels:
             shown=model.count(key) if model.is_filtered else None,
             ascii_only=self.ascii_only,
         )
-
-    def _file_label(self, key: int, model: TreeRows) -> Line | None:
-        from filestore.browse import SectionRow
-
-        row = self._files.get(abs(key))
-        if row is None:
-            return None
-        index = model.index_of(key)
-        resource = model.resource_of(index) if index is not None else ""
-        if isinstance(row, SectionRow):
-            return documents.section_row(row, depth=0 if model.is_filtered else depth(resource))
-        if key < 0:
-            return texts.document_row(row, self.resources[resource])
-        return texts.chunk_row(row, resource, self._host.findings.of_row(row.path))
 
     def _entry_label(self, row: "ResourceRow", model: TreeRows) -> Line:
         name = row.resource

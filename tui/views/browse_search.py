@@ -194,12 +194,18 @@ class BrowseSearch(Vertical):
         self._hit_caption.show([])
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
         self._end_waiting()
+
+        def no_answer(error: FilestoreError) -> None:
+            self._end_waiting()
+            self._answer_caption.show(texts.error_lines(error))
+            self.hits.show(Listed())
+
         self._question = self._host.task_manager.ask(
             Job(
                 name="search",
                 arguments={**arguments, "source": source or (), "kind": self.asked_kind or ()},
             ),
-            Handlers(then=self._show, failed=self._no_answer, stopped=self._cancelled),
+            Handlers(then=self._show, failed=no_answer, stopped=self._cancelled),
             group="search",
             title=f"search for {cut(query, 40)}",
         )
@@ -269,8 +275,3 @@ class BrowseSearch(Vertical):
         event.stop()
         self._hit_caption.show(hit_lines(self.hit))
         self.post_message(self.Pointed())
-
-    def _no_answer(self, error: FilestoreError) -> None:
-        self._end_waiting()
-        self._answer_caption.show(texts.error_lines(error))
-        self.hits.show(Listed())

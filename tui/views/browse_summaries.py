@@ -156,19 +156,19 @@ class BrowseSummaries(Vertical):
         self._changed()
 
     def _seek(self, way: Way) -> None:
+        def take_below(nodes: "Sequence[TreeNode]") -> None:
+            self.model.take(way, nodes)
+            self._changed()
+            if self._going_to:
+                self._go_on()
+
         self._host.task_manager.read(
             partial(_nodes_below, way=way),
-            partial(self._take_below, way),
+            take_below,
             group=f"below {way}",
             failed=self._fail,
             urgent=True,
         )
-
-    def _take_below(self, way: Way, nodes: "Sequence[TreeNode]") -> None:
-        self.model.take(way, nodes)
-        self._changed()
-        if self._going_to:
-            self._go_on()
 
     def _fetch(self, paths: "Sequence[StorePath]") -> None:
         wanted = [path for path in paths if path not in self._titles]
@@ -211,10 +211,6 @@ class BrowseSummaries(Vertical):
 
     def _changed(self) -> None:
         self.rows.changed()
-        self._show_count()
-        self.post_message(self.Pointed())
-
-    def _show_count(self) -> None:
         rows = self._resources.values()
         if self._problem:
             self._caption.show(self._problem)
@@ -228,6 +224,7 @@ class BrowseSummaries(Vertical):
                     stale=sum(row.stale for row in rows),
                 )
             )
+        self.post_message(self.Pointed())
 
     def nothing_lines(self) -> Sequence[Line]:
         """What is shown while there is no tree."""
@@ -368,19 +365,20 @@ class BrowseSummaries(Vertical):
         event.stop()
         if self._typing is not None:
             self._typing.stop()
-        self._typing = self.set_timer(FILTER_S, self._apply)
+
+        def apply() -> None:
+            text = self.input.value.strip()
+            if text != self._filter:
+                if bool(text) != bool(self._filter):
+                    self.model.close_all()
+                self._filter = text
+                self.read()
+
+        self._typing = self.set_timer(FILTER_S, apply)
 
     @on(Input.Submitted, "#browse-summary-filter")
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-
-    def _apply(self) -> None:
-        text = self.input.value.strip()
-        if text != self._filter:
-            if bool(text) != bool(self._filter):
-                self.model.close_all()
-            self._filter = text
-            self.read()
 
     # The store changed
 

@@ -101,7 +101,12 @@ class BrowseTree(Vertical):
             self._seek,
             self._labels.fetch_documents,
         )
-        self.rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
+        self.rows = VirtualRows(
+            id="browse-tree",
+            marked_with=lambda key: (
+                self.model.files_of(key) if isinstance(key, int) else markable(key)
+            ),
+        )
         self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
         """Where a filter is typed."""
         self._count_caption = Caption(id="browse-count")
@@ -263,10 +268,6 @@ class BrowseTree(Vertical):
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
         self._count_caption.show([*problem, *how_many, *marked, *self.index_lines()])
 
-    def _marked_with(self, key: Hashable) -> Collection[Hashable]:
-        """What is marked with a row: of a document its files, of what is not known yet nothing."""
-        return self.model.files_of(key) if isinstance(key, int) else markable(key)
-
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
         self._show_count()
@@ -279,17 +280,17 @@ class BrowseTree(Vertical):
         return texts.unindexed_lines(files, is_short=bool(self._all))
 
     def _seek(self, name: str) -> None:
+        def take_ids(ids: "array[int]") -> None:
+            if self.model.open(name, ids):
+                self.rows.changed()
+                self.post_message(self.Pointed())
+
         self._host.task_manager.read(
             lambda store: store.listing.outline(name),
-            partial(self._take_ids, name),
+            take_ids,
             group=f"files of {name}",
             urgent=True,
         )
-
-    def _take_ids(self, name: str, ids: "array[int]") -> None:
-        if self.model.open(name, ids):
-            self.rows.changed()
-            self.post_message(self.Pointed())
 
     def _take_rows(self, found: Collection[int], *, is_fresh: bool) -> None:
         if is_fresh:
@@ -494,11 +495,17 @@ class BrowseTree(Vertical):
                 FILTERING_S,
                 lambda: self._count_caption.show([texts.filtering_line(self._filter)]),
             )
+
+        def bad_filter(error: FilestoreError) -> None:
+            self._problem = error.message
+            self._end_filtering()
+            self._show_count()
+
         self._host.task_manager.read(
             lambda store: matches(store, text),
             partial(self._take_matches, text),
             group="filter",
-            failed=self._bad_filter,
+            failed=bad_filter,
         )
 
     def _take_matches(self, text: str, found: "Mapping[str, array[int]] | None") -> None:
@@ -520,11 +527,6 @@ class BrowseTree(Vertical):
         # A document that fits as a whole need not show what is in it.
         partly = partly_shown(self._labels.resources, found)
         self.model.filtered(found, partly if self._labels.is_in_place else None)
-
-    def _bad_filter(self, error: FilestoreError) -> None:
-        self._problem = error.message
-        self._end_filtering()
-        self._show_count()
 
     def _end_filtering(self) -> None:
         """The answer is there, or not wanted any more."""

@@ -129,19 +129,20 @@ class EvidenceLoader:
         # Nothing is indexed under the name that a moved file has now.
         path = finding.other if finding.code == "moved" and not now else finding.path
         arguments = {"path": path, "count": NEIGHBOURS, "now": now}
+
+        def take_neighbours(found: "Sequence[Neighbour]") -> None:
+            if finding is self._finding:
+                self._neighbours[now] = found
+                self._draw()
+
         self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
             Handlers(
-                then=partial(self._take_neighbours, finding, now),
+                then=take_neighbours,
                 failed=partial(self._missed, finding),
             ),
             group=f"evidence neighbours {'now' if now else 'then'}",
         )
-
-    def _take_neighbours(self, finding: Finding, now: bool, found: "Sequence[Neighbour]") -> None:
-        if finding is self._finding:
-            self._neighbours[now] = found
-            self._draw()
 
     def _draw(self) -> None:
         finding = self._finding

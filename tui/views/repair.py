@@ -234,7 +234,14 @@ class RepairView(View):
         self.remove_class("-changes")
         arguments = {"policy": request.policy, "findings": request.findings}
 
-        show = partial(self._show_plan, request)
+        def show_plan(made: "tuple[PlanRows, set[StepKey]]") -> None:
+            rows, self._begun_with = made
+            self._request = request
+            self._seen = self._findings_of([step.path for step in rows.plan.steps[:MOST_WATCHED]])
+            self._stale = ""
+            self._pane.show(rows, [line("nothing found needs repair", "good")])
+            self._count()
+            self._end()
 
         def wanted(function: Callable[..., None]) -> Callable[..., None]:
             """The same, unless another plan was asked for since."""
@@ -243,7 +250,7 @@ class RepairView(View):
         task = self.host.task_manager.work(
             Job(name="plan", arguments=arguments),
             Handlers(
-                then=wanted(lambda plan: self._prepare(request, plan, wanted(show))),
+                then=wanted(lambda plan: self._prepare(request, plan, wanted(show_plan))),
                 failed=wanted(self._refused),
                 stopped=wanted(partial(self._stopped, "stopped: nothing was changed")),
             ),
@@ -260,15 +267,6 @@ class RepairView(View):
             before = None
         prepare = partial(prepared, plan, request, before, self._begun_with)
         self._compute(plan, prepare, then, group="plan rows")
-
-    def _show_plan(self, request: Request, made: "tuple[PlanRows, set[StepKey]]") -> None:
-        rows, self._begun_with = made
-        self._request = request
-        self._seen = self._findings_of([step.path for step in rows.plan.steps[:MOST_WATCHED]])
-        self._stale = ""
-        self._pane.show(rows, [line("nothing found needs repair", "good")])
-        self._count()
-        self._end()
 
     def _compute(
         self, plan: "Plan", work: Callable[[], Any], then: Callable[[Any], None], *, group: str
@@ -297,19 +295,18 @@ class RepairView(View):
             whole=frozenset(code for code, number in asked.items() if number == known.get(code)),
             store=self.host.store_option,
         )
-        self._compute(
-            rows.plan, count_up, partial(self._take_costs, rows), group="costs of the plan"
-        )
 
-    def _take_costs(self, rows: PlanRows, found: "tuple[Chosen, str]") -> None:
-        if rows is not self._rows:
-            return
-        self._chosen, self._command = found
-        none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
-        command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
-        self._costs = [command, totals_line(self._chosen.plan)]
-        self._draw()
-        self.host.context_changed()
+        def take_costs(found: "tuple[Chosen, str]") -> None:
+            if rows is not self._rows:
+                return
+            self._chosen, self._command = found
+            none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
+            command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
+            self._costs = [command, totals_line(self._chosen.plan)]
+            self._draw()
+            self.host.context_changed()
+
+        self._compute(rows.plan, count_up, take_costs, group="costs of the plan")
 
     # Applying
 
@@ -346,11 +343,22 @@ class RepairView(View):
         self.host.note(command or title)
         self._writes_files = any(step.truth for step in plan.steps)
         files = ", and u restores files" if self._writes_files else ""
+
+        def applied(report: "RepairReport") -> None:
+            message = report_lines(report, store=self.host.store_option)
+            self._stale = ""
+            self._pane.clear(message)
+            self._count()
+            self._end()
+            self.host.notify(report_summary(report))
+            self.host.verified(report.remaining, report.plan.level, report.not_checked)
+            self.host.look_again()
+
         self._begin(
             self.host.task_manager.work(
                 Job(name="apply", arguments={"plan": plan}),
                 Handlers(
-                    then=self._applied,
+                    then=applied,
                     failed=self._refused,
                     stopped=partial(
                         self._stopped, f"stopped safely: what was done until then stays{files}"
@@ -360,16 +368,6 @@ class RepairView(View):
                 writes=True,
             )
         )
-
-    def _applied(self, report: "RepairReport") -> None:
-        message = report_lines(report, store=self.host.store_option)
-        self._stale = ""
-        self._pane.clear(message)
-        self._count()
-        self._end()
-        self.host.notify(report_summary(report))
-        self.host.verified(report.remaining, report.plan.level, report.not_checked)
-        self.host.look_again()
 
     def _refused(self, error: "FilestoreError") -> None:
         self._show_message(refusal_lines(error))

@@ -92,18 +92,19 @@ class SidesScreen(Steady, ModalScreen[Choice | None]):
         )
         self.query_one(TextPane).focus()
         finding = self._finding
+
+        def failed(error: "FilestoreError") -> None:
+            self._host.fail(error)
+            if self.is_current:
+                self.dismiss(None)
+
         self._host.task_manager.read(
             lambda store: store.sides(finding),
             self._show,
             group="sides",
-            failed=self._failed,
+            failed=failed,
             urgent=True,
         )
-
-    def _failed(self, error: "FilestoreError") -> None:
-        self._host.fail(error)
-        if self.is_current:
-            self.dismiss(None)
 
     def _show(self, sides: "Sides") -> None:
         if not self.is_attached:

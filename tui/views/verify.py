@@ -103,7 +103,14 @@ class VerifyView(View):
         self._rows.ascii_only = self.list.is_ascii
         self.list.marks = self.host.findings.marked
         self.list.show(self._rows)
-        self._drawing = self.set_interval(DRAWING_S, self._draw_progress, pause=True)
+
+        def draw_progress() -> None:
+            self._verifying.tick()
+            if not self._verifying.is_running and self._drawing is not None:
+                self._drawing.pause()
+            self._draw()
+
+        self._drawing = self.set_interval(DRAWING_S, draw_progress, pause=True)
         self.call_after_refresh(self._take_up)
 
     # What the frame asks
@@ -200,12 +207,6 @@ class VerifyView(View):
         self._verifying.begin(level)
         if self._drawing is not None:
             self._drawing.resume()
-        self._draw()
-
-    def _draw_progress(self) -> None:
-        self._verifying.tick()
-        if not self._verifying.is_running and self._drawing is not None:
-            self._drawing.pause()
         self._draw()
 
     # Actions
@@ -325,11 +326,12 @@ class VerifyView(View):
     def _typed(self) -> None:
         if self._typing is not None:
             self._typing.stop()
-        self._typing = self.set_timer(TYPING_S, self._take_typed)
 
-    def _take_typed(self) -> None:
-        if self._box.has_class("open"):
-            self._filter(replace(self._rows.filter, text=self._box.value))
+        def take_typed() -> None:
+            if self._box.has_class("open"):
+                self._filter(replace(self._rows.filter, text=self._box.value))
+
+        self._typing = self.set_timer(TYPING_S, take_typed)
 
     @on(Input.Submitted, "#finding-filter")
     def _submitted(self) -> None:

@@ -176,22 +176,17 @@ class StoreReader:
     def _answer(self) -> None:
         try:
             while not self._ended:
-                question = self._next()
+                with self._changed:
+                    while not (self._waiting or self._is_to_close or self._ended):
+                        self._changed.wait()
+                    is_to_close, self._is_to_close = self._is_to_close, False
+                    question = heapq.heappop(self._waiting) if self._waiting else None
+                if is_to_close:
+                    self._kept.close()
                 if question is not None and self._is_wanted(question):
                     self._put(question)
         finally:
             self._kept.close()
-
-    def _next(self) -> _Question | None:
-        """The next question; None where only the store was to be closed."""
-        with self._changed:
-            while not (self._waiting or self._is_to_close or self._ended):
-                self._changed.wait()
-            is_to_close, self._is_to_close = self._is_to_close, False
-            question = heapq.heappop(self._waiting) if self._waiting else None
-        if is_to_close:
-            self._kept.close()
-        return question
 
     def _is_wanted(self, question: _Question) -> bool:
         return not question.group or self._newest.get(question.group) is question

@@ -137,7 +137,10 @@ class Keyboard:
 
     def feed(self, sent: bytes) -> None:
         """Take what was sent; what is not UTF-8 becomes replacement characters."""
-        came = _NOT_UTF8.sub(_as_control, self._decode(sent))
+        # A byte that is not UTF-8: the beginning of a sequence in eight bits, or no character.
+        came = _NOT_UTF8.sub(
+            lambda match: chr(ord(match[1]) - 0xDC00) if match[1] else "\ufffd", self._decode(sent)
+        )
         if not came:
             return
         now = self._clock()
@@ -184,11 +187,6 @@ class Keyboard:
             for text in (BRACKETED_PASTE_END, _ESCAPE):
                 for event in self._parser.take(text, is_sequence=text != _ESCAPE):
                     self._take(event)
-
-
-def _as_control(match: "re.Match[str]") -> str:
-    """A byte that is not UTF-8: the beginning of a sequence in eight bits, or no character."""
-    return chr(ord(match[1]) - 0xDC00) if match[1] else "\ufffd"
 
 
 class TerminalDriver(LinuxDriver):

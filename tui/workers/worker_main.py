@@ -122,16 +122,17 @@ class Child:
 
     def run(self) -> None:
         """Do what comes until the line ends."""
-        signal.signal(signal.SIGINT, self._interrupt)
+
+        def interrupt(_number: int, _frame: FrameType | None) -> None:
+            """Interrupt the job that is meant, and no other that has begun since."""
+            if self._under_way and (self._is_over or self._interrupted == self._under_way):
+                raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, interrupt)
         threading.Thread(target=self._listen, name="listening", daemon=True).start()
         while (begin := self._begun.get()) is not None:
             self._sender.ended(self._end_of(begin))
         self._close_store()
-
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Interrupt the job that is meant, and no other that has begun since."""
-        if self._under_way and (self._is_over or self._interrupted == self._under_way):
-            raise KeyboardInterrupt
 
     def _listen(self) -> None:
         for packed in self._line:
