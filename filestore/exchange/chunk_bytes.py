@@ -40,7 +40,17 @@ def written(
     Raises:
         UnusableChunkError: No file with this text would be searched.
     """
-    body, values = _body(text), dict(frontmatter)
+    try:
+        body = text.encode()
+    except UnicodeEncodeError as error:
+        raise UnusableChunkError("the text holds half of a character") from error
+    if not text.strip():
+        raise UnusableChunkError("the text is empty")
+    if len(body) > MAX_CHUNK_BYTES:
+        raise UnusableChunkError(
+            f"the text has {len(body):,} bytes, at most {MAX_CHUNK_BYTES:,} are read"
+        )
+    values = dict(frontmatter)
     for _ in range(len(values) + 2):
         data, wrong = _serialized(values, body)
         if data is None:
@@ -61,20 +71,6 @@ def written(
             on_left(f"{key!r:.60}: {reason}")
             del values[key]
     raise UnusableChunkError("its metadata cannot be written")
-
-
-def _body(text: str) -> bytes:
-    try:
-        body = text.encode()
-    except UnicodeEncodeError as error:
-        raise UnusableChunkError("the text holds half of a character") from error
-    if not text.strip():
-        raise UnusableChunkError("the text is empty")
-    if len(body) > MAX_CHUNK_BYTES:
-        raise UnusableChunkError(
-            f"the text has {len(body):,} bytes, at most {MAX_CHUNK_BYTES:,} are read"
-        )
-    return body
 
 
 def _serialized(values: Mapping[str, Any], body: bytes) -> tuple[bytes | None, dict[str, str]]:

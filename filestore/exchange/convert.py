@@ -140,7 +140,12 @@ def _kind_of_source(path: str) -> str:
         raise NothingThere(f"there is no {shown_path(path)}", remedy=_ANY)
     try:
         if os.path.isdir(path):
-            return _kind_of_folder(path)
+            inside = set(os.listdir(path))
+            if inside.intersection(faiss_folder.FILES):
+                return FOLDER
+            if any(map(faiss_json.is_pair, inside)):
+                return PAIR
+            raise UsageError(f"there is no index in the folder {shown_path(path)}", remedy=_ANY)
         if faiss_json.is_pair(path):
             return PAIR
         if path.endswith(ragmd.SUFFIX) or ragmd.is_ragmd(path):
@@ -152,15 +157,6 @@ def _kind_of_source(path: str) -> str:
     raise UsageError(
         f"{shown_path(path)} has neither the name nor the frontmatter of a .ragmd file", remedy=_ANY
     )
-
-
-def _kind_of_folder(path: str) -> str:
-    inside = set(os.listdir(path))
-    if inside.intersection(faiss_folder.FILES):
-        return FOLDER
-    if any(map(faiss_json.is_pair, inside)):
-        return PAIR
-    raise UsageError(f"there is no index in the folder {shown_path(path)}", remedy=_ANY)
 
 
 def _kind_of_target(path: str) -> str:

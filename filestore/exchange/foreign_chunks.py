@@ -6,6 +6,7 @@ Reads, writes nothing. One rule: what cannot be read is named and left out, and 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import IO, Any, Final
 
@@ -92,11 +93,18 @@ def in_folder(folder: str, left_out: LeftOut, counter: Counter) -> list[Document
             remedy="name a folder of text files; a file is read by '--from jsonl'",
         )
     found: list[Document] = []
-    for path, folders, names in os.walk(folder, onerror=partial(_unread, left_out)):
+
+    def unread(error: OSError) -> None:
+        left_out.add(f"{error.filename}: {error.strerror}")
+
+    for path, folders, names in os.walk(folder, onerror=unread):
         folders[:] = sorted((one for one in folders if not one.startswith(".")), key=natural_key)
         files = [one for one in names if _is_chunk(one, path, left_out)]
         for member in files:
-            counter.add(Size(rows=1, bytes=_size(os.path.join(path, member))))
+            size = 0
+            with suppress(OSError):  # what cannot be read is named later
+                size = os.stat(os.path.join(path, member)).st_size
+            counter.add(Size(rows=1, bytes=size))
         below = os.path.relpath(path, folder)
         top = os.path.basename(os.path.abspath(folder))
         name = top if below == "." else below.replace(os.sep, "/")
@@ -127,17 +135,6 @@ def _flat_source(folder: str, name: str) -> str:
         disk.pass_limits(error)
         return ""
     return chunk.source if chunk.source and chunk.order else ""
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0  # what cannot be read is named later
-
-
-def _unread(left_out: LeftOut, error: OSError) -> None:
-    left_out.add(f"{error.filename}: {error.strerror}")
 
 
 def _is_chunk(name: str, folder: str, left_out: LeftOut) -> bool:

@@ -102,20 +102,15 @@ def export(
     counts = dict.fromkeys(("resources", "chunks", "vectors"), 0)
     counted = _counting(collection, counts, total, on_progress)
     files = chosen.write(target, replace(collection, resources=counted))
+    inside = [os.path.join(at, name) for at, _, names in os.walk(target) for name in names]
     return Exported(
         files=files,
-        size_bytes=sum(map(_size_bytes, files)),
+        size_bytes=sum(map(os.path.getsize, inside or files)),
         **counts,
         model=collection.model if counts["vectors"] else "",
         left_out=tuple(collection.left_out),
         more_left_out=collection.left_out.more,
     )
-
-
-def _size_bytes(path: str) -> int:
-    """Of a file, or of all files of a folder."""
-    inside = [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
-    return sum(map(os.path.getsize, inside if os.path.isdir(path) else [path]))
 
 
 def check_target(places: Places, target: str) -> None:
@@ -240,13 +235,18 @@ class _Reading:
             )
 
     def _whole(self, name: str, paths: Sequence[ChunkPath]) -> Resource | None:
-        """A resource; None where there is nothing of it."""
+        """A resource, in reading order; None where there is nothing of it."""
         read = _Read()
         for look in self._looks(paths):
             self._take(name, look, read)
         if not read.made and read.record is None:
             return None
-        return Resource(name=name, chunks=self._chunks(read), record=read.record)
+        if not self._places.is_in_place:
+            read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
+        chunks: list[Chunk] = []
+        for start in range(0, len(read.made), _AT_ONCE):
+            chunks += self._with_vectors(read.made[start : start + _AT_ONCE])
+        return Resource(name=name, chunks=tuple(chunks), record=read.record)
 
     def _looks(self, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
         for look in look_at(self._places, paths, self._layout):
@@ -278,7 +278,10 @@ class _Reading:
         for path, reason in tree.problems.items():
             self._leave(path, reason)
         flat = self._layout.name == "flat"
-        known = self._known_resources() if flat else {}
+        known: dict[ChunkPath, str] = {}
+        if flat:
+            known = {row.path: row.resource for row in self._catalog.all_files()}
+            known |= {path: name for path, name, *_ in self._catalog.all_records()}
         unknown: list[ChunkPath] = []
         found: dict[str, list[ChunkPath]] = {}
         for folder, packed in tree.folders.items():
@@ -296,10 +299,6 @@ class _Reading:
         for path, resource in self._assigned(unknown):
             found.setdefault(resource, []).append(path)
         return found
-
-    def _known_resources(self) -> dict[ChunkPath, str]:
-        known = {row.path: row.resource for row in self._catalog.all_files()}
-        return known | {path: name for path, name, *_ in self._catalog.all_records()}
 
     def _assigned(self, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, str]]:
         """The resources of files of the flat layout that the catalog does not know."""
@@ -320,7 +319,8 @@ class _Reading:
     def _take(self, name: str, look: Observation, read: _Read) -> None:
         """Take what is in a file, or name it."""
         if look.state == RECORD:
-            if read.record is not None or not self._is_its_record(name, look):
+            is_its_own = shown_name(look.path) == f"{name}/{RECORD_NAME}"
+            if read.record is not None or not (is_its_own or self._layout.name == "flat"):
                 self._leave(look.path, "a second record of its resource")
             else:
                 read.record = orjson.loads(look.data)
@@ -337,9 +337,6 @@ class _Reading:
         path = shown_name(look.path)
         frontmatter = dict(look.chunk.frontmatter)
         read.made.append(_Made(path, look.chunk, look.chunk.body, frontmatter, look.keys))
-
-    def _is_its_record(self, name: str, look: Observation) -> bool:
-        return self._layout.name == "flat" or shown_name(look.path) == f"{name}/{RECORD_NAME}"
 
     def _complete(self, look: Observation) -> None:
         """Fill in what a document in place says: as it was indexed, or as it is now."""
@@ -408,15 +405,6 @@ class _Reading:
             "chunker": kept_document.chunker,
             "documents": [about],
         }
-
-    def _chunks(self, read: _Read) -> tuple[Chunk, ...]:
-        """The chunks of a resource, in reading order, with their vectors."""
-        if not self._places.is_in_place:
-            read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
-        chunks: list[Chunk] = []
-        for start in range(0, len(read.made), _AT_ONCE):
-            chunks += self._with_vectors(read.made[start : start + _AT_ONCE])
-        return tuple(chunks)
 
     def _with_vectors(self, some: Sequence[_Made]) -> Iterator[Chunk]:
         keys = [key for one in some for key in one.keys]

@@ -240,7 +240,14 @@ class _Taking:
             return
         self._put(target, changes, is_first=is_first, has_record=record is not None)
         if self._vectors is not None and target.report.status != "refused":
-            self._take_vectors(self._vectors, looks)
+            self._vectors.take(
+                [
+                    (CHUNKS.store_path(look.path), look.texts[part], look.keys[part], vector)
+                    for look, chunk in looks
+                    for part, vector in chunk.vectors.items()
+                    if 0 <= part < len(look.keys)
+                ]
+            )
 
     def _looks(
         self, resource: Resource, names: ResourceNames
@@ -470,16 +477,6 @@ class _Taking:
             return f"they come from {brief(model)}, not from {embedder.fingerprint}"
         return ""
 
-    def _take_vectors(self, vectors: Vectors, looks: Sequence[tuple[Observation, Chunk]]) -> None:
-        vectors.take(
-            [
-                (CHUNKS.store_path(look.path), look.texts[part], look.keys[part], vector)
-                for look, chunk in looks
-                for part, vector in chunk.vectors.items()
-                if 0 <= part < len(look.keys)
-            ]
-        )
-
     def finish(
         self, catalog: "CatalogWriter", embeddings: "EmbeddingCache"
     ) -> "CommitReport | None":
@@ -487,7 +484,11 @@ class _Taking:
         self._flush()
         self._keep_vectors(embeddings)
         # An import that was killed before it indexed leaves such files.
-        paths = [*self._written, *self._not_indexed(catalog)]
+        known = catalog.files(list(self._unchanged))
+        paths = [*self._written]
+        for path, digest in self._unchanged.items():
+            if path not in known or known[path].file_hash != digest:
+                paths.append(path)
         # One that was killed after that leaves the full-text index behind.
         behind = fulltext_file.findings(self._parts.places, catalog, hashes=False)
         if not (paths or self._removed or behind):
@@ -497,15 +498,6 @@ class _Taking:
             commit.forget(list(self._removed))
             put_settled(snapshot, commit, paths, self._parts.clock(), self._on_progress)
             return commit.finish()
-
-    def _not_indexed(self, catalog: "CatalogWriter") -> list[ChunkPath]:
-        """The files that were there as they came, and that the catalog does not know so."""
-        known = catalog.files(list(self._unchanged))
-        return [
-            path
-            for path, digest in self._unchanged.items()
-            if path not in known or known[path].file_hash != digest
-        ]
 
     def _keep_vectors(self, embeddings: "EmbeddingCache") -> None:
         vectors, embedder = self._vectors, self._parts.model.embedder

@@ -223,7 +223,11 @@ class FileNames(Struct):
 
     def take(self, name: str, ending: str) -> str:
         """A name as near to what it was called as can be, with an ending."""
-        stem = _cleaned(name)
+        text = name.encode("utf-8", "replace").decode()
+        # Parts that lead up or stay are dropped.
+        parts = [part for part in re.split(r"[/\\]+", text) if part.strip(" .")]
+        stem = _UNSAFE_ANYWHERE.sub("-", "-".join(parts)).strip(" -").lstrip(".")
+        stem = stem.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .") or "unnamed"
         if why_unportable(stem + ending):  # a device, mostly
             stem = f"_{stem}"
         found, number = stem + ending, 1
@@ -232,12 +236,3 @@ class FileNames(Struct):
             found = f"{stem} ({number}){ending}"
         self._taken.add(folded_path(found))
         return found
-
-
-def _cleaned(name: str) -> str:
-    """A name without what could not stand in one: parts that lead up or stay are dropped."""
-    text = name.encode("utf-8", "replace").decode()
-    parts = [part for part in re.split(r"[/\\]+", text) if part.strip(" .")]
-    made = _UNSAFE_ANYWHERE.sub("-", "-".join(parts)).strip(" -").lstrip(".")
-    made = made.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .")
-    return made or "unnamed"

@@ -146,7 +146,7 @@ def _conversion(name: str, kind: "pyarrow.DataType") -> Convert | None:
     if name in _VECTORS or name == "question_vectors":
         return _vector_conversion(name, kind)
     if types.is_string(kind) or types.is_large_string(kind):
-        return _from_json if name in _JSON else _same
+        return orjson.loads if name in _JSON else _same
     if name in _JSON:
         return _plain if types.is_struct(kind) or types.is_map(kind) else None
     if name in COLUMNS and name != "id":
@@ -214,10 +214,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _from_json(value: str) -> Any:
-    return orjson.loads(value)
-
-
 def _plain(value: Any) -> Any:
     """A nested value with maps as objects."""
     if isinstance(value, Mapping):
@@ -282,7 +278,10 @@ def _converted(name: str, scalar: Any, convert: Convert) -> tuple[Any, int, str]
     if size > LINE_BYTES:
         return None, 0, f"{size:,} bytes, at most {LINE_BYTES:,} are read"
     try:
-        value = convert(_value(name, scalar))
+        # Of a vector an array, without a Python number for each of its numbers.
+        is_array = name in _VECTORS and hasattr(scalar, "values")
+        plain = scalar.values.to_numpy(zero_copy_only=False) if is_array else scalar.as_py()
+        value = convert(plain)
         orjson.dumps(value)
     except (ValueError, TypeError, OverflowError) as error:
         return None, 0, f"{error!s:.200}"
@@ -301,13 +300,6 @@ def _size(scalar: Any) -> int:
     if isinstance(scalar, pyarrow.ListScalar | pyarrow.LargeListScalar | pyarrow.MapScalar):
         return 8 * len(scalar)
     return 64
-
-
-def _value(name: str, scalar: Any) -> Any:
-    """A value of Python; of a vector an array without a Python number for each of its numbers."""
-    if name in _VECTORS and hasattr(scalar, "values"):
-        return scalar.values.to_numpy(zero_copy_only=False)
-    return scalar.as_py()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import orjson
 from msgspec import Struct
 
 from filestore.core.decoding import Counter, Size
@@ -159,7 +160,11 @@ class VectorStore:
             return identifier
         if answer.status in (401, 429):
             raise refusal(answer, self._asked, ())
-        name = _object(answer).get("filename") if answer.status == 200 else None
+        try:
+            found = orjson.loads(answer.body) if answer.status == 200 else None
+        except orjson.JSONDecodeError:
+            found = None
+        name = found.get("filename") if isinstance(found, Mapping) else None
         return name if isinstance(name, str) and name.strip() else identifier
 
     def _texts(self, identifier: str) -> Sequence[str]:
@@ -217,16 +222,6 @@ class VectorStore:
     def _answer(self, path: str) -> Answer:
         until = Deadline(self._limits.total_s, threading.Event())
         return self._service.get(path, self._key, until)
-
-
-def _object(answer: Answer) -> Mapping[str, Any]:
-    import orjson
-
-    try:
-        found = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, Mapping) else {}
 
 
 def _strategy(fields: Mapping[str, Any]) -> Strategy | None:

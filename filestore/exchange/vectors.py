@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.hashing import DIGEST_BYTES
@@ -73,17 +73,13 @@ class Vectors:
             if place in odd:
                 continue
             self._file.write(key + vector.astype("<f4").tobytes())
-            self._choose(Sampled(name=name, text=text, vector=vector))
+            one = Sampled(name=name, text=text, vector=vector)
+            # Every text so far is among those that are compared with the same chance.
+            if len(self._sample) < COMPARED:
+                self._sample.append(one)
+            elif (at := self._chance.randrange(self.count + 1)) < COMPARED:
+                self._sample[at] = one
             self.count += 1
-
-    def _choose(self, one: Sampled) -> None:
-        """Let every text so far be among those that are compared with the same chance."""
-        if len(self._sample) < COMPARED:
-            self._sample.append(one)
-            return
-        place = self._chance.randrange(self.count + 1)
-        if place < COMPARED:
-            self._sample[place] = one
 
     @property
     def compared(self) -> int:
@@ -106,15 +102,14 @@ class Vectors:
 
     def keep(self, embeddings: EmbeddingCache, fingerprint: str) -> int:
         """Put them into the store's embeddings; how many were not there."""
-        return sum(embeddings.put(fingerprint, *some) for some in self._blocks())
-
-    def _blocks(self) -> Iterator[tuple[list[bytes], NDArray[float32]]]:
         import numpy
 
         row = _KEY_BYTES + self._dimension * _FLOAT_BYTES
         self._file.seek(0)
+        new = 0
         while data := self._file.read(row * _AT_ONCE):
             rows = numpy.frombuffer(data, dtype=numpy.uint8).reshape(-1, row)
             keys = [bytes(one) for one in rows[:, :_KEY_BYTES]]
             vectors = numpy.ascontiguousarray(rows[:, _KEY_BYTES:]).view("<f4")
-            yield keys, vectors.astype(numpy.float32, copy=False)
+            new += embeddings.put(fingerprint, keys, vectors.astype(numpy.float32, copy=False))
+        return new

@@ -303,7 +303,13 @@ def _lists(reader: _Reader, stated: _Head) -> Vectors:
         )
     if (centres.count, centres.dimension) != (lists, stated.dimension):
         _refuse(f"{lists:,} lists of {centres.count:,} centres of {centres.dimension:,} numbers")
-    _pass_direct_map(reader)
+    # The direct map tells where each id stands, which the lists say as well.
+    kind = reader.take(1)[0]
+    if kind not in (0, 1, 2):
+        _refuse(f"a direct map of kind {kind}")
+    reader.counted(8)
+    if kind == 2:
+        reader.counted(16)
     vectors, ids = [], []
     for size in _sizes(reader, lists, 4 * stated.dimension):
         vectors.append(_rows(reader.take(size * 4 * stated.dimension), size, stated.dimension))
@@ -314,16 +320,6 @@ def _lists(reader: _Reader, stated: _Head) -> Vectors:
         _refuse(f"{len(rows):,} vectors in lists, {stated.count:,} in its head")
     every = numpy.concatenate([numpy.empty(0, numpy.int64), *ids])
     return Vectors(kinds=("IndexIVFFlat",), flat=_METRICS[stated.metric], rows=_by_id(rows, every))
-
-
-def _pass_direct_map(reader: _Reader) -> None:
-    """Where each id stands, which the lists say as well."""
-    kind = reader.take(1)[0]
-    if kind not in (0, 1, 2):
-        _refuse(f"a direct map of kind {kind}")
-    reader.counted(8)
-    if kind == 2:
-        reader.counted(16)
 
 
 def _sizes(reader: _Reader, lists: int, vector_bytes: int) -> list[int]:

@@ -308,7 +308,19 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
         EMBEDDINGS: (head_of_npy(count, dimension), numbers),
     }
     sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
-    metadata = write_json(_about(os.path.basename(target), made, sizes))
+    own = {"chunks": made.chunk_list(), "documents": made.documents}
+    metadata = write_json(
+        {
+            "rag_name": os.path.basename(target),
+            "document_count": count,
+            "embedding_dimension": made.dimension,
+            "index_type": made.flat,
+            "created_at": made.created_at,
+            "updated_at": made.updated_at,
+            "file_sizes": sizes,
+            "dataset_info": {"model_name": made.model, OURS: own},
+        }
+    )
     if max(len(corpus), len(metadata)) > MOST_JSON_BYTES:
         raise too_large(target, max(len(corpus), len(metadata)))
     with disk.disk_errors(target):
@@ -319,18 +331,3 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
                 for piece in pieces:
                     disk.write_all(file.fileno(), piece)
     return tuple(os.path.join(target, name) for name in FILES)
-
-
-def _about(name: str, made: DocumentMap, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """What `metadata.json` says."""
-    own = {"chunks": made.chunk_list(), "documents": made.documents}
-    return {
-        "rag_name": name,
-        "document_count": len(made.rows),
-        "embedding_dimension": made.dimension,
-        "index_type": made.flat,
-        "created_at": made.created_at,
-        "updated_at": made.updated_at,
-        "file_sizes": sizes,
-        "dataset_info": {"model_name": made.model, OURS: own},
-    }

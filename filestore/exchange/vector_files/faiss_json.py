@@ -11,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Final
 
 from filestore.core.hashing import content_hash
@@ -140,15 +139,15 @@ def _check_files(target: str) -> None:
     folder, name = os.path.split(target)
     vectors, metadata = _names(_stem(name))
     for path, start in ((vectors, b"I"), (metadata, b"{")):
+
+        def begins(head: bytes, start: bytes = start) -> bool:
+            return head[:1] in (start, b"")
+
         staged_file.check_target(
             os.path.join(folder, path),
-            partial(_begins, start),
+            begins,
             found="it is no part of an index",
         )
-
-
-def _begins(start: bytes, head: bytes) -> bool:
-    return head[:1] in (start, b"")
 
 
 def _stem(name: str) -> str:

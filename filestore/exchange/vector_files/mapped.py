@@ -298,7 +298,10 @@ def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict
     # Some write beside `content` what belongs into it.
     said = {key: value for key, value in document.items() if key not in _DOCUMENT_KEYS}
     for key, value in (said | (document.get("content") or {})).items():
-        size = _size(key, value)
+        try:
+            size = len(key) + len(orjson.dumps(value))
+        except TypeError:
+            size = room + 1
         if key in OUR_KEYS:
             reason = "the key means something else in a chunk file"
         elif size > room:
@@ -311,14 +314,6 @@ def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict
             continue
         left_out.add(f"document {brief(name)}: {brief(key)} of its content: {reason}")
     return metadata
-
-
-def _size(key: str, value: Any) -> int:
-    """About how many bytes they take in a chunk file."""
-    try:
-        return len(key) + len(orjson.dumps(value))
-    except TypeError:
-        return _MOST_METADATA + 1
 
 
 def _is_deep(value: Any) -> bool:

@@ -283,7 +283,13 @@ def serialize(made: DocumentMap) -> Iterator[bytes]:
         FormDamaged: What another program wrote of a document is nested too deep.
     """
     yield _text(made)
-    yield from _encoded(made)
+    count, dimension = made.rows.shape
+    head = faiss_bytes.head(made.flat, count, dimension)
+    assert len(head) % 3 == 0, "Base64 of the vectors follows that of the head"
+    yield binascii.b2a_base64(head, newline=False)
+    data = faiss_bytes.bytes_of(made.rows)
+    for start in range(0, len(data), _ENCODED_AT_ONCE):
+        yield binascii.b2a_base64(data[start : start + _ENCODED_AT_ONCE], newline=False)
     yield b"\n```\n"
 
 
@@ -335,14 +341,3 @@ def _json(value: Any) -> bytes:
     for sign, escape in _LINE_ENDS.items():
         data = data.replace(sign.encode(), escape)
     return data.replace(*_BACKTICKS)
-
-
-def _encoded(made: DocumentMap) -> Iterator[bytes]:
-    """The vectors as Base64, some at a time."""
-    count, dimension = made.rows.shape
-    head = faiss_bytes.head(made.flat, count, dimension)
-    assert len(head) % 3 == 0, "Base64 of the vectors follows that of the head"
-    yield binascii.b2a_base64(head, newline=False)
-    data = faiss_bytes.bytes_of(made.rows)
-    for start in range(0, len(data), _ENCODED_AT_ONCE):
-        yield binascii.b2a_base64(data[start : start + _ENCODED_AT_ONCE], newline=False)
