@@ -366,6 +366,11 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
     if scored:
         difference = paired_difference([one.ndcg for one in after], [one.ndcg for one in before])
     overlap = sum(one.overlap for one in results) / len(results)
+    failed = list(_asked_unlike(asked) if gate != Gate() else ())
+    if gate.min_overlap is not None and overlap < gate.min_overlap - _TINY:
+        failed.insert(0, f"overlap is {overlap:.4f}, less than {gate.min_overlap:g}")
+    if gate.max_loss is not None and difference and -difference.mean > gate.max_loss + _TINY:
+        failed.insert(0, f"nDCG fell by {-difference.mean:.4f}, more than {gate.max_loss:g}")
     times = tuple(
         ComparedTime(
             name=moment.name,
@@ -390,19 +395,9 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         changed=tuple(sorted(changed, key=lambda one: one.overlap)),
         overlap=overlap,
         against_old=difference,
-        failed=(
-            *_failed(gate, difference, overlap),
-            *(_asked_unlike(asked) if gate != Gate() else ()),
-        ),
+        failed=tuple(failed),
         notes=tuple(_notes(asked)),
     )
-
-
-def _failed(gate: Gate, difference: Difference | None, overlap: float) -> Iterator[str]:
-    if gate.max_loss is not None and difference and -difference.mean > gate.max_loss + _TINY:
-        yield f"nDCG fell by {-difference.mean:.4f}, more than {gate.max_loss:g}"
-    if gate.min_overlap is not None and overlap < gate.min_overlap - _TINY:
-        yield f"overlap is {overlap:.4f}, less than {gate.min_overlap:g}"
 
 
 def _notes(asked: _Asked) -> Iterator[str]:

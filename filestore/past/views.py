@@ -279,25 +279,16 @@ def _collect(past: PastFolder) -> None:
             views.append((used, name))
     total = 0
     for number, (_, name) in enumerate(sorted(views, reverse=True), start=1):
-        total += _size_bytes(os.path.join(past.path, name))
+        # A file with a second name elsewhere takes nothing more of the disk.
+        for path, _, files in os.walk(os.path.join(past.path, name)):
+            seen = (os.lstat(os.path.join(path, file)) for file in files)
+            total += sum(one.st_size for one in seen if one.st_nlink == 1)
         if number >= MOST_VIEWS or total > MOST_BYTES:
-            _remove(past, name)
-
-
-def _size_bytes(folder: str) -> int:
-    """What a view takes of the disk; a file with a second name elsewhere takes nothing more."""
-    seen = (
-        os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names
-    )
-    return sum(one.st_size for one in seen if one.st_nlink == 1)
-
-
-def _remove(past: PastFolder, name: str) -> None:
-    """Remove a view that nobody reads."""
-    with contextlib.suppress(OSError), part.own_folder(name, folder=past.handle) as folder:
-        used = part.open_file(_USED, os.O_RDWR, folder=folder)
-        try:
-            fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            part.remove(past.handle, name)
-        finally:
-            os.close(used)
+            with contextlib.suppress(OSError), part.own_folder(name, folder=past.handle) as folder:
+                used = part.open_file(_USED, os.O_RDWR, folder=folder)
+                try:
+                    # One that somebody reads stays.
+                    fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    part.remove(past.handle, name)
+                finally:
+                    os.close(used)
