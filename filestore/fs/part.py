@@ -102,7 +102,11 @@ def check_mounts(folder: str) -> None:
     """
     try:
         with open("/proc/self/mountinfo", "rb") as file:
-            found = [os.fsdecode(_unescaped(line.split(b" ")[4])) for line in file]
+            paths = [line.split(b" ")[4] for line in file]
+        found = [
+            os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path))
+            for path in paths
+        ]
     except OSError:
         with os.scandir(folder) as entries:
             found = [os.path.realpath(one.path) for one in entries if os.path.ismount(one.path)]
@@ -113,10 +117,6 @@ def check_mounts(folder: str) -> None:
                 f"{path} is a mount below {folder}, expected its own files",
                 remedy=f"umount {path}, then run the command again",
             )
-
-
-def _unescaped(path: bytes) -> bytes:
-    return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path)
 
 
 def check_tree(path: str) -> None:

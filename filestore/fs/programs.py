@@ -189,21 +189,18 @@ def _importable(entries: Iterable[str], *folders: str) -> Iterator[str]:
 
     The folder that we were imported from stays whatever it is: its code runs already.
     """
-    started = (os.curdir, os.environ.get("PWD", os.curdir), _script_folder(), *folders)
+    # What Python puts first on the path for a script; for a module that is the working folder.
+    main = sys.modules.get("__main__")
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    is_script = file and (spec is None or spec.name == "__main__")
+    script = os.path.dirname(os.path.realpath(file)) if is_script and file else os.curdir
+    started = (os.curdir, os.environ.get("PWD", os.curdir), script, *folders)
     refused = set(map(_identity, started))
     for entry in entries:
         if _identity(entry or os.curdir) == _identity(_OWN):
             yield _OWN
         elif os.path.isabs(entry) and os.pathsep not in entry and _identity(entry) not in refused:
             yield entry
-
-
-def _script_folder() -> str:
-    """What Python puts first on the path for a script; for a module that is the working folder."""
-    main = sys.modules.get("__main__")
-    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
-    is_script = file is not None and (spec is None or spec.name == "__main__")
-    return os.path.dirname(os.path.realpath(file)) if is_script and file else os.curdir
 
 
 def _identity(path: str) -> object:

@@ -41,7 +41,9 @@ def staged(path: str) -> Iterator[int]:
     parent, name = os.path.split(absolute(path))
     temporary = f"{disk.TEMPORARY_PREFIX}{content_hash(os.fsencode(name)).hex()}"
     with disk.disk_errors(path), disk.folder_at(parent) as folder:
-        mode = _mode(folder, name)
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         descriptor = _locked(folder, temporary, path)
         try:
             os.ftruncate(descriptor, 0)
@@ -58,14 +60,6 @@ def staged(path: str) -> Iterator[int]:
         finally:
             os.close(descriptor)
         os.fsync(folder)
-
-
-def _mode(folder: int, name: str) -> int | None:
-    """The permissions of what is there."""
-    try:
-        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return None
 
 
 def _locked(folder: int, temporary: str, path: str) -> int:

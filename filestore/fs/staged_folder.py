@@ -48,30 +48,32 @@ def staged_folder(path: str, names: Collection[str]) -> Iterator[str]:
     parent, name = os.path.split(path)
     usual = os.path.join(parent, f"{disk.TEMPORARY_PREFIX}{content_hash(os.fsencode(name)).hex()}")
     with disk.disk_errors(path):
-        _restore(f"{usual}{_ASIDE}", path, names)
+        aside = f"{usual}{_ASIDE}"
+        # A writer was killed between its two steps.
+        if disk.is_folder(aside):
+            if os.path.lexists(path):
+                _remove(aside, names)
+            else:
+                os.rename(aside, path)
         staging, handle = _made(usual, path, names)
         try:
             yield staging
-            _sync(handle)
+            for file in os.listdir(handle):
+                descriptor = disk.open_regular(file, folder=handle)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            os.fsync(handle)
             if disk.is_folder(path):
                 os.fchmod(handle, stat.S_IMODE(os.stat(path).st_mode))
-            install(staging, path, aside=f"{usual}{_ASIDE}")
+            install(staging, path, aside=aside)
         finally:
             # Whatever has the name now: what was not to be, or what was replaced.
             with contextlib.suppress(OSError):
                 _remove(staging, names)
             os.close(handle)
         disk.sync_path(parent)
-
-
-def _restore(aside: str, path: str, names: Collection[str]) -> None:
-    """Put back the old folder of a writer that was killed between its two steps."""
-    if not disk.is_folder(aside):
-        return
-    if os.path.lexists(path):
-        _remove(aside, names)
-    else:
-        os.rename(aside, path)
 
 
 def _made(usual: str, path: str, names: Collection[str]) -> tuple[str, int]:
@@ -125,17 +127,6 @@ def _remove(path: str, names: Collection[str]) -> None:
     finally:
         os.close(handle)
     os.rmdir(path)
-
-
-def _sync(handle: int) -> None:
-    """Bring every file of a folder to the disk, then their names."""
-    for name in os.listdir(handle):
-        descriptor = disk.open_regular(name, folder=handle)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    os.fsync(handle)
 
 
 def install(staging: str, path: str, *, aside: str) -> None:
