@@ -77,7 +77,10 @@ def culprit(files: Sequence[AttributesFile]) -> Culprit | None:
     Args:
         files: The files that count, from the outermost in; git takes macros from that one alone.
     """
-    macros = {"binary": ("-diff", "-merge", "-text")} | _macros(files[0].data if files else b"")
+    macros: dict[str, Sequence[str]] = {"binary": ("-diff", "-merge", "-text")}
+    for _, _, pattern, words in _words(files[0].data if files else b""):
+        if pattern.startswith(_MACRO):
+            macros[pattern.removeprefix(_MACRO)] = words
     rules = [rule for one in files for rule in _rules(one, macros)]
     return next((found for path in _NO_TEXT if (found := _decisive(path, rules))), None)
 
@@ -97,16 +100,11 @@ def corrected(data: bytes) -> bytes:
         end = b"\r" if line.endswith(b"\r") else b""
         lines += [one + end for one in LINES] if _is_old(line) else [line]
     made = b"\n".join(lines)
-    if _is_whole(made):
+    # It has all our lines, and no file above it can make text of what is none.
+    has_ours = {line.strip() for line in made.split(b"\n")} >= set(FILE.splitlines())
+    if has_ours and not culprit([AttributesFile(folder="", data=b"* text\n" + made)]):
         return made
     return made + (b"" if made.endswith(b"\n") or not made else b"\n") + FILE
-
-
-def _is_whole(data: bytes) -> bool:
-    """Whether a file has all our lines, and no file above it can make text of what is none."""
-    if not {line.strip() for line in data.split(b"\n")} >= set(FILE.splitlines()):
-        return False
-    return culprit([AttributesFile(folder="", data=b"* text\n" + data)]) is None
 
 
 def _is_old(line: bytes) -> bool:
@@ -139,15 +137,6 @@ def _words(data: bytes) -> Iterator[tuple[int, str, str, list[str]]]:
         else:
             pattern, *words = line.split()
             yield number, line, pattern, words
-
-
-def _macros(data: bytes) -> dict[str, tuple[str, ...]]:
-    """What the names stand for that a file defines."""
-    return {
-        pattern.removeprefix(_MACRO): tuple(words)
-        for _, _, pattern, words in _words(data)
-        if pattern.startswith(_MACRO)
-    }
 
 
 def _rules(file: AttributesFile, macros: Mapping[str, Sequence[str]]) -> Iterator[_Rule]:
