@@ -57,7 +57,10 @@ class Passage(Struct, frozen=True, kw_only=True):
         """Both in one; a key of its own never hides where it stands, but goes one level deeper."""
         own = dict(self.own)
         hidden = {key: own.pop(key) for key in self.told if key in own}
-        nested = {_NESTED: {**_table(own.get(_NESTED)), **hidden}} if hidden else {}
+        table = own.get(_NESTED)
+        nested = (
+            {_NESTED: {**(table if isinstance(table, dict) else {}), **hidden}} if hidden else {}
+        )
         return {**self.evidence, **own, **nested}
 
 
@@ -219,7 +222,10 @@ class ChunkFolder:
             accept: Judges each passage; as many more are looked at as it takes.
             rerank: The reranker that orders the best; None for none.
         """
-        plain, others = _parted(where or {}, self._taken.union(EVIDENCE))
+        # What the store itself filters by, and what is judged of its hits.
+        told, where = self._taken.union(EVIDENCE), where or {}
+        others = {key: value for key, value in where.items() if key in told}
+        plain = {key: _plain(value) for key, value in where.items() if key not in told}
 
         def is_wanted(one: Passage) -> bool:
             found = one.metadata
@@ -349,21 +355,11 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
 
 
-def _parted(where: Where, told: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the store itself filters by, and what is judged of its hits."""
-    others = {key: value for key, value in where.items() if key in told}
-    return {key: _plain(value) for key, value in where.items() if key not in others}, others
-
-
 def _has(found: Any, value: Any) -> bool:
     """Whether metadata has a value: itself, or in a list; of a list each."""
     if isinstance(value, list | tuple):
         return all(_has(found, one) for one in value)
     return bool(found == value or (isinstance(found, list) and value in found))
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _quoted(identifier: str) -> str:
