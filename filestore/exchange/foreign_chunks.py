@@ -248,7 +248,12 @@ def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
             if problem := _unusable(row):
                 left_out.add(f"{where}: {problem}")
                 continue
-            document = _document_of(row) or fallback
+            named = (
+                str(one)
+                for one in _values(row, _DOCUMENT)
+                if isinstance(one, str | int) and not isinstance(one, bool) and one != ""
+            )
+            document = next(named, fallback)
             if document not in found:
                 counter.add(Size(files=1))
             places = found.setdefault(document, _Places())
@@ -285,13 +290,6 @@ def _values(row: Mapping[str, Any], keys: Sequence[str]) -> Iterator[Any]:
 
 def _text_of(row: Mapping[str, Any]) -> str | None:
     return next((one for one in _values(row, _TEXT) if isinstance(one, str)), None)
-
-
-def _document_of(row: Mapping[str, Any]) -> str:
-    for value in _values(row, _DOCUMENT):
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)
-    return ""
 
 
 def _order_of(row: Mapping[str, Any], line: int) -> float:

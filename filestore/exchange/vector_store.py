@@ -125,8 +125,14 @@ class VectorStore:
                     continue
                 seen.add(identifier)
                 self._counter.add(Size(files=1))
-                if self._is_complete(identifier, one):
+                status = one.get("status", "completed")
+                if status == "completed":
                     yield _File(identifier=identifier, strategy=_strategy(one))
+                    continue
+                error = one.get("last_error")
+                said = error.get("message") if isinstance(error, Mapping) else None
+                why = f": {_shown(said)}" if said else ""
+                self._left_out.add(f"{identifier}: its status is {_shown(status)}{why}")
             if page.get("has_more") is not True:
                 return
             last = page.get("last_id") or (page["data"][-1].get("id") if page["data"] else None)
@@ -138,17 +144,6 @@ class VectorStore:
                     remedy="run the command again, or ask who runs that service",
                 )
             after = f"&after={last}"
-
-    def _is_complete(self, identifier: str, fields: Mapping[str, Any]) -> bool:
-        status = fields.get("status", "completed")
-        if status == "completed":
-            return True
-        error = fields.get("last_error")
-        said = error.get("message") if isinstance(error, Mapping) else None
-        self._left_out.add(
-            f"{identifier}: its status is {_shown(status)}" + (f": {_shown(said)}" if said else "")
-        )
-        return False
 
     def _name(self, identifier: str) -> str:
         """What a file is called; its id where that cannot be found out."""

@@ -221,7 +221,11 @@ def _index(reader: _Reader, depth: int) -> Vectors:
         )
     stated = _head(reader)
     if code in _FLAT:
-        return _flat(reader, code, stated)
+        name, metric = _FLAT[code]
+        if metric not in (None, stated.metric):
+            _refuse(f"an {name} that compares by metric {stated.metric}")
+        rows = _rows(reader.counted(4), stated.count, stated.dimension)
+        return Vectors(kinds=(name,), flat=_METRICS[stated.metric], rows=rows)
     if code in _MAPS:
         return _mapped(reader, _MAPS[code], stated, depth)
     return _lists(reader, stated)
@@ -236,14 +240,6 @@ def _head(reader: _Reader) -> _Head:
     if metric not in _METRICS:
         _refuse(f"it compares by metric {metric}; only inner product (0) and L2 (1) are known")
     return _Head(dimension=dimension, count=count, metric=metric)
-
-
-def _flat(reader: _Reader, code: bytes, stated: _Head) -> Vectors:
-    name, metric = _FLAT[code]
-    if metric not in (None, stated.metric):
-        _refuse(f"an {name} that compares by metric {stated.metric}")
-    rows = _rows(reader.counted(4), stated.count, stated.dimension)
-    return Vectors(kinds=(name,), flat=_METRICS[stated.metric], rows=rows)
 
 
 def _rows(data: memoryview, count: int, dimension: int) -> NDArray[float32]:
