@@ -381,6 +381,11 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         )
         for moment, scores in ((asked.old, before), (asked.new, after))
     )
+    notes: list[str] = []
+    for moment in (asked.old, asked.new):
+        notes += moment.notes_on(asked.way.mode)
+        if moment.parts is not None and not moment.texts:
+            notes.append(f"{moment.name}: no file that can be found: it answers nothing")
     # Its name is no part of what an answer says.
     changed = [
         each for each in results if any(one.old != one.new or one.edited for one in each.answers)
@@ -396,18 +401,8 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         overlap=overlap,
         against_old=difference,
         failed=tuple(failed),
-        notes=tuple(_notes(asked)),
+        notes=(*notes, *asked.notes, *_asked_unlike(asked)),
     )
-
-
-def _notes(asked: _Asked) -> Iterator[str]:
-    old, new = asked.old, asked.new
-    for moment in (old, new):
-        yield from moment.notes_on(asked.way.mode)
-        if moment.parts is not None and not moment.texts:
-            yield f"{moment.name}: no file that can be found: it answers nothing"
-    yield from asked.notes
-    yield from _asked_unlike(asked)
 
 
 def _asked_unlike(asked: _Asked) -> Iterator[str]:
