@@ -166,20 +166,15 @@ class FolderWatches:
 
 
 def _require_reporting(handle: int, path: ChunkPath) -> None:
-    kind = _kind(handle)
+    import ctypes
+
+    # The type of the file system, as `statfs` tells it.
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    is_unknown = ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer)
+    kind = 0 if is_unknown else int.from_bytes(buffer.raw[:4], sys.byteorder)
     if kind not in _REPORTING:
         where = f"the file system of {path}" if path else "the file system"
         raise UnwatchableError(f"{where} (type {kind:#x}) may change without telling")
-
-
-def _kind(handle: int) -> int:
-    """The type of the file system that a folder lies on, as `statfs` tells it."""
-    import ctypes
-
-    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
-    if ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer):
-        return 0
-    return int.from_bytes(buffer.raw[:4], sys.byteorder)
 
 
 def _ignores_case(handle: int) -> bool:

@@ -68,33 +68,23 @@ def _locked(folder: int, temporary: str, path: str) -> int:
         disk.check_regular(temporary, folder=folder)
         descriptor = os.open(temporary, _FLAGS, 0o666, dir_fd=folder)
         try:
-            _lock(descriptor, path)
-            if _is_at(folder, temporary, descriptor):
-                return descriptor
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # Where nothing can be locked, the one who renames last wins, with a whole file.
+                if error.errno in _BUSY:
+                    raise AlreadyWrittenError(
+                        f"another process is writing {path}", remedy="wait until it has ended"
+                    ) from error
+            with contextlib.suppress(FileNotFoundError):
+                there = os.stat(temporary, dir_fd=folder, follow_symlinks=False)
+                if os.path.samestat(there, os.fstat(descriptor)):
+                    return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         # Its writer gave it its name just now.
         os.close(descriptor)
-
-
-def _lock(descriptor: int, path: str) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Where nothing can be locked, the one who renames last wins, with a whole file.
-        if error.errno in _BUSY:
-            raise AlreadyWrittenError(
-                f"another process is writing {path}", remedy="wait until it has ended"
-            ) from error
-
-
-def _is_at(folder: int, name: str, descriptor: int) -> bool:
-    try:
-        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(there, os.fstat(descriptor))
 
 
 HEAD_BYTES: Final = 65 * 1024
