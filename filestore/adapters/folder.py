@@ -295,19 +295,18 @@ class ChunkFolder:
             },
         )
 
-    def _id_of_section(self, store: Store, hit: Hit) -> str:
-        """Where in its document a section begins; the line of a hit is that of its passage."""
-        for one in store.chunks(hit.path):
-            first, last = one.get("line"), one.get("end_line")
-            if first and last and hit.line and first <= hit.line <= last:
-                return f"{hit.path}:{first}"
-        return hit.path
-
     def _found(self, store: Store, hit: Hit) -> Passage:
         place = {"path": hit.document or hit.path, "line": hit.line, "page": hit.page}
         known = {key: value for key, value in place.items() if value is not None}
+        identifier = self.id_of(hit.path) if self._tree.folder else hit.path
+        # Of a section it is where that begins; the line of a hit is that of its passage.
+        for one in () if self._tree.folder else store.chunks(hit.path):
+            first, last = one.get("line"), one.get("end_line")
+            if first and last and hit.line and first <= hit.line <= last:
+                identifier = f"{hit.path}:{first}"
+                break
         return Passage(
-            id=self.id_of(hit.path) if self._tree.folder else self._id_of_section(store, hit),
+            id=identifier,
             text=hit.text,
             own=read(hit.metadata, self._taken),
             evidence=known
