@@ -278,7 +278,24 @@ def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    vectors = _vectors_in_order(_entries(body, count, asked), asked)
+    entries: list[Any] = fields_of(body, "data", asked)["data"]
+    if len(entries) != count:
+        raise EndpointError(
+            f"{asked.address} gave {len(entries)} vectors for {count} texts",
+            remedy="see the service's own log, then run the command again",
+        )
+    # By `index`; a service that gives none answers in order.
+    places = [entry.get("index", place) for place, entry in enumerate(entries)]
+    if not all(type(place) is int for place in places) or sorted(places) != [*range(len(entries))]:
+        raise EndpointError(
+            f"{asked.address} does not say which vector belongs to which text: `index` must count "
+            f"from 0 to {len(entries) - 1}",
+            remedy="see the service's own log, then run the command again",
+        )
+    ordered = sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])
+    vectors = [entry.get("embedding") for _, entry in ordered]
+    if not all(isinstance(vector, list) for vector in vectors):
+        raise _unusable_answer(asked, "something that is no vector of numbers")
     try:
         matrix = np.array(vectors)
     except ValueError:
@@ -294,32 +311,6 @@ def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
     rows /= largest  # first, so that no square is too large or too small
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     return rows
-
-
-def _entries(body: bytes, count: int, asked: Asked) -> list[Any]:
-    entries: list[Any] = fields_of(body, "data", asked)["data"]
-    if len(entries) != count:
-        raise EndpointError(
-            f"{asked.address} gave {len(entries)} vectors for {count} texts",
-            remedy="see the service's own log, then run the command again",
-        )
-    return entries
-
-
-def _vectors_in_order(entries: list[Any], asked: Asked) -> list[Any]:
-    """By `index`; a service that gives none answers in order."""
-    places = [entry.get("index", place) for place, entry in enumerate(entries)]
-    if not all(type(place) is int for place in places) or sorted(places) != [*range(len(entries))]:
-        raise EndpointError(
-            f"{asked.address} does not say which vector belongs to which text: `index` must count "
-            f"from 0 to {len(entries) - 1}",
-            remedy="see the service's own log, then run the command again",
-        )
-    ordered = sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])
-    vectors = [entry.get("embedding") for _, entry in ordered]
-    if not all(isinstance(vector, list) for vector in vectors):
-        raise _unusable_answer(asked, "something that is no vector of numbers")
-    return vectors
 
 
 def _unusable_answer(asked: Asked, found: str) -> ModelUnusable:

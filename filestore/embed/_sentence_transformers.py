@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.embed._local import LocalEmbedder
 from filestore.embed._model_folder import (
-    ModelFolder,
     own_record,
     read_folder,
     unusable,
@@ -24,7 +23,6 @@ from filestore.embed.models import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from sentence_transformers import SentenceTransformer
 
     from filestore.embed._local import Forward
 
@@ -38,7 +36,19 @@ class SentenceTransformersEmbedder(LocalEmbedder):
         import torch
 
         folder = self._folder
-        model = _library_model(folder)
+        # Load a model from its folder, in which only known modules are; without a network, quietly.
+        from safetensors import SafetensorError
+        from sentence_transformers import SentenceTransformer
+
+        try:
+            with quiet_libraries():
+                model = SentenceTransformer(
+                    folder.path, local_files_only=True, trust_remote_code=False
+                )
+        except (SafetensorError, *LOAD_ERRORS) as error:
+            raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
+        # Some versions keep the precision that the weights were stored in.
+        model = model.float().eval()
         transformer: Any = model[0]
         typed = getattr(transformer.auto_model.config, "type_vocab_size", 0)
 
@@ -71,21 +81,3 @@ def open_choice(choice: Choice) -> Embedder:
     folder = read_folder(path, choice.options)
     weights = weights_digest(folder.path, weight_files(folder), choice.machine.cache)
     return SentenceTransformersEmbedder(choice, folder, own_record(folder, weights, _PRECISION))
-
-
-def _library_model(folder: ModelFolder) -> SentenceTransformer:
-    """Load a model from its folder, in which only known modules are; without a network, quietly.
-
-    Raises:
-        ModelUnusable: The library cannot load it.
-    """
-    from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        with quiet_libraries():
-            model = SentenceTransformer(folder.path, local_files_only=True, trust_remote_code=False)
-    except (SafetensorError, *LOAD_ERRORS) as error:
-        raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
-    # Some versions keep the precision that the weights were stored in.
-    return model.float().eval()

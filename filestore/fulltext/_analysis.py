@@ -313,7 +313,9 @@ def parted_words(text: str) -> Iterator[tuple[int, int, str]]:
         if part.start() < end:
             continue
         start = part.start()
-        while start > end and part.start() - start < _LONGEST and _is_of_word(text[start - 1]):
+        while start > end and part.start() - start < _LONGEST:
+            if not (text[start - 1].isalnum() or text[start - 1] == "_"):
+                break
             start -= 1
         whole = _WHOLE.match(text, start)
         if whole is None:
@@ -323,7 +325,3 @@ def parted_words(text: str) -> Iterator[tuple[int, int, str]]:
         apart = set(_WHOLE_WORD.findall(_PART.sub(" ", whole[0])))
         if not apart.issuperset(_WHOLE_WORD.findall(read)) or "&" in read.strip("&"):
             yield start, end, read
-
-
-def _is_of_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"

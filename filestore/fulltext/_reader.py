@@ -224,17 +224,14 @@ class Reader:
         found = best((one, count) for one in near if (count := self._frequency("exact", one)))
         if found or len(folded) < LONG_LETTERS:
             return found
-        if not self._has_near(folded):
+        # Whether any document has a word two edits away: quicker than finding out which.
+        from tantivy import Query as TantivyQuery
+
+        query = TantivyQuery.fuzzy_term_query(self._schema, "exact", folded, distance=2)
+        if not self._live().search(query, 1, count=False).hits:
             return ()
         terms = self._live().terms_with_prefix("exact", folded[0])
         return best(two_edits_away(folded, terms))
-
-    def _has_near(self, word: str) -> bool:
-        """Whether any document has a word two edits away; quicker than finding out which."""
-        from tantivy import Query as TantivyQuery
-
-        query = TantivyQuery.fuzzy_term_query(self._schema, "exact", word, distance=2)
-        return bool(self._live().search(query, 1, count=False).hits)
 
     def _word_frequency(self, word: str) -> int:
         """In how many documents a word is, as it is or else in another form."""

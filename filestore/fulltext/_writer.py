@@ -180,11 +180,16 @@ class Writer:
             index.reload()
             documents = index.searcher().num_docs
         files = self._previous.files if self._previous else ()
+        # How many documents are deleted and still in one of the segments of a commit.
+        segments = orjson.loads(
+            disk.read_path(os.path.join(self._folder, self._part, "meta.json"))
+        )["segments"]
+        deletes = (segment["deletes"] for segment in segments)
         stamp = Stamp(
             generation=generation,
             catalog=catalog,
             documents=documents,
-            deleted=_deleted(os.path.join(self._folder, self._part, "meta.json")),
+            deleted=sum(one["num_deleted_docs"] for one in deletes if one),
             files=describe_files(
                 self._folder,
                 self._part,
@@ -247,13 +252,6 @@ class Writer:
         if language not in self._stems:
             self._stems[language] = build_stem_analyzer(language)
         document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
-
-
-def _deleted(meta: str) -> int:
-    """How many documents are deleted and still in one of the segments of a commit."""
-    segments = orjson.loads(disk.read_path(meta))["segments"]
-    deletes = (segment["deletes"] for segment in segments)
-    return sum(one["num_deleted_docs"] for one in deletes if one)
 
 
 def _link_files(folder: str, previous: Stamp, new: str) -> None:

@@ -131,7 +131,12 @@ def _made(task: Task) -> Made:
     for text in task.texts[::step]:
         if (lead := _lead(text, said := f"{path}: {' '.join(leads)}")) not in said:
             leads.append(lead)
-    text = " ".join(leads) or _head(task.texts)
+    text = " ".join(leads)
+    if not text:
+        # How texts without words begin, as Markdown reads it: no heading, rule or frontmatter.
+        begun = (" ".join(one[:_LONGEST].split()) for one in task.texts)
+        text = next(filter(None, begun), "")
+        text = f"\\{text}" if text.startswith(tuple("#>|=~`<-+*_")) else text
     about = terms[:_TERMS_IN_TITLE]
     title = ": ".join(filter(None, (path.rpartition(" > ")[2], ", ".join(about))))
     return Made(title=title, text=text, lines=tuple(keys[: task.count]))
@@ -152,12 +157,6 @@ def _lead(text: str, said: str) -> str:
         if len(lines) == 1 and len(prose) <= _LONGEST_HEADING:
             heading = prose.rpartition(" > ")[2]
     return first
-
-
-def _head(texts: Sequence[str]) -> str:
-    """How texts without words begin, as Markdown reads it: no heading, rule or frontmatter."""
-    head = next(filter(None, (" ".join(text[:_LONGEST].split()) for text in texts)), "")
-    return f"\\{head}" if head.startswith(tuple("#>|=~`<-+*_")) else head
 
 
 def _without_links(text: str) -> str:

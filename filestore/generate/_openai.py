@@ -226,12 +226,18 @@ class OpenAIGenerator(Generator):
         Raises:
             EndpointUnusable: No other task would fare better.
         """
-        problem = self._too_long(task)
-        if problem is not None:
-            return Result(place=place, problem=problem)
+        tokens = sum(map(self.count_tokens, task.texts))
+        if tokens > self.window_tokens:
+            too_long = GenerationFailed(
+                f"the texts have {tokens:,} tokens, more than the {self.window_tokens:,} of a "
+                f"request; they start {start_of(task.texts[0])}",
+                remedy=f"if the model takes more, raise `window_tokens` {GENERATION.settings}",
+            )
+            return Result(place=place, problem=too_long)
         asked = Asked(
             use=GENERATION, address=str(self._service.address), model=self._choice.model, key=key
         )
+        problem: FilestoreError
         hint, tokens_in, tokens_out = "", 0, 0
         for _ in range(_ATTEMPTS):
             system = self._instructions(task, hint)
@@ -282,16 +288,6 @@ class OpenAIGenerator(Generator):
 
     def _instructions(self, task: Task, hint: str = "") -> str:
         return instructions_for(self._prompts.text(task.kind, task.count), task, hint=hint)
-
-    def _too_long(self, task: Task) -> FilestoreError | None:
-        tokens = sum(map(self.count_tokens, task.texts))
-        if tokens <= self.window_tokens:
-            return None
-        return GenerationFailed(
-            f"the texts have {tokens:,} tokens, more than the {self.window_tokens:,} of a request; "
-            f"they start {start_of(task.texts[0])}",
-            remedy=f"if the model takes more, raise `window_tokens` {GENERATION.settings}",
-        )
 
 
 class _Failures:

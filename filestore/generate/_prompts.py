@@ -253,9 +253,19 @@ def body_of(task: Task, system: str, model: str, takes: Takes) -> bytes:
     if takes.seed:
         body["seed"] = 0
     if takes.form == "schema":
+        properties = _properties(task)
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": task.kind, "strict": True, "schema": _schema(task)},
+            "json_schema": {
+                "name": task.kind,
+                "strict": True,
+                "schema": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": list(properties),
+                    "additionalProperties": False,
+                },
+            },
         }
     elif takes.form == "object":
         body["response_format"] = {"type": "json_object"}
@@ -277,16 +287,6 @@ def _properties(task: Task) -> dict[str, dict[str, Any]]:
     if kind != "summary" or task.count:
         properties[LINES_KEY[kind]] = lines
     return properties
-
-
-def _schema(task: Task) -> Mapping[str, Any]:
-    properties = _properties(task)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _encodable(value: Any) -> Any:

@@ -82,17 +82,11 @@ class Task(Struct, frozen=True, kw_only=True):
         """SHA-256 over all that the result hangs on beside the generator: 32 bytes."""
         parts: list[Any] = [self.kind, [normalize_text(text) for text in self.texts]]
         parts += [self.headings, self.title, self.count]
-        data = orjson.dumps(parts, default=str) if _is_text(parts) else repr(parts).encode()
+        try:
+            data = orjson.dumps(parts)
+        except TypeError:  # a lone surrogate has no UTF-8
+            data = repr(parts).encode()
         return hashlib.sha256(data).digest()
-
-
-def _is_text(parts: Sequence[Any]) -> bool:
-    """Whether JSON can hold it: a lone surrogate has no UTF-8."""
-    try:
-        orjson.dumps(parts)
-    except TypeError:
-        return False
-    return True
 
 
 class Made(Struct, frozen=True, kw_only=True):

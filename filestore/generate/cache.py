@@ -10,7 +10,6 @@ SHA-256 of the generator's fingerprint and the task's key, and `sum` the xxh3_64
 
 import hashlib
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final, Self
 
@@ -104,15 +103,11 @@ class GeneratedCache:
         with disk.disk_errors(self._path):
             if self._descriptor is None:
                 self._descriptor = part.open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-                if not _ends_whole(self._descriptor):
+                size = os.fstat(self._descriptor).st_size
+                if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
                     # The last writer died in the middle of a line.
                     disk.write_all(self._descriptor, b"\n")
             disk.write_all(self._descriptor, line)
-
-
-def _ends_whole(descriptor: int) -> bool:
-    size = os.fstat(descriptor).st_size
-    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def _checksum(key: str, values: dict[str, Any]) -> str:
@@ -124,7 +119,8 @@ def _parsed(line: bytes) -> Made:
     key, values = record["key"], record["made"]
     if record["sum"] != _checksum(key, values):
         raise ValueError(key)
-    if not all(isinstance(one, str) for one in _texts(values)):
+    texts = (*values["lines"], values["title"], values["text"])
+    if not all(isinstance(one, str) for one in texts):
         raise ValueError(key)
     return Made(
         lines=tuple(values["lines"]),
@@ -132,8 +128,3 @@ def _parsed(line: bytes) -> Made:
         text=values["text"],
         **{name: int(values[name]) for name in _NUMBERS},
     )
-
-
-def _texts(values: dict[str, Any]) -> Iterator[object]:
-    yield from values["lines"]
-    yield from (values["title"], values["text"])

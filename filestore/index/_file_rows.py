@@ -158,22 +158,18 @@ class FileRows(IndexBackend):
             return []
         check_length(len(vector), self.dim, self.address())
         if where:
-            allowed = self._satisfying(where, allowed)
+            import numpy
+
+            some = self._rows if allowed is None else allowed.tolist()
+            held = (one for one in some if one in self._rows)
+            kept = [one for one in held if satisfies(self._rows[one].metadata, where)]
+            allowed = numpy.array(kept, numpy.int64)
         count = len(self._rows) if top_k is None else min(top_k, len(self._rows))
         return [
             Hit(id=found, score=score, text=row.text, metadata=row.metadata)
             for found, score in self._index.search(vector, count, allowed=allowed)
             for row in (self._rows[found],)
         ]
-
-    def _satisfying(self, where: Where, allowed: "NDArray[int64] | None") -> "NDArray[int64]":
-        """The ids among those allowed whose metadata satisfies a filter."""
-        import numpy
-
-        some = self._rows if allowed is None else allowed.tolist()
-        found = (one for one in some if one in self._rows)
-        kept = [one for one in found if satisfies(self._rows[one].metadata, where)]
-        return numpy.array(kept, numpy.int64)
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """See the contract."""
@@ -305,20 +301,23 @@ class LocalRows(FileRows):
     def save(self, *, owner: str, generation: int) -> None:
         """See the contract."""
         stamp = self._stamped(owner, generation)
-        data = _row_lines.written(stamp, self._lines(), {})
-        with disk.disk_errors(self._path):
-            disk.make_folders(os.path.dirname(self._path))
-            disk.write_path(self._path, data)
-
-    def _lines(self) -> list[dict[str, Any]]:
         import numpy
 
         ids = sorted(self._rows)
         vectors = self._vectors(numpy.array(ids, numpy.int64)).astype("<f4", copy=False)
-        return [
-            {**self._payload(identifier), "vector": b64encode(row.tobytes()).decode()}
-            for identifier, row in zip(ids, vectors, strict=True)
-        ]
+        data = _row_lines.written(
+            stamp,
+            (
+                [
+                    {**self._payload(identifier), "vector": b64encode(row.tobytes()).decode()}
+                    for identifier, row in zip(ids, vectors, strict=True)
+                ]
+            ),
+            {},
+        )
+        with disk.disk_errors(self._path):
+            disk.make_folders(os.path.dirname(self._path))
+            disk.write_path(self._path, data)
 
     def _vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
         assert isinstance(self._index, ExactIndex)

@@ -101,7 +101,14 @@ class Address(Struct, frozen=True, kw_only=True):
     @property
     def keeps_secrets(self) -> bool:
         """Whether the connection is encrypted, or does not leave this machine."""
-        return self.scheme == "https" or _is_loopback(self.host)
+        import ipaddress
+
+        if self.scheme == "https" or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
 
 
 def check_trusted(
@@ -203,15 +210,6 @@ def key_for(address: Address, environment: Mapping[str, str]) -> str:
             remedy=f"use https in `endpoint`, or unset {variable} if that service wants no key",
         )
     return key
-
-
-def _is_loopback(host: str) -> bool:
-    import ipaddress
-
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _redacted(endpoint: str) -> str:

@@ -127,7 +127,11 @@ class PgvectorRows(IndexBackend):
         rows = self._session.rows(
             self._table.sql("SELECT owner, generation, fingerprint, dimension FROM {stamps}")
         )
-        return _stamp(*rows[0]) if rows else None
+        if not rows:
+            return None
+        owner, generation, fingerprint, dimension = rows[0]
+        embed = EmbedConfig(fingerprint=fingerprint, dimension=dimension)
+        return Stamp(owner=owner, generation=generation, embed=embed)
 
     @property
     def state(self) -> State:
@@ -409,11 +413,6 @@ def _condition(where: Where) -> tuple[str, dict[str, Any]]:
         files_of = "jsonb_array_elements(metadata -> 'files') AS file"
         of_row.append(f"EXISTS (SELECT 1 FROM {files_of} WHERE {' AND '.join(of_file)})")
     return " AND ".join(of_row), values
-
-
-def _stamp(owner: str, generation: int, fingerprint: str, dimension: int) -> Stamp:
-    embed = EmbedConfig(fingerprint=fingerprint, dimension=dimension)
-    return Stamp(owner=owner, generation=generation, embed=embed)
 
 
 def _text(value: str) -> str:

@@ -189,7 +189,13 @@ class FolderPlace(Place):
             self.open()
         except FolderDamaged:
             with self._errors():
-                _remove(self._path)
+                # A kill leaves it whole under its name, or not there.
+                parent, name = os.path.split(self._path)
+                old = f"{name}.old"
+                with contextlib.suppress(FileNotFoundError), part.folder_of(parent) as around:
+                    part.remove(around, old)
+                    os.rename(name, old, src_dir_fd=around, dst_dir_fd=around)
+                    part.remove(around, old)
         if self._key is not None:
             super().drop()
 
@@ -249,13 +255,3 @@ def _patiently(opened: Callable[[], Any]) -> Any:
             if time.monotonic() > until:
                 raise
             time.sleep(_PAUSE_S)
-
-
-def _remove(path: str) -> None:
-    """Delete a folder, if there is one; a kill leaves it whole under its name, or not there."""
-    parent, name = os.path.split(path)
-    old = f"{name}.old"
-    with contextlib.suppress(FileNotFoundError), part.folder_of(parent) as around:
-        part.remove(around, old)
-        os.rename(name, old, src_dir_fd=around, dst_dir_fd=around)
-        part.remove(around, old)

@@ -170,16 +170,15 @@ class QdrantRows(IndexBackend):
         while batch := list(islice(coming, self._batch())):
             for item in batch:
                 check_length(len(item.vector), self._dim, self.address())
-            held = self._hashes([one.id for one in batch]) if skip_existing else {}
+            held: dict[int, str] = {}
+            if skip_existing:
+                points = self._retrieved([one.id % _IDS for one in batch], ["content_hash"])
+                held = {_signed(one.id): _text(one, "content_hash") for one in points}
             some = [one for one in batch if held.get(one.id) != one.content_hash]
             if some:
                 self._write((one.id % _IDS, one.vector, self._payload(one)) for one in some)
             written += len(some)
         return written
-
-    def _hashes(self, ids: Sequence[int]) -> dict[int, str]:
-        found = self._retrieved([one % _IDS for one in ids], ["content_hash"])
-        return {_signed(one.id): _text(one, "content_hash") for one in found}
 
     def _payload(self, item: Item) -> dict[str, Any]:
         metadata = _unicode(whitelisted(item.metadata, self._whitelist))

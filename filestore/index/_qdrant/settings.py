@@ -64,8 +64,17 @@ def opened_place(choice: BackendChoice) -> tuple[Place, tuple[str, ...]]:
     given = dict(choice.options)
     engine = given.pop("engine", "client")
     options = checked_options(replace(choice, options=given), needed=(), known=_KNOWN)
-    whitelist = _whitelist(options)
-    collection = _collection(options)
+    names = options.get("metadata_whitelist", [])
+    if not all(isinstance(one, str) for one in names):
+        raise BackendSettingsWrong("`metadata_whitelist` must be a list of texts", remedy=_CHANGE)
+    whitelist = tuple(names)
+    collection = str(options.get("collection", "filestore"))
+    if not _COLLECTION.fullmatch(collection):
+        raise BackendSettingsWrong(
+            f"{brief(collection)} cannot be the name of a collection: expected at most 100 letters "
+            "without accents, digits, - and _",
+            remedy=_CHANGE,
+        )
     if options.get("url") and options.get("path"):
         raise BackendSettingsWrong(
             "the backend qdrant has both url and path: it is a server, or a folder", remedy=_CHANGE
@@ -106,31 +115,24 @@ def _set_anew(options: Mapping[str, Any]) -> str:
     return f"run `{shown_path(shlex.join(words))}`: it sends the vectors there and embeds nothing"
 
 
-def _whitelist(options: Mapping[str, Any]) -> tuple[str, ...]:
-    names = options.get("metadata_whitelist", [])
-    if not all(isinstance(one, str) for one in names):
-        raise BackendSettingsWrong("`metadata_whitelist` must be a list of texts", remedy=_CHANGE)
-    return tuple(names)
-
-
-def _collection(options: Mapping[str, Any]) -> str:
-    name = str(options.get("collection", "filestore"))
-    if not _COLLECTION.fullmatch(name):
-        raise BackendSettingsWrong(
-            f"{brief(name)} cannot be the name of a collection: expected at most 100 letters "
-            "without accents, digits, - and _",
-            remedy=_CHANGE,
-        )
-    return name
-
-
 def _server(
     options: Mapping[str, Any], collection: str, environment: Mapping[str, str]
 ) -> ServerPlace:
     address = _address(options["url"])
+    key = environment.get(KEY_VARIABLE, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise BackendSettingsWrong(
+            f"{KEY_VARIABLE} holds a character that no key has", remedy=f"set {KEY_VARIABLE} anew"
+        )
+    if key and not address.keeps_secrets:
+        raise BackendSettingsWrong(
+            f"{KEY_VARIABLE} is not sent to {address.url}: over plain http anybody on the way can "
+            "read it",
+            remedy="use https in `url`, or unset it if that server wants no key",
+        )
     server = Server(
         address=address,
-        key=_key(address, environment),
+        key=key,
         timeout_s=_count(options, "timeout_s") or _TIMEOUT_S,
         shards=_count(options, "shards"),
         replication=_count(options, "replication"),
@@ -154,18 +156,3 @@ def _address(url: str) -> Address:
             "password or query",
             remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
         ) from None
-
-
-def _key(address: Address, environment: Mapping[str, str]) -> str:
-    key = environment.get(KEY_VARIABLE, "").strip()
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise BackendSettingsWrong(
-            f"{KEY_VARIABLE} holds a character that no key has", remedy=f"set {KEY_VARIABLE} anew"
-        )
-    if key and not address.keeps_secrets:
-        raise BackendSettingsWrong(
-            f"{KEY_VARIABLE} is not sent to {address.url}: over plain http anybody on the way can "
-            "read it",
-            remedy="use https in `url`, or unset it if that server wants no key",
-        )
-    return key
