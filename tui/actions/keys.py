@@ -6,8 +6,7 @@
 import sys
 from typing import Final
 
-from tui.actions.context import ActionContext, Place
-from tui.actions.table import Action, command_line, key_label, of_place
+from tui.actions.table import Action, ActionContext, Place, command_line, key_label, of_place
 
 _TITLES: Final[tuple[tuple[Place, str], ...]] = (
     ("everywhere", "On every page"),

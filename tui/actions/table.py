@@ -1,17 +1,195 @@
 """Every action of the inspector, once: keys, help, command line, and when it is unavailable.
 
-Bindings, footer, help, palette, command log and documentation are made from this table. Pure. One
-rule: an action has a command line that does the same, or the reason why there is none.
+Bindings, footer, help, palette, command log and documentation are made from this table and the
+screen's state when a key is pressed. Pure. One rule: an action has a command line that does the
+same, or the reason why there is none; a refusal says what to do instead, or which key shows why.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from tui.actions import context as of
-from tui.actions.context import ActionContext, Place, Words
-from tui.formatting.lines import quoted
+from filestore import CODES
+from filestore.browse import in_place_error
+from tui.formatting.lines import all_quoted, quoted
+
+Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
+MOST_PATHS: Final = 20
+"""Paths named in a command line: beyond that, no command line is offered."""
+
+
+class ActionContext(Struct, frozen=True, kw_only=True):
+    """The screen's state when a key is pressed."""
+
+    place: Place = "browse"
+    path: str = ""
+    """Of the file under the cursor, relative to the store root; "" where there is none."""
+    line: int = 0
+    """The first one of the section under the cursor; 0 for all of the file."""
+    resource: str = ""
+    """Under the cursor; of a store in place, a folder."""
+    code: str = ""
+    """Of the finding under the cursor."""
+    query: str = ""
+    mode: str = "hybrid"
+    kind: str = ""
+    """Of the files that the search kept to; "" for all."""
+    level: str = "fast"
+    """Of the last verification."""
+    codes: tuple[str, ...] = ()
+    """Of the marked findings; of the one under the cursor where none is marked."""
+    paths: tuple[str, ...] = ()
+    """Of the marked findings; of the one under the cursor where none is marked."""
+    marked: int = 0
+    """Rows of Browse that are marked."""
+    steps: int = 0
+    """Of the plan that are chosen."""
+    planned: int = 0
+    """Steps of the plan, chosen or not."""
+    truth: bool = False
+    """Whether the plan may write files."""
+    can_undo: str = ""
+    """The number of the change that can be undone; "" for none."""
+    can_redo: str = ""
+    busy: str = ""
+    """The long work under way; "" for none."""
+    stoppable: str = ""
+    """What can be stopped: the work, else a question; "" for nothing."""
+    read_only: str = ""
+    """Why nothing may be written; "" where it may."""
+    no_enrich: str = ""
+    """Why nothing can be enriched; "" where it can."""
+    in_place: bool = False
+    """Whether the documents of the store are its files, which nothing writes."""
+    store: str = ""
+    """What names the store on a command line; "" where the working folder does."""
+
+
+Words = Callable[[ActionContext], str]
+
+
+# Command lines, without the program's name
+
+
+def fixed(words: str) -> Words:
+    """A command line without anything from the screen."""
+    return lambda _: words
+
+
+def show(now: ActionContext) -> str:
+    """Show the file, or the section, or list the resource."""
+    if now.path:
+        return f"show {_place(now)}"
+    return f"ls {quoted(now.resource)}" if now.resource else "ls"
+
+
+def about(now: ActionContext) -> str:
+    """Tell what the file, the resource, or the store is about."""
+    named = now.path or now.resource
+    return f"about {quoted(named)}" if named else "about"
+
+
+def enrich(now: ActionContext) -> str:
+    """Enrich the resource, or all of them."""
+    return f"enrich {quoted(now.resource)}" if now.resource else "enrich"
+
+
+def refresh(now: ActionContext) -> str:
+    """Make again what is out of date of the resource, or of all of them."""
+    return f"enrich --refresh {quoted(now.resource)}" if now.resource else "enrich --refresh"
+
+
+def similar(now: ActionContext) -> str:
+    """Ask for what is similar to the file, or to the section."""
+    return f"similar {_place(now)}"
+
+
+def _place(now: ActionContext) -> str:
+    return quoted(f"{now.path or 'PATH'}:{now.line}" if now.line else now.path or "PATH")
+
+
+def search(now: ActionContext) -> str:
+    """Ask the question."""
+    mode = "" if now.mode == "hybrid" else f" --mode {now.mode}"
+    mode += f" --kind {now.kind}" if now.kind else ""
+    return f"search{mode} {quoted(now.query or 'QUERY')}"
+
+
+def chosen(now: ActionContext) -> str:
+    """The options that name what is marked."""
+    only = f" --only {all_quoted(now.codes)}" if now.codes else ""
+    paths = f" --path {all_quoted(now.paths)}" if now.paths else ""
+    return f"{only}{paths}{' --write-files' if now.truth else ''}"
+
+
+def plan(now: ActionContext) -> str:
+    """Plan the repair of what is marked; "" for too many to name."""
+    # What is marked in Browse is known only once it is asked for.
+    is_known = len(now.paths) <= MOST_PATHS and not now.marked
+    return f"repair --plan{chosen(now)}" if is_known else ""
+
+
+def apply(now: ActionContext) -> str:
+    """Repair what is marked; "" for too many to name."""
+    return f"repair --yes{chosen(now)}" if len(now.paths) <= MOST_PATHS else ""
+
+
+# Why not
+
+
+def no_file(now: ActionContext) -> str:
+    """There is no file under the cursor."""
+    return "" if now.path else "no file under the cursor"
+
+
+def no_editor(now: ActionContext) -> str:
+    """No editor can be opened on the file."""
+    return no_file(now) or now.read_only
+
+
+def no_finding(now: ActionContext) -> str:
+    """There is no finding to plan for."""
+    return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
+
+
+def documents_in_place(command: str) -> str:
+    """It would write files as this command does, and those of the store are documents."""
+    error = in_place_error(command)
+    return f"{error.message}: {error.remedy}"
+
+
+def no_conflict(now: ActionContext) -> str:
+    """The finding has no two sides."""
+    if now.code and CODES[now.code].sides:
+        return ""
+    return "only conflicts and duplicates have two sides: put the cursor on one of them"
+
+
+def no_steps(now: ActionContext) -> str:
+    """Nothing is there to be applied."""
+    if now.busy:
+        return f"{now.busy} is running: w shows it, x stops it"
+    if now.steps:
+        return ""
+    if now.planned:
+        return "no step is chosen: space chooses one, a all"
+    return "no step is chosen: mark findings in Verify and press p"
+
+
+def idle(now: ActionContext) -> str:
+    """Nothing is running."""
+    return "" if now.busy or now.stoppable else "nothing is running"
+
+
+def no_enrich(now: ActionContext) -> str:
+    """Something is running, or nothing can be made."""
+    return busy(now) or now.no_enrich
+
+
+def busy(now: ActionContext) -> str:
+    """Something is running."""
+    return f"{now.busy} is running: w shows it, x stops it" if now.busy else ""
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -48,7 +226,7 @@ def refusal(action: Action, now: ActionContext) -> str:
     if action.writes and now.read_only:
         return now.read_only
     if action.not_in_place and now.in_place:
-        return of.documents_in_place(action.not_in_place)
+        return documents_in_place(action.not_in_place)
     return action.refusal(now) if action.refusal is not None else ""
 
 
@@ -114,12 +292,12 @@ _LOOKS: Final = "it only changes what the screen shows"
 ACTIONS: Final[tuple[Action, ...]] = (
     # The pages
     _everywhere("browse", "1", "browse", "show resources and chunks, or documents",
-        of.fixed("ls")),
-    _everywhere("verify", "2", "verify", "show findings", of.fixed("status")),
-    _everywhere("repair", "3", "repair", "show the plan, and what can be undone", of.plan),
+        fixed("ls")),
+    _everywhere("verify", "2", "verify", "show findings", fixed("status")),
+    _everywhere("repair", "3", "repair", "show the plan, and what can be undone", plan),
     # Everywhere
     _everywhere("help", "question_mark f1", "help", "show the keys of this page",
-        of.fixed("--help"), footer=100, asks=True),
+        fixed("--help"), footer=100, asks=True),
     _everywhere("palette", "ctrl+p", "palette", "find an action by name", _LOOKS),
     _everywhere("prompt", "colon", "command",
         "type a command; a number goes to the file of that vector id",
@@ -127,28 +305,28 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("edit", "e", "edit",
         "open the file in $VISUAL or $EDITOR, at the line that is meant; then look at it again",
         "your editor is a command of its own; 'filestore sync' indexes what it changed",
-        refusal=of.no_editor, footer=60),
+        refusal=no_editor, footer=60),
     _everywhere("sync", "i", "sync",
         "sync the index with the files: every repair that writes no file; asks before it forgets "
         "the text of a deleted one",
-        of.fixed("sync"), refusal=of.busy, footer=50, writes=True),
+        fixed("sync"), refusal=busy, footer=50, writes=True),
     _everywhere("undo", "u z", "undo", "undo the last change of files",
-        lambda now: f"undo {now.can_undo}".rstrip(), refusal=of.busy,
+        lambda now: f"undo {now.can_undo}".rstrip(), refusal=busy,
         writes=True, not_in_place="undo"),
     _everywhere("redo", "U Z", "redo", "redo the change that was undone",
-        lambda now: f"redo {now.can_redo}".rstrip(), refusal=of.busy,
+        lambda now: f"redo {now.can_redo}".rstrip(), refusal=busy,
         writes=True, not_in_place="undo"),
     _everywhere("look_again", "ctrl+r f5", "look again",
-        "look for drift again, also after the index was rebuilt", of.fixed("status")),
+        "look for drift again, also after the index was rebuilt", fixed("status")),
     _everywhere("tasks", "w", "tasks", "show running and finished tasks", _LOOKS),
     _everywhere("stop", "x", "stop",
         "stop the running task, as Ctrl-C stops a command: what was done stays",
-        "Ctrl-C, in the terminal where the command runs", refusal=of.idle),
+        "Ctrl-C, in the terminal where the command runs", refusal=idle),
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
         "copy path, vector id, text or command line; in Browse, the paths of what is marked",
-        of.show,
+        show,
         footer=30, asks=True),
     _everywhere("copy_command", "Y", "copy command",
         "copy the command line that shows or does what is under the cursor",
@@ -165,7 +343,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     # Browse
     _browse("open", "l right", "open",
         "open the resource, folder or document, or read the text; enter does the same",
-        of.show, footer=90),
+        show, footer=90),
     _browse("close", "h left", "close",
         "close the resource, folder or document, or go up to it", _MOVES),
     _browse("close_all", "minus", "close all",
@@ -176,49 +354,49 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "filter by name, title or heading; !text excludes, ~ is a regular expression",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
     _browse("search", "s", "search",
-        "search the whole store; v: by meaning, k: by words, otherwise both", of.search, footer=80,
+        "search the whole store; v: by meaning, k: by words, otherwise both", search, footer=80,
         asks=True),
-    _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", of.search,
+    _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", search,
         asks=True),
-    _browse("text", "t", "text", "read the chunk, or the section", of.show, refusal=of.no_file),
-    _browse("raw", "o", "raw file", "show the whole file as it is on disk", of.show,
-        refusal=of.no_file),
+    _browse("text", "t", "text", "read the chunk, or the section", show, refusal=no_file),
+    _browse("raw", "o", "raw file", "show the whole file as it is on disk", show,
+        refusal=no_file),
     _browse("facts", "f", "facts",
-        "show metadata, links, questions, provenance, vectors and hashes", of.show, footer=40),
+        "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest texts with their cosine; enter goes there",
-        of.similar, refusal=of.no_file, footer=45),
+        similar, refusal=no_file, footer=45),
     _browse("family", "c", "tree",
         "show the summaries above a file and what a summary was made from; enter goes there",
-        of.about, refusal=of.no_file),
+        about, refusal=no_file),
     _browse("summaries", "S", "summaries",
         "browse the tree of summaries in place of the files, and back",
-        of.about, footer=42),
+        about, footer=42),
     _browse("map", "m", "map",
         "show the map of the vectors, coloured by folder, and back; arrows go to the next text in "
         "their direction, enter opens it",
         "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
         "make questions (offline: keys) and summaries of the resource; asks first, with the price",
-        of.enrich, refusal=of.no_enrich, footer=38, writes=True, asks=True),
+        enrich, refusal=no_enrich, footer=38, writes=True, asks=True),
     _browse("refresh", "R", "refresh",
         "make again the summaries and questions of it that are out of date; asks first, with the "
         "price",
-        of.refresh, refusal=of.no_enrich, footer=37, writes=True, asks=True),
+        refresh, refusal=no_enrich, footer=37, writes=True, asks=True),
     _browse("next_chunk", "right_square_bracket", "next chunk",
-        "go to the next chunk or section in reading order", _MOVES, refusal=of.no_file),
+        "go to the next chunk or section in reading order", _MOVES, refusal=no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
-        "go to the previous chunk or section in reading order", _MOVES, refusal=of.no_file),
-    _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", of.plan,
-        refusal=of.no_finding),
+        "go to the previous chunk or section in reading order", _MOVES, refusal=no_file),
+    _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", plan,
+        refusal=no_finding),
     # Verify
     _verify("evidence", "l right", "evidence",
-        "open the group, or read the evidence; enter does the same", of.show, footer=90),
+        "open the group, or read the evidence; enter does the same", show, footer=90),
     _verify("close_group", "h left", "close", "close the group, or go up to it", _MOVES),
     _verify("verify_fast", "r", "verify", "compare names and stats of everything",
-        of.fixed("verify --level fast"), refusal=of.busy, footer=75),
+        fixed("verify --level fast"), refusal=busy, footer=75),
     _verify("level", "V", "level", "verify fast, full or deep",
-        lambda now: f"verify --level {now.level}", refusal=of.busy,
+        lambda now: f"verify --level {now.level}", refusal=busy,
         footer=74, asks=True),
     _verify("filter", "slash", "filter",
         "filter findings; !text excludes, ~ is a regular expression",
@@ -229,35 +407,35 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "'filestore verify --json' says the code of every finding"),
     _verify("sort", "S", "sort", "order by code, path or severity", _LOOKS),
     _verify("plan", "p", "plan repair",
-        "plan a repair of what is marked, or of the finding under the cursor", of.plan,
-        refusal=of.no_finding, footer=80),
+        "plan a repair of what is marked, or of the finding under the cursor", plan,
+        refusal=no_finding, footer=80),
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
-        lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=of.no_conflict,
+        lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=no_conflict,
         not_in_place="repair", asks=True),
-    _verify("show_file", "o", "show file", "go to the file in Browse", of.show, refusal=of.no_file),
+    _verify("show_file", "o", "show file", "go to the file in Browse", show, refusal=no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",
         _LOOKS),
     _repair("close", "h left", "close", "close the group, or go up to it", _MOVES),
-    _repair("apply", "A", "apply", "apply the chosen steps, after a confirmation", of.apply,
-        refusal=of.no_steps, footer=90, writes=True),
-    _repair("plan_again", "r", "plan again", "make the plan again, as the store is now", of.plan,
-        refusal=of.busy, footer=70),
+    _repair("apply", "A", "apply", "apply the chosen steps, after a confirmation", apply,
+        refusal=no_steps, footer=90, writes=True),
+    _repair("plan_again", "r", "plan again", "make the plan again, as the store is now", plan,
+        refusal=busy, footer=70),
     _repair("plan_all", "p", "plan all", "plan a repair of everything found",
-        of.fixed("repair --plan"), refusal=of.busy, footer=60),
+        fixed("repair --plan"), refusal=busy, footer=60),
     _repair("truth", "t", "files", "plan again with, or without, steps that write files",
-        lambda now: f"repair --plan --write-files{of.chosen(now).replace(' --write-files', '')}",
+        lambda now: f"repair --plan --write-files{chosen(now).replace(' --write-files', '')}",
         not_in_place="repair", footer=50),
     _repair("batches", "b", "changes", "show the changes that can be undone and redone",
-        of.fixed("undo --list"), footer=40, not_in_place="undo"),
+        fixed("undo --list"), footer=40, not_in_place="undo"),
     # Lists: their widget binds these itself
     _lists("move", "down up j k", "move", "a row down or up", _MOVES),
     _lists("page", "pagedown pageup ctrl+d ctrl+u", "page", "a page, or half of one, down or up",
         _MOVES),
     _lists("ends", "home end g G", "ends", "the first row, the last row", _MOVES),
     _lists("choose", "enter", "enter",
-        "open what is under the cursor; a double click does the same", of.show),
+        "open what is under the cursor; a double click does the same", show),
     _lists("mark", "space", "mark", "mark the row; in Repair, choose the step", _LOOKS),
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),

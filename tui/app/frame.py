@@ -32,7 +32,7 @@ from textual.worker import WorkerFailed
 from filestore import FilestoreError, Finding
 from filestore.browse import shown_path
 from tui.actions import table
-from tui.actions.context import ActionContext, Place
+from tui.actions.table import ActionContext, Place
 from tui.app.key_order import KeysInOrder
 from tui.formatting import frame as texts
 from tui.formatting.lines import Line, one_line, quoted, span

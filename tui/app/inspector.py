@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
 from filestore.browse import InspectedStore, find_root, in_place_error
-from tui.actions.context import Place
+from tui.actions.table import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
 from tui.formatting.frame import add_errors, add_summary, standing

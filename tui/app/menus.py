@@ -12,8 +12,7 @@ from textual.command import Hit, Hits, Provider
 from filestore import Finding
 from filestore.browse import InspectedStore, editor_command, opened_at, run_program, shown_path
 from tui.actions import table
-from tui.actions.context import ActionContext, Place
-from tui.actions.table import Action
+from tui.actions.table import Action, ActionContext, Place
 from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
 from tui.formatting.lines import Line, all_quoted, count, line, shortened

@@ -32,7 +32,6 @@ _STATES: Final[Mapping[str, tuple[str, Role]]] = {
 """A sign, a word and a role for a child; a fresh one needs none."""
 _DEEPEST: Final = 12
 """Levels that are drawn with an indent of their own."""
-_TITLE_WIDTH: Final = 16
 """Cells of a title at least, however little room there is."""
 
 

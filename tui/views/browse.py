@@ -16,16 +16,15 @@ from textual.widget import Widget
 
 from filestore import FilestoreError
 from filestore.browse import InspectedStore
-from tui.actions.context import ActionContext, Place
+from tui.actions.table import ActionContext, Place
 from tui.formatting.chunks import KINDS, SECTIONS, longest_word, nothing_lines
 from tui.formatting.lines import Line, count
 from tui.views.browse_detail import Detail, Target
-from tui.views.browse_enrich import Enriching
 from tui.views.browse_map import MapPane
-from tui.views.browse_marks import MarkedFiles
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
+from tui.views.browse_work import Enriching, MarkedFiles
 from tui.views.context import View, ViewContext
 from tui.widgets.rows import VirtualRows
 

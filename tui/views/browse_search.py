@@ -19,7 +19,7 @@ from tui.formatting.hits import hit_lines, hit_row
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
 from tui.views.browse_detail import Target
-from tui.views.browse_marks import marked_line
+from tui.views.browse_work import marked_line
 from tui.views.context import ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

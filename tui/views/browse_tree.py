@@ -32,7 +32,7 @@ from tui.views.browse_labels import (
     place_of,
     renewed,
 )
-from tui.views.browse_marks import markable, marked_line
+from tui.views.browse_work import markable, marked_line
 from tui.views.context import ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

@@ -7,8 +7,7 @@ from textual.binding import Binding
 from textual.widget import Widget
 
 from filestore import FilestoreError, Finding
-from tui.actions.context import ActionContext, Place
-from tui.actions.table import of_place
+from tui.actions.table import ActionContext, Place, of_place
 from tui.state.findings import Findings
 from tui.workers import TaskManager
 

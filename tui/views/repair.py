@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from filestore import Policy
-from tui.actions.context import ActionContext, Place
+from tui.actions.table import ActionContext, Place
 from tui.formatting.lines import Line, count, cut, line, shortened
 from tui.formatting.plans import (
     CHANGES,
@@ -32,10 +32,9 @@ from tui.formatting.plans import (
 )
 from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
 from tui.state.plan_rows import Chosen, PlanRows, Request, StepKey, chosen_of, prepared, request_for
-from tui.views.batches import Changes, UndoActions
 from tui.views.context import View, ViewContext
-from tui.views.plan_pane import PlanPane
 from tui.views.questions import ConfirmScreen
+from tui.views.repair_panes import Changes, PlanPane, UndoActions
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
 from tui.workers import Handlers, Job, Task

@@ -13,7 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
-from tui.actions.context import MOST_PATHS, ActionContext, Place
+from tui.actions.table import MOST_PATHS, ActionContext, Place
 from tui.formatting.findings import (
     LEVELS,
     SEVERITY,
@@ -36,9 +36,8 @@ from tui.state.finding_rows import (
     worst_first,
 )
 from tui.views.context import View, ViewContext
-from tui.views.evidence import EvidenceLoader
 from tui.views.questions import Choice, ChoiceScreen
-from tui.views.verifying import VerifyRun
+from tui.views.verify_panes import EvidenceLoader, VerifyRun
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import Field, TextPane

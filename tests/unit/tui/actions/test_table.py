@@ -6,8 +6,7 @@ import pytest
 
 from filestore.cli import _parser
 from tui.actions import table
-from tui.actions.context import ActionContext
-from tui.actions.table import ACTIONS
+from tui.actions.table import ACTIONS, ActionContext
 
 PAGES = ("browse", "verify", "repair")
 FULL = ActionContext(
