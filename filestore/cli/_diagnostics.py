@@ -32,9 +32,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 
         _output.write_json(Failure.of(error).to_dict())
     else:
-        say(f"filestore: {error.message}")
-        if error.remedy:
-            say(f"  try: {error.remedy}")
+        say_error("filestore", error)
     return error.exit_code
 
 
@@ -153,6 +151,13 @@ def say(text: str) -> None:
     with contextlib.suppress(OSError):
         # What goes wrong is told by names.
         sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
+
+
+def say_error(head: str, error: FilestoreError) -> None:
+    """Write to stderr what went wrong, and what to do."""
+    say(f"{head}: {error.message}")
+    if error.remedy:
+        say(f"  try: {error.remedy}")
 
 
 class ProgressBar:

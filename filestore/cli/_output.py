@@ -5,7 +5,7 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -91,21 +91,17 @@ def findings(found: Iterable[Finding]) -> None:
         for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[first.severity])
         for member in members[:_SHOWN]:
-            _member(member, " (accepted)" if member.accepted else "")
+            # On one line where it fits, else the detail below the path.
+            path = f"    {shown_path(member.path)}{' (accepted)' if member.accepted else ''}"
+            detail = shown_path(member.detail) if tells_more(member) else ""
+            if len(path) + 2 + len(detail) <= WIDTH:
+                line(f"{path}  {detail}".rstrip())
+                continue
+            line(path)
+            for one in folded(f"        {detail}", indent=8):
+                line(one)
         if len(members) > _SHOWN:
             line(f"    … and {len(members) - _SHOWN} more")
-
-
-def _member(finding: Finding, suffix: str) -> None:
-    """One finding below its code: on one line where it fits, else the detail below the path."""
-    path = f"    {shown_path(finding.path)}{suffix}"
-    detail = shown_path(finding.detail) if tells_more(finding) else ""
-    if len(path) + 2 + len(detail) <= WIDTH:
-        line(f"{path}  {detail}".rstrip())
-        return
-    line(path)
-    for one in folded(f"        {detail}", indent=8):
-        line(one)
 
 
 def folded(text: str, *, indent: int) -> list[str]:
@@ -154,6 +150,14 @@ def left_out(sentences: Sequence[str], more: int) -> None:
     rest = len(sentences[_SHOWN:]) + more
     if rest:
         sys.stderr.write(f"left out: … and {rest:,} more\n")
+
+
+def say_rest(
+    listed: Sized, shown: int, write: Callable[[str], None] = line, indent: str = "    "
+) -> None:
+    """Say how many of a list were not shown."""
+    if len(listed) > shown:
+        write(f"{indent}… and {len(listed) - shown:,} more; --json lists them all")
 
 
 def clipped(text: str, width: int) -> str:

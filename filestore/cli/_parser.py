@@ -106,7 +106,9 @@ def parse(words: Sequence[str]) -> tuple[Callable[[Any], int], Any]:
     parser.add_argument("--version", "-V", action="store_true", help="print the version")
     _take(parser, CommonOptions)
     if command is None:
-        _list_commands(parser)
+        group = parser.add_argument_group("commands")
+        for name, operation in COMMANDS.items():
+            group.add_argument(f"_{name}", metavar=name, nargs="?", help=operation.about)
         parser.parse_args(list(words))
         parser.print_help(sys.stderr)
         raise UsageError("no command was given", remedy="filestore --help")
@@ -296,12 +298,6 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
         elif word.partition("=")[0] not in _FRONT:
             raise UsageError(_not_known(word, _FRONT), remedy="filestore --help")
     return None, len(words)
-
-
-def _list_commands(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("commands")
-    for name, operation in COMMANDS.items():
-        group.add_argument(f"_{name}", metavar=name, nargs="?", help=operation.about)
 
 
 REMOVED: Final = {

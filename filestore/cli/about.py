@@ -29,7 +29,15 @@ def run(options: Options) -> int:
 
 def _words(found: "Overview") -> None:
     if found.about != "query":
-        _head(found)
+        counts = [_output.count(found.chunks, "chunk")]
+        if found.about == "store":
+            counts.insert(0, _output.count(found.resources, "resource"))
+        if found.summaries:
+            stale = f" ({found.stale:,} outdated)" if found.stale else ""
+            made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
+            counts.append(f"{made}{stale}")
+        name = shown_path(found.name) or "this store"
+        _output.line(f"{name}: {', '.join(counts)}", style="1")
     _nodes(found.nodes[:_LISTED], 0)
     _more(len(found.nodes), "name a resource; --json has all")
     if found.about in ("store", "query"):
@@ -43,18 +51,6 @@ def _words(found: "Overview") -> None:
     _more(len(found.outline), "--json has all")
     if not (found.nodes or found.documents or found.outline):
         _output.line("nothing found" if found.about == "query" else "nothing yet")
-
-
-def _head(found: "Overview") -> None:
-    counts = [_output.count(found.chunks, "chunk")]
-    if found.about == "store":
-        counts.insert(0, _output.count(found.resources, "resource"))
-    if found.summaries:
-        stale = f" ({found.stale:,} outdated)" if found.stale else ""
-        made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
-        counts.append(f"{made}{stale}")
-    name = shown_path(found.name) or "this store"
-    _output.line(f"{name}: {', '.join(counts)}", style="1")
 
 
 def _nodes(nodes: "Sequence[OverviewNode]", depth: int) -> None:

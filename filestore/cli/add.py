@@ -6,7 +6,7 @@ Ends with 5 where some were added and others failed; with 3 or 4 where none was 
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, update
@@ -45,8 +45,13 @@ class Options(requests.Add, frozen=True, kw_only=True):
 
 def run(options: Options) -> int:
     """Add every path; what fails is said and the rest goes on."""
+    if not options.paths and (options.into is not None or options.each):
+        raise UsageError("name a file or a folder to add", remedy=EXAMPLE)
     if not options.paths:
-        return _update_here(options)
+        # Of the resources whose source holds the working folder, or lies in it.
+        with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+            updated = store.update(around=".", on_progress=on_progress)
+        return update.tell(updated, as_json=options.json)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.add(
             *options.paths,
@@ -110,15 +115,6 @@ def _say_copies(path: str, outcome: "Outcome") -> None:
     )
 
 
-def _update_here(options: Options) -> int:
-    """Update the resources whose source holds the working folder, or lies in it."""
-    if options.into is not None or options.each:
-        raise UsageError("name a file or a folder to add", remedy=EXAMPLE)
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
-        report = store.update(around=".", on_progress=on_progress)
-    return update.tell(report, as_json=options.json)
-
-
 def _words(report: "AddReport") -> None:
     for outcome in report.outcomes:
         if outcome.error is None:
@@ -126,10 +122,10 @@ def _words(report: "AddReport") -> None:
     for path, found in report.folders:
         _say_passed_over(path, found.skipped, found.ignored, found.other)
     for path, error in report.unusable:
-        _failure(path, error)
+        _diagnostics.say_error(f"failed {shown_path(path)}", error)
     for outcome in report.outcomes:
         if outcome.error is not None:
-            _failure(outcome.source, outcome.error)
+            _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
             _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
     _output.line(_output.embedded(report.embedded, report.reused))
 
@@ -141,22 +137,22 @@ def _outcome(outcome: "Outcome") -> None:
         _output.line(
             f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"
         )
-    _say_rest(outcome.merged)
+    _output.say_rest(outcome.merged, _SHOWN, _diagnostics.say)
     for path, kept in list(outcome.kept.items())[:_SHOWN]:
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
     if outcome.kept:
-        _say_rest(outcome.kept)
+        _output.say_rest(outcome.kept, _SHOWN, _diagnostics.say)
         _diagnostics.say(_KEPT_HINT)
     for path in list(outcome.deleted)[:_SHOWN]:
         shown = shown_path(CHUNKS.store_path(path))
         _output.line(f"    left out {shown}: you deleted it, same source text")
     if outcome.deleted:
-        _say_rest(outcome.deleted)
+        _output.say_rest(outcome.deleted, _SHOWN, _diagnostics.say)
         _diagnostics.say(_DELETED_HINT)
     for document, error in outcome.failures[:_SHOWN]:
-        _failure(document, error)
-    _say_rest(outcome.failures)
+        _diagnostics.say_error(f"failed {shown_path(document)}", error)
+    _output.say_rest(outcome.failures, _SHOWN, _diagnostics.say)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
@@ -165,21 +161,9 @@ def _say_passed_over(
 ) -> None:
     for path, reason in skipped[:_SHOWN]:
         _diagnostics.say(f"    left out {shown_path(path)}: {reason}")
-    _say_rest(skipped)
+    _output.say_rest(skipped, _SHOWN, _diagnostics.say)
     by_rules = f"{ignored:,} by ignore rules" if ignored else ""
     by_format = f"{_output.count(other, 'file')} of other formats" if other else ""
     counted = ", ".join(filter(None, [by_rules, by_format]))
     if counted:
         _diagnostics.say(f"    left out of {shown_path(name)}: {counted}")
-
-
-def _say_rest(listed: Sized) -> None:
-    rest = len(listed) - _SHOWN
-    if rest > 0:
-        _diagnostics.say(f"    … and {rest:,} more; --json lists them all")
-
-
-def _failure(path: str, error: FilestoreError) -> None:
-    _diagnostics.say(f"failed {shown_path(path)}: {error.message}")
-    if error.remedy:
-        _diagnostics.say(f"  try: {error.remedy}")

@@ -1,6 +1,6 @@
 """List where vectors may be searched, show where they are, and choose another place."""
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
@@ -8,9 +8,6 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.core.schema import JsonObject
 from filestore.server.options import CommonOptions, argument
 from filestore.sync import change_backend
-
-if TYPE_CHECKING:
-    from filestore.sync.change_backend import BackendChange
 
 EXAMPLE = "filestore backend set pgvector dsn=postgresql://localhost/knowledge"
 
@@ -119,7 +116,10 @@ def _set(options: Set) -> int:
         before = store.backend_rows()
         change = store.plan_backend(backend, takes_over=options.take_over)
         if not options.yes:
-            _ask(change)
+            vectors = _output.count(change.send, "vector")
+            there = f"{vectors} ({change.kept:,} are there); 0 texts are embedded"
+            gone = f"; {_output.count(change.delete, 'vector')} there go" if change.delete else ""
+            _diagnostics.ask(f"{change.address} gets {there}{gone}")
         sent = store.change_backend(change)
         left = before if change_backend.is_left(before, change) else None
         cleared = options.clear and left is not None and store.clear_backend(left)
@@ -142,14 +142,6 @@ def _set(options: Set) -> int:
         _output.line(f"{left.where} still has this store's vectors: delete them there")
         _output.line("the next time, --clear does that")
     return 0
-
-
-def _ask(change: "BackendChange") -> None:
-    vectors = _output.count(change.send, "vector")
-    words = f"{change.address} gets {vectors} ({change.kept:,} are there); 0 texts are embedded"
-    if change.delete:
-        words += f"; {_output.count(change.delete, 'vector')} there go"
-    _diagnostics.ask(words)
 
 
 ACTIONS: Final = {

@@ -17,7 +17,7 @@ from filestore.search.query import Mode
 from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
-    from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison
+    from filestore.past.compare import ComparedQuery, StoreComparison
     from filestore.past.moment import ComparedAnswer
 
 EXAMPLE = "filestore compare main HEAD --queries questions.jsonl --max-loss 0.02"
@@ -75,7 +75,12 @@ def _words(found: "StoreComparison") -> None:
     if found.changed:
         _output.line()
     for time in (found.old, found.new):
-        _output.line(_named(time))
+        files = _output.count(time.files, "file")
+        if time.commit is None:
+            _output.line(f"{time.name}: {files} as indexed")
+            continue
+        what = f"{time.commit.commit[:12]} {time.commit.subject}"
+        _output.line(_output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH))
     queries = _output.count(found.queries, "query", "queries")
     if found.changed:
         _output.line(
@@ -87,14 +92,6 @@ def _words(found: "StoreComparison") -> None:
     _figures(found)
     for failure in found.failed:
         _output.line(f"failed: {failure}", style="31")
-
-
-def _named(time: "ComparedTime") -> str:
-    files = _output.count(time.files, "file")
-    if time.commit is None:
-        return f"{time.name}: {files} as indexed"
-    what = f"{time.commit.commit[:12]} {time.commit.subject}"
-    return _output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH)
 
 
 def _query(each: "ComparedQuery", count: int) -> None:

@@ -55,7 +55,13 @@ def _walk(root: str) -> int:
     tour.command("sync")
     tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
     tour.command("verify", "--level", "full")
-    _farewell(tour, root)
+    tour.say("That is all. To go on:")
+    _output.line(f"  cd {root}")
+    _output.line("  filestore ls                     what is in it")
+    _output.line("  filestore show PATH              one chunk with its record")
+    _output.line("  filestore tui                    the inspector")
+    _output.line("and for your own documents, in any folder:")
+    _output.line("  filestore init && filestore add PATH…")
     return 0 if tour.codes[-1] == 0 else 1
 
 
@@ -87,13 +93,3 @@ def _edit(root: str) -> None:
         file.write(f"# Bees\n\n{_SENTENCE}\n")
     os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
     os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))
-
-
-def _farewell(tour: _Tour, root: str) -> None:
-    tour.say("That is all. To go on:")
-    _output.line(f"  cd {root}")
-    _output.line("  filestore ls                     what is in it")
-    _output.line("  filestore show PATH              one chunk with its record")
-    _output.line("  filestore tui                    the inspector")
-    _output.line("and for your own documents, in any folder:")
-    _output.line("  filestore init && filestore add PATH…")

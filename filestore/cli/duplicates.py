@@ -13,7 +13,7 @@ from filestore.core.safe_text import shown_path
 from filestore.server.options import CommonOptions, option
 
 if TYPE_CHECKING:
-    from filestore.browse.duplicates import DuplicateFile, DuplicateGroup, Duplicates
+    from filestore.browse.duplicates import DuplicateGroup, Duplicates
 
 EXAMPLE = "filestore duplicates --above 0.98"
 _SHOWN: Final = 10
@@ -59,20 +59,14 @@ def _group(number: int, group: "DuplicateGroup") -> None:
     counted = _output.count(len(group.files), _kind(group))
     _output.line(f"{number}. {counted} with {what}", style="1")
     for place, file in enumerate(group.files[:_SHOWN]):
-        _file(file, is_first=not place)
-    rest = len(group.files) - _SHOWN
-    if rest > 0:
-        _output.line(f"   … and {rest:,} more; --json lists them all")
-
-
-def _file(file: "DuplicateFile", *, is_first: bool) -> None:
-    mark = "" if file.freshness == "fresh" else f"  [{file.freshness}]"
-    line = f":{file.line}" if file.line else ""
-    near = "" if is_first or file.score == 1 else f"  (cosine {file.score:.2f})"
-    _output.line(f"   {shown_path(file.path)}{line}{mark}{near}")
-    # The head of a diff says which files it compares, and so does the list.
-    lines = file.diff.split("\n")[2:]
-    for line in lines[:_LINES]:
-        _output.line(f"      {line}", style="2")
-    if len(lines) > _LINES or file.cut:
-        _output.line("      … --json has more of it", style="2")
+        mark = "" if file.freshness == "fresh" else f"  [{file.freshness}]"
+        line = f":{file.line}" if file.line else ""
+        near = "" if not place or file.score == 1 else f"  (cosine {file.score:.2f})"
+        _output.line(f"   {shown_path(file.path)}{line}{mark}{near}")
+        # The head of a diff says which files it compares, and so does the list.
+        lines = file.diff.split("\n")[2:]
+        for line in lines[:_LINES]:
+            _output.line(f"      {line}", style="2")
+        if len(lines) > _LINES or file.cut:
+            _output.line("      … --json has more of it", style="2")
+    _output.say_rest(group.files, _SHOWN, indent="   ")

@@ -24,7 +24,6 @@ from filestore.sidecar.model import PREFERRED, open_model
 if TYPE_CHECKING:
     from filestore.search.compare_models import ModelComparison
     from filestore.sidecar.model import StoreModel
-    from filestore.sync.change_model import ModelChange
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
@@ -189,7 +188,9 @@ def _set(options: Set) -> int:
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
-            _ask_price(change)
+            texts = _output.count(change.texts, "text")
+            cached = f"({change.known:,} from cache)"
+            _diagnostics.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
         done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
@@ -251,11 +252,6 @@ def _compared(found: "ModelComparison") -> None:
         _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
         for name, paths in (("own", one.own), ("beside", one.beside)):
             _output.line(f"  {name:7}{listed(map(shown_path, paths), _SHOWN) or 'nothing'}")
-
-
-def _ask_price(change: "ModelChange") -> None:
-    texts = _output.count(change.texts, "text")
-    _diagnostics.ask(f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)")
 
 
 def _use(options: Use) -> int:

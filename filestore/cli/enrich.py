@@ -14,7 +14,6 @@ from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
-    from filestore.store import Store
 
 EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
 _SHOWN = 10
@@ -54,9 +53,14 @@ def run(options: Options) -> int:
         wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
-            plan = _planned(store, options, wanted)
+            with _diagnostics.ProgressBar() as on_progress:
+                plan = store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
+            if options.plan and options.json:
+                _output.write_json(plan.to_dict())
+                return 0
             if options.plan:
-                return _print_plan(plan, as_json=options.json)
+                _plan_words(plan, _output.line)
+                return 0
             if plan.planned and not options.yes:
                 _ask(plan, options)
         with _diagnostics.ProgressBar() as on_progress:
@@ -68,19 +72,6 @@ def run(options: Options) -> int:
     else:
         _words(report)
     return _exit_code(report, as_json=options.json)
-
-
-def _planned(store: "Store", options: Options, wanted: dict[str, Any]) -> "EnrichPlan":
-    with _diagnostics.ProgressBar() as on_progress:
-        return store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
-
-
-def _print_plan(plan: "EnrichPlan", *, as_json: bool) -> int:
-    if as_json:
-        _output.write_json(plan.to_dict())
-    else:
-        _plan_words(plan, _output.line)
-    return 0
 
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
@@ -145,8 +136,7 @@ def _words(report: "EnrichReport") -> None:
         _diagnostics.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
         for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
             _diagnostics.say(line)
-    if len(report.failed) > _SHOWN:
-        _diagnostics.say(f"    … and {len(report.failed) - _SHOWN:,} more; --json lists them all")
+    _output.say_rest(report.failed, _SHOWN, _diagnostics.say)
     if report.bill.left:
         _diagnostics.say(
             f"{_output.count(report.bill.left, 'task')} left: run the command again;"
@@ -159,8 +149,7 @@ def _words(report: "EnrichReport") -> None:
 def _kept(kept: "list[KeptFile]", line: Any) -> None:
     for one in kept[:_SHOWN]:
         line(f"kept {shown_path(one.path)}: {one.reason}")
-    if len(kept) > _SHOWN:
-        line(f"    … and {len(kept) - _SHOWN:,} more; --json lists them all")
+    _output.say_rest(kept, _SHOWN, line)
 
 
 def _exit_code(report: "EnrichReport", *, as_json: bool) -> int:

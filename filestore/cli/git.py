@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository
     from filestore.ingest.update import UpdateReport
     from filestore.sync.apply import SyncReport
-    from filestore.verify.staged import Staged
 
 EXAMPLE = "filestore git install"
 # The store is loaded where it is needed: a hook runs at every checkout.
@@ -115,7 +114,7 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
 
 def _hook(options: Options) -> int:
     """What a hook does: git is failed by nothing but findings in what is staged."""
-    from filestore.git.hooks import CHECKING, HOOKS
+    from filestore.git.hooks import CHECKING, HOOKS, follow
 
     name = options.arguments[0] if options.arguments else ""
     if name not in HOOKS:
@@ -126,22 +125,16 @@ def _hook(options: Options) -> int:
     try:
         if name == CHECKING:
             return _check(options.stores)
-        _follow_all(options.stores)
+        for done in follow(os.getcwd(), options.stores):
+            store = shown_path(done.store)
+            if not done.finished:
+                message = "still updating in the background; see 'filestore status'"
+                _diagnostics.say(f"filestore: {store}: {message}")
+            for line in done.said.splitlines():
+                _diagnostics.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
     except FilestoreError as error:
         _diagnostics.report(error, as_json=False)
     return 0
-
-
-def _follow_all(stores: list[str]) -> None:
-    from filestore.git.hooks import follow
-
-    for done in follow(os.getcwd(), stores):
-        store = shown_path(done.store)
-        if not done.finished:
-            message = "still updating in the background; see 'filestore status'"
-            _diagnostics.say(f"filestore: {store}: {message}")
-        for line in done.said.splitlines():
-            _diagnostics.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
 
 
 def _check(stores: list[str]) -> int:
@@ -163,18 +156,17 @@ def _check(stores: list[str]) -> int:
             _diagnostics.report(error, as_json=False)
             codes.add(EXIT_STOP if isinstance(error, SettingsError) else error.exit_code)
             continue
-        if not checked.clean:
-            _tell(name, checked)
-            codes.add(EXIT_STOP if checked.stops_commit else 0)
+        if checked.clean:
+            continue
+        blocked = "commit blocked: " if checked.stops_commit else ""
+        _diagnostics.say(f"filestore: {blocked}problems in staged files of {shown_path(name)}:")
+        _output.findings([finding for finding in checked.findings if finding.severity != "I"])
+        if blocked:
+            _diagnostics.say(
+                "  try: fix and stage it; 'git commit --no-verify' commits it as it is"
+            )
+            codes.add(EXIT_STOP)
     return max(codes)
-
-
-def _tell(store: str, checked: "Staged") -> None:
-    blocked = "commit blocked: " if checked.stops_commit else ""
-    _diagnostics.say(f"filestore: {blocked}problems in staged files of {shown_path(store)}:")
-    _output.findings([finding for finding in checked.findings if finding.severity != "I"])
-    if blocked:
-        _diagnostics.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
 
 
 def _follow(options: Options) -> int:

@@ -54,10 +54,6 @@ def run(options: Options) -> int:
         )
     _context.tell(options, done, _told)
     _output.left_out(done.left_out, done.more_left_out)
-    return _code(done)
-
-
-def _code(done: "Imported") -> int:
     refused = len(done.of_status("refused"))
     if not done.resources:
         return 1

@@ -70,8 +70,11 @@ def run(options: Options) -> int:
         indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
         if not options.json:
             _made(store, was_chosen=options.embedder is not None)
-        report = _indexed(store) if indexes else None
-        code = _diagnostics.exit_code_of(report) if report is not None else 0
+        report, code = None, 0
+        if indexes:
+            with _diagnostics.ProgressBar() as on_progress:
+                report = store.sync(on_progress=on_progress)
+            code = _diagnostics.exit_code_of(report)
         if options.json:
             made = Created(
                 root=store.root,
@@ -97,11 +100,6 @@ def _made(store: Store, *, was_chosen: bool) -> None:
         _output.line(f"    {store.chosen_because}")
     if store.embedder is not None and store.embedder.lexical:
         _output.line("the builtin embedder compares words and their parts, not meaning")
-
-
-def _indexed(store: Store) -> SyncReport:
-    with _diagnostics.ProgressBar() as on_progress:
-        return store.sync(on_progress=on_progress)
 
 
 def _layout(options: Options) -> str:

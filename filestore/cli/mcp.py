@@ -6,16 +6,13 @@ that write are there with --write alone; what they change can be undone.
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import shown_path
 from filestore.server.options import CommonOptions, argument, option
-
-if TYPE_CHECKING:
-    from filestore.server.stores import Stores
 
 EXAMPLE = "filestore mcp handbook work=../work --write"
 
@@ -48,21 +45,16 @@ def run(options: Options) -> int:
     if options.install:
         return _install(options, options.install)
     from filestore.server.agents.server import run_stdio
+    from filestore.server.stores import Access, Stores
 
     if sys.stdin.isatty():
         _diagnostics.say("waiting for an agent on standard input; Ctrl-C ends it")
         _diagnostics.say("a program is told of it by: filestore mcp --install claude")
-    return run_stdio(lambda: _opened(options))
+    return run_stdio(lambda: Stores.open(_given(options), Access(writes=options.write)))
 
 
 def _given(options: Options) -> list[str]:
     return options.stores or [_context.root_of(options)]
-
-
-def _opened(options: Options) -> "Stores":
-    from filestore.server.stores import Access, Stores
-
-    return Stores.open(_given(options), Access(writes=options.write))
 
 
 def _install(options: Options, program: str) -> int:

@@ -12,7 +12,6 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.repair.plan import KINDS, Plan, SkippedStep, Step
 from filestore.server.options import CommonOptions, option
-from filestore.store import Store
 
 if TYPE_CHECKING:
     from filestore.repair.request import RepairReport
@@ -79,19 +78,20 @@ def run(options: Options) -> int:
                 on_progress=on_progress,
             )
         if options.plan:
-            return _print_plan(options, plan, store)
+            planned = PlannedRepair(plan, plan.findings)
+            _context.tell(options, planned, lambda _: _show(plan, _output.line))
+            left = [one.finding for one in plan.left]
+            return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
         if plan.doable and not options.yes:
             _ask(options, plan)
         elif not options.json:
             _show(plan, _output.line)
-        return _applied(store, options, plan)
-
-
-def _print_plan(options: Options, plan: Plan, store: Store) -> int:
-    planned = PlannedRepair(plan, plan.findings)
-    _context.tell(options, planned, lambda _: _show(plan, _output.line))
-    left = [one.finding for one in plan.left]
-    return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
+        with _diagnostics.ProgressBar() as on_progress:
+            report = store.apply(plan, on_progress=on_progress)
+        clean = is_clean(list(report.remaining), store.settings.accepted)
+        problem = _diagnostics.left_without(report.problem)
+        _context.tell(options, report, lambda _: _tell(report, clean=clean))
+        return problem or (0 if clean else 1)
 
 
 def _show(plan: Plan, line: Any) -> None:
@@ -188,15 +188,6 @@ def _ask(options: Options, plan: Plan) -> None:
         steps = _output.count(len(plan.doable), "step")
         raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
     _diagnostics.go_on()
-
-
-def _applied(store: Store, options: Options, plan: Plan) -> int:
-    with _diagnostics.ProgressBar() as on_progress:
-        report = store.apply(plan, on_progress=on_progress)
-    clean = is_clean(list(report.remaining), store.settings.accepted)
-    problem = _diagnostics.left_without(report.problem)
-    _context.tell(options, report, lambda _: _tell(report, clean=clean))
-    return problem or (0 if clean else 1)
 
 
 def _tell(report: "RepairReport", *, clean: bool) -> None:

@@ -122,7 +122,11 @@ def run(options: Options) -> int:
         _asked(store, options, on_progress) as asked,
     ):
         model: Which = "beside" if options.beside else "own"
-        query = replace(options, rerank=_reranker(options.rerank), model=model)
+        # A folder is meant from where the user is, which only this place knows.
+        kind, colon, place = (options.rerank or "").partition(":")
+        is_folder = colon and os.path.isdir(place)
+        rerank = f"{kind}:{absolute(place)}" if is_folder else options.rerank
+        query = replace(options, rerank=rerank, model=model)
         answer = query.answer(asked)
     if options.json:
         _output.write_json(answer.to_dict())
@@ -174,12 +178,6 @@ def _template(options: Options) -> "Template | None":
             remedy="--format '{before} {excerpt} {after}'",
         )
     return template
-
-
-def _reranker(word: str | None) -> str | None:
-    """A folder is meant from where the user is, which only this place knows."""
-    kind, colon, model = (word or "").partition(":")
-    return f"{kind}:{absolute(model)}" if colon and os.path.isdir(model) else word
 
 
 class Template:
@@ -292,13 +290,16 @@ def print_words(answer: "Answer") -> None:
 def _print_head(hit: "Hit", document: str, columns: int) -> None:
     place = _place(hit)
     head = f"{document}:{place}" if place else document
-    tail = "" if hit.freshness == "fresh" else f"  [{_freshness(hit)}]"
+    is_stale = hit.kind == "summary" and hit.freshness == "outdated"
+    state = "outdated summary" if is_stale else hit.freshness
+    tail = "" if state == "fresh" else f"  [{state}]"
     tail += f"  (+{hit.others} more)" if hit.others else ""
     ranks = "  ({})".format(
         ", ".join(f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items())
     )
     room = columns - len(head) - len(tail) - 2
-    if hit.section and len(_innermost(hit.section)) > max(0, room):
+    innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
+    if len(_on_one_line(" > ".join(innermost))) > max(0, room):
         # Not even the innermost heading fits beside the document.
         _output.styled([(head, _BOLD), (tail, _BOLD)])
         _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
@@ -307,16 +308,6 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
     if len(head) + len(where) + len(tail) + len(ranks) > columns:
         ranks = ""
     _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD), (ranks, _DIM)])
-
-
-def _freshness(hit: "Hit") -> str:
-    is_stale = hit.kind == "summary" and hit.freshness == "outdated"
-    return "outdated summary" if is_stale else hit.freshness
-
-
-def _innermost(path: tuple[str, ...]) -> str:
-    """As little of a heading path as tells anything."""
-    return _on_one_line(path[0] if len(path) == 1 else f"… > {path[-1]}")
 
 
 def _clipped(path: tuple[str, ...], width: int) -> str:
@@ -392,16 +383,15 @@ def _fitting(signs: Sequence[_Sign], width: int) -> int:
     """How many signs fit on a line, at least one; the last blank is the best place to end it."""
     used, blank = 0, 0
     for at, (sign, _) in enumerate(signs):
-        used += 1 if sign.isascii() and len(sign) == 1 else _columns_of(sign)
+        if sign.isascii() and len(sign) == 1:
+            used += 1
+        else:
+            used += sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in sign)
         if used > width:
             return blank or max(1, at)
         if sign == " " and at:
             blank = at
     return len(signs)
-
-
-def _columns_of(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def _pieces(signs: Iterable[_Sign]) -> list[tuple[str, str]]:

@@ -85,14 +85,10 @@ def run(options: Options) -> int:
         )
     if any(map(missing_packages, watched)):
         _diagnostics.say(f"trees are not watched, status walks them: {install_line(*watched)}")
-    return _serve(options)
-
-
-def _serve(options: Options) -> int:
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
-    from filestore.server.listening import listen
+    from filestore.server.listening import Listener
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
@@ -118,7 +114,7 @@ def _serve(options: Options) -> int:
         ended = _context.end_politely()
         told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
         try:
-            with streams(), listen(stores, run_words):
+            with streams(), Listener(stores, run_words):
                 running.serve(parts, opened, told)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED

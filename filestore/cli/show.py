@@ -3,6 +3,7 @@
 In place: one document, or with a line the section that holds it, its tags, sections and links.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from filestore.chunks.frontmatter import value_text
@@ -20,15 +21,15 @@ def _section(item: dict[str, Any]) -> str:
     return "  ".join(filter(None, (place, " > ".join(item["headings"]))))
 
 
-def _link(item: dict[str, Any]) -> str:
-    return (f"line {item['line']} -> " if item["line"] else "-> ") + shown_path(item["target"])
-
-
-def _backlink(item: dict[str, Any]) -> str:
-    return shown_path(item["path"]) + (f":{item['line']}" if item["line"] else "")
-
-
-_LISTS: Final = {"sections": _section, "links": _link, "backlinks": _backlink}
+_LISTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "sections": _section,
+    "links": lambda item: (
+        (f"line {item['line']} -> " if item["line"] else "-> ") + shown_path(item["target"])
+    ),
+    "backlinks": lambda item: (
+        shown_path(item["path"]) + (f":{item['line']}" if item["line"] else "")
+    ),
+}
 """What a document in place has many of, a line each."""
 
 

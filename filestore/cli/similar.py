@@ -12,7 +12,7 @@ from filestore.core.safe_text import shown_path
 from filestore.server.requests import Similar as Options
 
 if TYPE_CHECKING:
-    from filestore.browse.similar import Similar, SimilarHit
+    from filestore.browse.similar import Similar
 
 EXAMPLE = "filestore similar handbook/lease.md:42 -k 5"
 _LINES: Final = 2
@@ -28,20 +28,16 @@ def run(options: Options) -> int:
 
 def _words(found: "Similar") -> None:
     for number, hit in enumerate(found.hits, start=1):
-        _show(number, hit)
+        line = f":{hit.line}" if hit.line else ""
+        mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
+        _output.line(f"{number}. {shown_path(hit.path)}{line}{mark}", style="1")
+        end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
+        origin = shown_path(hit.source) if hit.source else "no source"
+        place = " > ".join(hit.headings) or origin
+        _output.line(f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2")
+        lines = [line.strip() for line in hit.text.splitlines()]
+        told = [line for line in lines if line and not line.startswith(("#", "```"))]
+        for line in told[:_LINES]:
+            _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
     if not found.hits:
         _output.line("nothing similar found")
-
-
-def _show(number: int, hit: "SimilarHit") -> None:
-    line = f":{hit.line}" if hit.line else ""
-    mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
-    _output.line(f"{number}. {shown_path(hit.path)}{line}{mark}", style="1")
-    end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
-    origin = shown_path(hit.source) if hit.source else "no source"
-    place = " > ".join(hit.headings) or origin
-    _output.line(f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2")
-    lines = [line.strip() for line in hit.text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(("#", "```"))]
-    for line in told[:_LINES]:
-        _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")

@@ -1,15 +1,10 @@
 """Update the index from the files; never writes a chunk file."""
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError
 from filestore.server import requests
-
-if TYPE_CHECKING:
-    from filestore.store import Store
 
 EXAMPLE = "filestore sync"
 
@@ -36,16 +31,10 @@ def run(options: Options) -> int:
         )
         if options.full or options.deep:
             # Only here: what a server, a hook or a watcher syncs keeps every embedding.
-            report = replace(report, pruned=_pruned(store))
+            try:
+                report = replace(report, pruned=store.prune_embeddings(spare_git=True).embeddings)
+            except FilestoreError as error:
+                _diagnostics.say(f"embeddings that nothing needs are kept: {error.message}")
     code = _diagnostics.exit_code_of(report)
     _context.tell(options, report, _output.synced)
     return code
-
-
-def _pruned(store: "Store") -> int:
-    """How many embeddings that nothing needs were removed; why none, where that failed."""
-    try:
-        return store.prune_embeddings(spare_git=True).embeddings
-    except FilestoreError as error:
-        _diagnostics.say(f"embeddings that nothing needs are kept: {error.message}")
-        return 0

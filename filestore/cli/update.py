@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
-from filestore.core.errors import FilestoreError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import shown_path
@@ -17,7 +16,6 @@ from filestore.core.schema import JsonObject
 from filestore.server import requests
 
 if TYPE_CHECKING:
-    from filestore.ingest.provenance import Outcome
     from filestore.ingest.update import SourceChange, UpdatePlan, UpdateReport
 
 EXAMPLE = "filestore update handbook --plan"
@@ -111,8 +109,7 @@ def _change(change: "SourceChange", *, remove_gone: bool) -> None:
 def _list(word: str, originals: Sequence[str]) -> None:
     for one in originals[:_SHOWN]:
         _output.line(f"    {word} {shown_path(one)}")
-    if len(originals) > _SHOWN:
-        _output.line(f"    … and {len(originals) - _SHOWN:,} more; --json lists them all")
+    _output.say_rest(originals, _SHOWN)
 
 
 def tell(report: "UpdateReport", *, as_json: bool) -> int:
@@ -132,10 +129,18 @@ def tell(report: "UpdateReport", *, as_json: bool) -> int:
 def _words(report: "UpdateReport") -> None:
     _plan(report.plan)
     for outcome in report:
-        if outcome.error is None:
-            _outcome(outcome)
+        if outcome.error is not None:
+            continue
+        counted = f" ({_output.count(outcome.chunks, 'chunk')})"
+        chunks = "" if outcome.status == "removed" else counted
+        _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
+        for path in outcome.merged[:_SHOWN]:
+            shown = shown_path(CHUNKS.store_path(path))
+            _output.line(f"    merged {shown}: your edit and the new source text")
+        _output.say_rest(outcome.merged, _SHOWN)
     for outcome in report.failed:
-        _failure(outcome.source, outcome.error)
+        if outcome.error is not None:
+            _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
     if report.synced.applied:
         _output.line(_output.done(report.synced.applied))
     _output.line(_output.embedded(report.embedded, report.reused))
@@ -144,20 +149,3 @@ def _words(report: "UpdateReport") -> None:
     if report.remaining:
         _output.line("left for you:")
         _output.findings(report.remaining)
-
-
-def _outcome(outcome: "Outcome") -> None:
-    chunks = "" if outcome.status == "removed" else f" ({_output.count(outcome.chunks, 'chunk')})"
-    _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
-    for path in outcome.merged[:_SHOWN]:
-        shown = shown_path(CHUNKS.store_path(path))
-        _output.line(f"    merged {shown}: your edit and the new source text")
-    if len(outcome.merged) > _SHOWN:
-        _output.line(f"    … and {len(outcome.merged) - _SHOWN:,} more; --json lists them all")
-
-
-def _failure(path: str, error: FilestoreError | None) -> None:
-    if error is not None:
-        _diagnostics.say(f"failed {shown_path(path)}: {error.message}")
-        if error.remedy:
-            _diagnostics.say(f"  try: {error.remedy}")

@@ -195,10 +195,19 @@ RunWords = Callable[["Store", Request], Reply | None]
 
 
 class Listener:
-    """A thread that takes connections, and one for each of them. A context manager."""
+    """Answers the commands of this user on some stores until it is closed. A context manager.
+
+    A thread takes connections, and one answers each of them. Where another server answers for a
+    store, or no socket can be, that store is left out, and taken once it is free.
+    """
 
     def __init__(self, stores: "Iterable[ServedStore]", run_words: RunWords) -> None:
-        """Begin to listen; see `listen`."""
+        """Begin to listen.
+
+        Args:
+            stores: Those that are served.
+            run_words: Runs a command, in any thread.
+        """
         self._stores = list(stores)
         self._run_words = run_words
         self._surroundings = wire.surroundings()
@@ -318,16 +327,3 @@ class Listener:
             raise
         reply = None if future.cancelled() or future.exception() else future.result()
         connection.sendall(wire.DECLINED if reply is None else reply.framed())
-
-
-def listen(stores: "Iterable[ServedStore]", run_words: RunWords) -> Listener:
-    """Answer the commands of this user on some stores, until it is closed.
-
-    Where another server answers for a store, or no socket can be, that store is left out, and
-    taken once it is free.
-
-    Args:
-        stores: Those that are served.
-        run_words: Runs a command, in any thread.
-    """
-    return Listener(stores, run_words)

@@ -149,28 +149,20 @@ def installation(
     named = [f"{name}={root}" for name, root in roots.items()]
     given = named if len(roots) > 1 else list(roots.values())
     moved = os.environ.get("XDG_CONFIG_HOME")
-    words = [*_command(), "mcp", *given, *(["--write"] if write else [])]
+    found = find_program(os.path.join(os.path.dirname(sys.executable), "filestore"))
+    # Without -P a folder called filestore, where the program happens to start, would be run.
+    command = [found] if found else [sys.executable, "-P", "-m", "filestore"]
+    words = [*command, "mcp", *given, *(["--write"] if write else [])]
+    folder = program.folders.get(sys.platform, program.folders[""])
+    own = os.path.expanduser(folder.format(config=moved or "~/.config"))
     server = {**program.extra, "command": words[0], "args": words[1:]}
     return Installation(
         program=program.title,
-        file=absolute(os.path.expanduser(to)) if to else _own_file(program, moved),
+        file=absolute(os.path.expanduser(to)) if to else os.path.join(own, program.file),
         key=program.key,
         name=_server_name(list(roots)),
         server={**server, **({"env": {"XDG_CONFIG_HOME": moved}} if moved else {})},
     )
-
-
-def _command() -> list[str]:
-    """What starts this program from anywhere, whatever lies there."""
-    found = find_program(os.path.join(os.path.dirname(sys.executable), "filestore"))
-    # Without -P a folder called filestore, where the program happens to start, would be run.
-    return [found] if found else [sys.executable, "-P", "-m", "filestore"]
-
-
-def _own_file(program: Program, config: str | None) -> str:
-    folder = program.folders.get(sys.platform, program.folders[""])
-    place = os.path.expanduser(folder.format(config=config or "~/.config"))
-    return os.path.join(place, program.file)
 
 
 def _server_name(names: Sequence[str]) -> str:
@@ -200,9 +192,16 @@ def install(wanted: Installation) -> Installation:
     servers[wanted.name] = dict(wanted.server)
     is_other = had != servers[wanted.name]
     if is_other:
-        indent = _indent(before or b"")
+        # As the file is indented; two blanks where nothing says.
+        found = re.search(rb"\n([ \t]+)\S", before or b"")
+        blanks = found[1].decode() if found else "  "
+        indent = blanks if "\t" in blanks else len(blanks)
         data = json.dumps(values, ensure_ascii=False, indent=indent) + "\n"
-        _write(place, data.encode("utf-8", "surrogatepass"), before, wanted)
+        with disk.disk_errors(place):
+            disk.make_folders(os.path.dirname(place), 0o700)
+            if _read(place) != before:
+                raise _unreadable(wanted, "another program is writing it")
+            disk.write_path(place, data.encode("utf-8", "surrogatepass"))
     is_replaced = had is not None and is_other
     return replace(
         wanted, written=is_other, replaced=is_replaced, before=had if is_replaced else None
@@ -244,18 +243,3 @@ def _unreadable(wanted: Installation, reason: str) -> ConfigurationUnreadableErr
         f"{wanted.file} was not changed: {reason}",
         remedy=f"add the entry {wanted.name!r} under {wanted.key!r} yourself",
     )
-
-
-def _indent(data: bytes) -> int | str:
-    """How a file is indented; two blanks where nothing says."""
-    found = re.search(rb"\n([ \t]+)\S", data)
-    blanks = found[1].decode() if found else "  "
-    return blanks if "\t" in blanks else len(blanks)
-
-
-def _write(place: str, data: bytes, before: bytes | None, wanted: Installation) -> None:
-    with disk.disk_errors(place):
-        disk.make_folders(os.path.dirname(place), 0o700)
-        if _read(place) != before:
-            raise _unreadable(wanted, "another program is writing it")
-        disk.write_path(place, data)

@@ -86,7 +86,10 @@ async def listed(stores: Stores, cursor: str | None) -> tuple[list[types.Resourc
     if failed is not None and not found:
         raise failed
     page = found[:PAGE]
-    more = _cursor(*page[-1][:2]) if len(found) > PAGE else None
+    more = None
+    if len(found) > PAGE:
+        last = [one.encode("utf-8", "surrogateescape").decode("latin-1") for one in page[-1][:2]]
+        more = base64.urlsafe_b64encode(orjson.dumps(last)).decode()
     return [_resource(*one) for one in page], more
 
 
@@ -103,11 +106,6 @@ def _resource(store: str, name: str, chunks: int) -> types.Resource:
         description=counted(chunks, "chunk"),
         mime_type=_MARKDOWN,
     )
-
-
-def _cursor(store: str, name: str) -> str:
-    data = [one.encode("utf-8", "surrogateescape").decode("latin-1") for one in (store, name)]
-    return base64.urlsafe_b64encode(orjson.dumps(data)).decode()
 
 
 def _position(cursor: str | None) -> tuple[str, str]:

@@ -127,7 +127,12 @@ def run_stdio(opened: Callable[[], Stores]) -> int:
 
 async def _run_stdio(opened: Callable[[], Stores]) -> int:
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
-    asked: Any = _asked(_own_input(), answers)
+    # Standard input is for the protocol alone: whoever else reads it finds it empty.
+    own, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    # A thread may read it until the process ends.
+    asked: Any = _asked(os.fdopen(own, "rb", closefd=False), answers)
     async with stdio_server(stdin=asked) as (incoming, outgoing):
         with opened() as stores:
             server = make_server(stores)
@@ -138,15 +143,6 @@ async def _run_stdio(opened: Callable[[], Stores]) -> int:
                     await server.run(incoming, answers, server.create_initialization_options())
                 tasks.cancel_scope.cancel()
     return 0
-
-
-def _own_input() -> BinaryIO:
-    """Standard input for the protocol alone: whoever else reads it finds it empty."""
-    own, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    # A thread may read it until the process ends.
-    return os.fdopen(own, "rb", closefd=False)
 
 
 async def _asked(lines: BinaryIO, answers: ObjectSendStream[SessionMessage]) -> AsyncIterator[str]:

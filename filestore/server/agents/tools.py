@@ -17,7 +17,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.server import decoding, refusals
 from filestore.server.agents.wording import text_of, text_of_error
 from filestore.server.operations import TOOLS, Operation
-from filestore.server.stores import ServedStore, Stores
+from filestore.server.stores import Stores
 
 _LOG: Final = logging.getLogger(__name__)
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
@@ -46,24 +46,19 @@ def _tool(operation: Operation, names: list[str]) -> types.Tool:
         idempotent_hint=not operation.writes or operation.name == "sync",
         open_world_hint=False,
     )
-    return types.Tool(
-        name=operation.name,
-        title=hints.title,
-        description=operation.sentence,
-        input_schema=_input(operation, names),
-        output_schema=_output(operation.answer),
-        annotations=hints,
-    )
-
-
-def _input(operation: Operation, names: list[str]) -> dict[str, Any]:
-    """What a tool takes; which store is meant, where there are several."""
     schema = dict(operation.schema)
     if len(names) > 1:
         which = {"enum": names, "description": "which store"}
         schema["properties"] = {"store": which, **schema["properties"]}
         schema["required"] = ["store", *schema["required"]]
-    return schema
+    return types.Tool(
+        name=operation.name,
+        title=hints.title,
+        description=operation.sentence,
+        input_schema=schema,
+        output_schema=_output(operation.answer),
+        annotations=hints,
+    )
 
 
 def _output(shape: str) -> dict[str, Any]:
@@ -94,7 +89,10 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         if not isinstance(given, Mapping | None):
             raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
         values = dict(given or {})
-        store = _store(stores, values)
+        which = values.pop("store", None) if len(stores) > 1 else None
+        if which is not None and not isinstance(which, str):
+            raise UsageError("store: the name of a store is a text")
+        store = stores.named(which)
         answer = await operation.ask(store, _as_meant(name, values, store.places.is_in_place))
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"
@@ -134,13 +132,6 @@ def _named(stores: Stores, name: str) -> Operation:
     if name in TOOLS:
         raise UsageError(f"{name} changes the store", remedy="start the server with --write")
     raise UsageError("there is no such tool", remedy=f"call one of: {', '.join(found)}")
-
-
-def _store(stores: Stores, values: dict[str, Any]) -> ServedStore:
-    name = values.pop("store", None) if len(stores) > 1 else None
-    if name is not None and not isinstance(name, str):
-        raise UsageError("store: the name of a store is a text")
-    return stores.named(name)
 
 
 def failed(error: FilestoreError) -> types.CallToolResult:

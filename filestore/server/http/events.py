@@ -50,7 +50,12 @@ class Events:
     async def _stream(self) -> AsyncIterator[bytes]:
         queue: asyncio.Queue[watch.Line] = asyncio.Queue(MOST_WAITING)
         self._queues.add(queue)
-        self._begin()
+        if self._thread is None:
+            watched = self._loop, self._stop = asyncio.get_running_loop(), threading.Event()
+            self._thread = threading.Thread(
+                target=self._watch, args=watched, name="filestore-events", daemon=True
+            )
+            self._thread.start()
         try:
             yield b": listening\n\n"
             while True:
@@ -65,7 +70,7 @@ class Events:
         finally:
             self._queues.discard(queue)
             if not self._queues:
-                self._end()
+                self.close()
 
     def publish(self, event: watch.Line) -> None:
         """Tell every listener; from the event loop."""
@@ -84,18 +89,6 @@ class Events:
 
     def close(self) -> None:
         """Stop watching."""
-        self._end()
-
-    def _begin(self) -> None:
-        if self._thread is not None:
-            return
-        self._loop, self._stop = asyncio.get_running_loop(), threading.Event()
-        self._thread = threading.Thread(
-            target=self._watch, args=(self._loop, self._stop), name="filestore-events", daemon=True
-        )
-        self._thread.start()
-
-    def _end(self) -> None:
         self._stop.set()
         self._thread = None
 

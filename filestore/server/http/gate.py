@@ -68,7 +68,8 @@ class Gate:
             named = RefusedError("this server has another name", remedy="use its address")
             return _told(421, named, path)
         for origin in headers.get(b"origin", []):
-            if not _is_own(origin, hosts[0]):
+            scheme, _, place = origin.partition(b"://")
+            if scheme not in (b"http", b"https") or place.lower() != hosts[0].lower():
                 return _told(
                     403, RefusedError("pages of other sites may not ask this server"), path
                 )
@@ -103,11 +104,6 @@ def is_of_this_machine(host: bytes) -> bool:
         return name.lower() == _LOCAL or ipaddress.IPv4Address(name).is_loopback
     except ValueError:
         return False
-
-
-def _is_own(origin: bytes, host: bytes) -> bool:
-    scheme, _, place = origin.partition(b"://")
-    return scheme in (b"http", b"https") and place.lower() == host.lower()
 
 
 JSON: Final = "application/json"

@@ -141,7 +141,11 @@ class _Body:
         self._left_s -= time.monotonic() - began_s
         self._seen = max(self._seen, self._count(message))
         self._require_room()
-        self._take(len(message.get("body", b"")))
+        size_bytes = len(message.get("body", b""))
+        self._taken += size_bytes
+        self._held.size_bytes += size_bytes
+        if self._held.size_bytes > MOST_HELD_BYTES:
+            raise BusyError("too much is being sent at once", remedy="send it again later")
         self._is_whole = not message.get("more_body", False)
         return message
 
@@ -155,12 +159,6 @@ class _Body:
         finally:
             gone.cancel()
             ending.cancel()
-
-    def _take(self, size_bytes: int) -> None:
-        self._taken += size_bytes
-        self._held.size_bytes += size_bytes
-        if self._held.size_bytes > MOST_HELD_BYTES:
-            raise BusyError("too much is being sent at once", remedy="send it again later")
 
     def release(self) -> None:
         """Hold nothing of it any longer."""
@@ -305,7 +303,8 @@ class Metrics:
 
         async def counted(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                route = _route(scope)
+                # As it is written; never the path that was asked for.
+                route = str(getattr(scope.get("route"), "path", "")) or "other"
                 self._seconds.labels(route).observe(time.perf_counter() - started)
                 self._requests.labels(route, str(message["status"])).inc()
             await send(message)
@@ -317,9 +316,3 @@ class Metrics:
         for store in self._stores:
             self._waiting.labels(store.name).set(store.waiting)
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
-
-
-def _route(scope: "Scope") -> str:
-    """The route that answered, as it is written; never the path that was asked for."""
-    route = scope.get("route")
-    return str(getattr(route, "path", "")) or "other"

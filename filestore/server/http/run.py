@@ -83,7 +83,11 @@ def token_of(configuration: str, given: str | None) -> tuple[str, str]:
     """
     path = os.path.join(configuration, TOKEN_FILE)
     if given is not None:
-        _require_token(given)
+        if len(given) < SHORTEST_TOKEN or not given.isascii() or set(given) & _NO_SIGNS:
+            raise UsageError(
+                f"a token has at least {SHORTEST_TOKEN} characters of ASCII, and no blanks",
+                remedy="leave --token out: the server makes one",
+            )
         return given, ""
     known = private_file.read(path, _is_token)
     if known is None:
@@ -98,14 +102,6 @@ def token_of(configuration: str, given: str | None) -> tuple[str, str]:
 def _is_token(data: bytes) -> bool:
     words = data.split()
     return len(words) == 1 and len(words[0]) >= SHORTEST_TOKEN and words[0].isascii()
-
-
-def _require_token(given: str) -> None:
-    if len(given) < SHORTEST_TOKEN or not given.isascii() or set(given) & _NO_SIGNS:
-        raise UsageError(
-            f"a token has at least {SHORTEST_TOKEN} characters of ASCII, and no blanks",
-            remedy="leave --token out: the server makes one",
-        )
 
 
 def listening(address: Address) -> socket.socket:
@@ -152,15 +148,6 @@ def url_of(opened: socket.socket) -> str:
     )
 
 
-def _share_arenas() -> None:
-    """Have threads take memory from few places, or what each has freed stays its own.
-
-    By GNU's manual of `mallopt`; other C libraries have no such thing.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
-
-
 def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve until the process is told to end; what is being answered then is answered.
 
@@ -182,7 +169,10 @@ def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> 
         h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=_GRACE_S,
     )
-    _share_arenas()
+    # Threads take memory from few places, or what each has freed stays its own: by GNU's manual
+    # of `mallopt`; other C libraries have no such thing.
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
     # It would tell each broken request, and again each fault that is told already.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 

@@ -109,7 +109,12 @@ class Collections:
         self._clock = clock
         self._lock = threading.Lock()
         self._served: dict[str, ServedCollection] = {}
-        _require_outside_stores(self.path)
+        for one in ancestors(self.path):
+            if os.path.exists(os.path.join(one, SETTINGS)):
+                raise UsageError(
+                    f"{shown_path(self.path)} lies in the store {shown_path(one)}",
+                    remedy="choose a folder outside it: each collection is a store of its own",
+                )
         if writes:
             with disk.disk_errors(self.path):
                 os.makedirs(self.path, exist_ok=True)
@@ -135,7 +140,12 @@ class Collections:
     @property
     def names(self) -> list[str]:
         """Of every folder that is a store, or one of FAISS + JSON."""
-        return [one for one in self._entries() if folder.kind_of(self._place(one))]
+        found = []
+        for name in sorted(os.listdir(self.path)):
+            with contextlib.suppress(UsageError):
+                if folder.kind_of(self._place(check_name(name))):
+                    found.append(name)
+        return found
 
     def listed(self) -> dict[str, Any]:
         """Every collection with how it stands; one that is damaged says so, the others go on."""
@@ -156,7 +166,14 @@ class Collections:
 
     def _status(self, name: str) -> RagStatus:
         with self._using(name) as served:
-            found = self._known(served)
+            record = folder.record_of(served.path)
+            found = RagStatus(
+                rag_name=served.name,
+                created_at=record.created_at,
+                updated_at=record.updated_at,
+                total_size_bytes=folder.size_bytes(served.path),
+                dataset_info=record.dataset_info,
+            )
             try:
                 return replace(found, **served.call(_counted))
             except FilestoreError as error:
@@ -165,16 +182,6 @@ class Collections:
                 return replace(
                     found, error=error.message, details=error.detail, action=error.remedy
                 )
-
-    def _known(self, served: ServedCollection) -> RagStatus:
-        record = folder.record_of(served.path)
-        return RagStatus(
-            rag_name=served.name,
-            created_at=record.created_at,
-            updated_at=record.updated_at,
-            total_size_bytes=folder.size_bytes(served.path),
-            dataset_info=record.dataset_info,
-        )
 
     def query(self, name: str, query: str, *, k: int = 5, mode: Mode = "hybrid") -> dict[str, Any]:
         """The documents that answer a question, best first.
@@ -247,9 +254,19 @@ class Collections:
             served.require()
             if self.writes:
                 with Store(served.path, configuration=self._configuration) as store:
-                    told_of = _synced(store)
-                if told_of["applied"] and folder.kind_of(served.path) == "collection":
-                    self._touch(served)
+                    report = store.sync()
+                left = Counter(one.code for one in report.remaining if not one.accepted)
+                told_of = {
+                    "applied": Counter(one.code for one in report.applied),
+                    "remaining": left,
+                    "embedded": report.embedded,
+                    "reused": report.reused,
+                }
+                if report.applied and folder.kind_of(served.path) == "collection":
+                    # The index is of now; whose the documents are does not change.
+                    record = folder.record_of(served.path)
+                    made = replace(record, updated_at=folder.written_time(self._clock()))
+                    disk.write_path(os.path.join(served.path, folder.RECORD), made.written)
             served.close()
         return RagReloaded(**asdict(self._status(name)), **told_of, synced=self.writes).to_dict()
 
@@ -280,14 +297,6 @@ class Collections:
             raise ReadOnlyError(
                 "collections are served to be read", remedy="start the server with --write"
             )
-
-    def _entries(self) -> list[str]:
-        """The names in the folder that a collection may have."""
-        found = []
-        for name in os.listdir(self.path):
-            with contextlib.suppress(UsageError):
-                found.append(check_name(name))
-        return sorted(found)
 
     def _place(self, name: str) -> str:
         return os.path.join(self.path, name)
@@ -457,17 +466,6 @@ class Collections:
         )
         disk.write_path(os.path.join(staging, folder.RECORD), made.written)
 
-    def _touch(self, served: ServedCollection) -> None:
-        """Let the record say that the index is of now; whose the documents are does not change."""
-        before = folder.record_of(served.path)
-        made = Record(
-            created_at=before.created_at,
-            updated_at=folder.written_time(self._clock()),
-            digest=before.digest,
-            dataset_info=before.dataset_info,
-        )
-        disk.write_path(os.path.join(served.path, folder.RECORD), made.written)
-
 
 def _has_settings(path: str) -> bool:
     """Whether there are settings of a store that can be used."""
@@ -476,15 +474,6 @@ def _has_settings(path: str) -> bool:
     except (FilestoreError, OSError):
         return False
     return True
-
-
-def _require_outside_stores(path: str) -> None:
-    for one in ancestors(path):
-        if os.path.exists(os.path.join(one, SETTINGS)):
-            raise UsageError(
-                f"{shown_path(path)} lies in the store {shown_path(one)}",
-                remedy="choose a folder outside it: each collection is a store of its own",
-            )
 
 
 def _put(store: Store, documents: Sequence[Document]) -> "Put":
@@ -510,16 +499,6 @@ def _carry_embeddings(served: ServedCollection, store: Store) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(pack)
-
-
-def _synced(store: Store) -> dict[str, Any]:
-    report = store.sync()
-    return {
-        "applied": Counter(one.code for one in report.applied),
-        "remaining": Counter(one.code for one in report.remaining if not one.accepted),
-        "embedded": report.embedded,
-        "reused": report.reused,
-    }
 
 
 def _counted(store: Store) -> dict[str, Any]:

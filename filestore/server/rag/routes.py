@@ -89,9 +89,15 @@ def routes(collections: Collections | None) -> list[Route]:
         Route("/rag/list", door.told(_list), methods=["GET"]),
         Route("/rag/index", door.told(_index), methods=["POST"]),
         Route("/rag/{name}/query", door.told(_query), methods=["POST"]),
-        Route("/rag/{name}/index/status", door.told(_status), methods=["GET"]),
-        Route("/rag/{name}/index/reload", door.told(_reload), methods=["POST"]),
-        Route("/rag/{name}", door.told(_delete), methods=["DELETE"]),
+        Route(
+            "/rag/{name}/index/status", door.told(_of("read", Collections.status)), methods=["GET"]
+        ),
+        Route(
+            "/rag/{name}/index/reload",
+            door.told(_of("write", Collections.reload)),
+            methods=["POST"],
+        ),
+        Route("/rag/{name}", door.told(_of("write", Collections.delete)), methods=["DELETE"]),
         # Whatever else is asked gets an error of the same form.
         Route("/rag", door.told(_nothing), methods=_METHODS),
         Route("/rag/{rest:path}", door.told(_nothing), methods=_METHODS),
@@ -146,9 +152,14 @@ async def _list(collections: Collections, workers: Workers, request: Request) ->
     return await workers.do("read", collections.listed)
 
 
-async def _status(collections: Collections, workers: Workers, request: Request) -> Values:
-    name = _named(request)
-    return await workers.do("read", lambda: collections.status(name))
+def _of(kind: str, do: Callable[[Collections, str], Values]) -> Asked:
+    """What a collection is asked by its name alone."""
+
+    async def asked(collections: Collections, workers: Workers, request: Request) -> Values:
+        name = _named(request)
+        return await workers.do(kind, lambda: do(collections, name))
+
+    return asked
 
 
 async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
@@ -175,16 +186,6 @@ async def _index(collections: Collections, workers: Workers, request: Request) -
         )
 
     return await workers.do("write", job)
-
-
-async def _reload(collections: Collections, workers: Workers, request: Request) -> Values:
-    name = _named(request)
-    return await workers.do("write", lambda: collections.reload(name))
-
-
-async def _delete(collections: Collections, workers: Workers, request: Request) -> Values:
-    name = _named(request)
-    return await workers.do("write", lambda: collections.delete(name))
 
 
 async def _nothing(collections: Collections, workers: Workers, request: Request) -> Values:

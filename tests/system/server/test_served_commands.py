@@ -22,7 +22,7 @@ import filestore
 from filestore.cli.serve import run_words
 from filestore.core.example import copy_example
 from filestore.server import wire
-from filestore.server.listening import listen, taken
+from filestore.server.listening import Listener, taken
 from filestore.server.stores import Access, Stores
 from tests.conftest import Finished, Run
 from tests.system.server.serving import PACKAGE, TIMEOUT_S, Served, serving
@@ -412,7 +412,7 @@ def test_a_server_that_stops_or_dies_costs_no_word(
 @contextlib.contextmanager
 def served_here(place: Path) -> Iterator[list[str]]:
     """Served by this process; gives the sidecars in which it listens."""
-    with Stores.open([str(place)], Access()) as stores, listen(stores, run_words) as listener:
+    with Stores.open([str(place)], Access()) as stores, Listener(stores, run_words) as listener:
         yield listener.sidecars
 
 
@@ -600,8 +600,8 @@ def test_of_two_servers_the_second_takes_over(place: Path, monkeypatch: pytest.M
     """It leaves the socket to the first, and has it once that one has ended."""
     with (
         Stores.open([str(place)], Access()) as stores,
-        listen(stores, run_words) as first,
-        listen(stores, run_words) as second,
+        Listener(stores, run_words) as first,
+        Listener(stores, run_words) as second,
     ):
         assert first.sidecars
         assert not second.sidecars

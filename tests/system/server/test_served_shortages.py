@@ -22,12 +22,12 @@ USED_UP = """
 import os, resource, sys, threading
 from filestore.server import wire
 from filestore.cli.serve import run_words, streams
-from filestore.server.listening import listen
+from filestore.server.listening import Listener
 from filestore.server.stores import Access, Stores
 os.chdir(sys.argv[1])
 def ask():
     print(wire.reply_to(["search", "rent"]) is not None, flush=True)
-with Stores.open(["."], Access()) as stores, streams(), listen(stores, run_words):
+with Stores.open(["."], Access()) as stores, streams(), Listener(stores, run_words):
     ask()
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     used = int(open("/proc/self/statm").read().split()[0])
