@@ -154,7 +154,18 @@ class Lineage:
         names = sorted(chunk_files(folder)) if os.path.isdir(folder) else []
         paths = [inside(prefix, name) for name in names]
         if prefix:
-            foreign = self._came_from_elsewhere(prefix)
+            # The files in a resource's folder that are another's, whose folder is still there.
+            own = self._folders(prefix)
+            moves = [
+                (_top(old), new) for old, new in self._moves.get(prefix, ()) if _top(new) == prefix
+            ]
+            others = {
+                folder
+                for folder, _ in moves
+                if folder not in own
+                and os.path.exists(os.path.join(self._places.chunked, folder, RECORD_NAME))
+            }
+            foreign = {new for folder, new in moves if folder in others}
             paths = [path for path in paths if path not in foreign]
             paths += [path for path in self._went_elsewhere(prefix) if path not in paths]
         found = (self._existing(look) for look in self._looks(paths))
@@ -193,20 +204,6 @@ class Lineage:
             for old, new in moves
             if _top(old) in folders and _top(new) != prefix and new.endswith(".md")
         )
-
-    def _came_from_elsewhere(self, prefix: ChunkPath) -> set[ChunkPath]:
-        """The files in a resource's folder that are another's, whose folder is still there."""
-        own = self._folders(prefix)
-        moves = [
-            (_top(old), new) for old, new in self._moves.get(prefix, ()) if _top(new) == prefix
-        ]
-        others = {
-            folder
-            for folder, _ in moves
-            if folder not in own
-            and os.path.exists(os.path.join(self._places.chunked, folder, RECORD_NAME))
-        }
-        return {new for folder, new in moves if folder in others}
 
     @cached_property
     def _unmerged(self) -> set[ChunkPath]:

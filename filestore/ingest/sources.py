@@ -144,10 +144,6 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
         return Sources(paths=(source,))
     if not os.path.isdir(place):
         raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
-    return _each_child(path, place, patterns)
-
-
-def _each_child(path: str, place: str, patterns: Sequence[str]) -> Sources:
     try:
         listing = children(place, leave_out=lambda _: False, patterns=patterns)
     except OSError as error:

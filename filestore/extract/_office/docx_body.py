@@ -93,7 +93,13 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
             for note in reversed(waiting):
                 block.addnext(note)
             waiting = []
-    _drop_looks(root)
+    # Drops what only says how text looks, which is most of a body and costs mammoth most time.
+    for look in list(root.iter(*_KEPT)):
+        for child in list(look):
+            if child.tag not in _KEPT[look.tag]:
+                look.remove(child)
+    for element in root.iter(f"{_W}p", f"{_W}r", f"{_W}tr"):
+        element.attrib.clear()  # the numbers of editing sessions
     return title
 
 
@@ -317,16 +323,6 @@ _KEPT: Final = {
     f"{_W}tblGrid": frozenset(),
 }
 """Of all that says how text looks, what is heard of in the Markdown."""
-
-
-def _drop_looks(root: Any) -> None:
-    """Drops what only says how text looks, which is most of a body and costs mammoth most time."""
-    for look in list(root.iter(*_KEPT)):
-        for child in list(look):
-            if child.tag not in _KEPT[look.tag]:
-                look.remove(child)
-    for element in root.iter(f"{_W}p", f"{_W}r", f"{_W}tr"):
-        element.attrib.clear()  # the numbers of editing sessions
 
 
 def _square_tables(root: Any) -> None:
