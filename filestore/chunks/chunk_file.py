@@ -395,14 +395,10 @@ def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
         children=_children(get("children")),
         made_by=_text("made_by", get("made_by")),
         questions_origin=_questions_origin(get("questions_origin")),
-        user={} if _OURS.issuperset(values) else _user_keys(values),
+        user={key: value for key, value in values.items() if key not in _OURS},
         body=body,
         frontmatter=values,
     )
-
-
-def _user_keys(values: Mapping[str, Value]) -> dict[str, Value]:
-    return {key: value for key, value in values.items() if key not in _OURS}
 
 
 def _text(key: str, value: Value) -> str | None:

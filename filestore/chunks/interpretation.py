@@ -42,19 +42,15 @@ def interpret_chunk(seen: Observation) -> None:
     else:
         lines = _conflict_in_body(seen.data, chunk) if b"<<<<<<<" in seen.data else None
         if not chunk.body.strip():
-            seen.state, seen.detail = "empty", _what_is_empty(seen.data)
+            found = f"{len(seen.data):,} bytes, of which none is text below the frontmatter"
+            found = found if seen.data else "0 bytes, expected a text"
+            seen.state, seen.detail = "empty", f"found {found}"
         elif lines is not None:
             refuse(seen, "conflict-markers", "", lines)
         else:
             seen.chunk = chunk
             seen.texts = chunk_file.texts(chunk)
             seen.keys = tuple(embedding_key(text) for text in seen.texts)
-
-
-def _what_is_empty(data: bytes) -> str:
-    if not data:
-        return "found 0 bytes, expected a text"
-    return f"found {len(data):,} bytes, of which none is text below the frontmatter"
 
 
 def refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int] | None) -> None:

@@ -109,16 +109,11 @@ def _descend(low: str, high: str | None, lean: _Lean) -> str:
         lower = _digit(low, position)
         upper = _BASE if ceiling is None else _digit(ceiling, position)
         if upper - lower >= 2:
-            return prefix + _DIGITS[_choose(lower, upper, lean)]
+            middle = (lower + upper) // 2
+            return prefix + _DIGITS[{"low": lower + 1, "middle": middle, "high": upper - 1}[lean]]
         prefix += _DIGITS[lower]
         if upper > lower:
             ceiling = None
-
-
-def _choose(lower: int, upper: int, lean: _Lean) -> int:
-    if lean == "middle":
-        return (lower + upper) // 2
-    return lower + 1 if lean == "low" else upper - 1
 
 
 def _digit(key: str, position: int) -> int:

@@ -31,7 +31,6 @@ from filestore.history.write import (
 )
 from filestore.ingest.pipeline import Begun, Ingest, OnCopy
 from filestore.ingest.provenance import Lineage, Outcome, Passed
-from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
@@ -410,7 +409,9 @@ def _index(
         commit.settle_conflicts(settled, fresh)
         put_settled(snapshot, commit, list(changes.put), store.clock, on_progress)
         for outcome in outcomes:
-            commit.stay_deleted(outcome.record_path, map(_deleted, outcome.deleted.values()))
+            gone = outcome.deleted.values()
+            deleted = [Deleted(path=one.path, origin=one.origin, source=one.source) for one in gone]
+            commit.stay_deleted(outcome.record_path, deleted)
         note_sources(snapshot, commit, store.clock, on_progress)
         done = commit.finish()
     report.embedded += done.embedded
@@ -436,10 +437,6 @@ def _waiting(snapshot: StoreSnapshot, outcome: Outcome) -> Iterator[Conflict]:
             source=kept.source,
             document=document or "",
         )
-
-
-def _deleted(lost: Lost) -> Deleted:
-    return Deleted(path=lost.path, origin=lost.origin, source=lost.source)
 
 
 def _settled(

@@ -274,7 +274,8 @@ class NoteWriter(Struct, frozen=True):
         """
         places = self.store.snapshot.places
         shown = shown_path(places.tree.store_path(path))
-        if not path.endswith(".md") or not self._may_write(path):
+        is_meant = is_note(path) if places.is_in_place else is_truth(CHUNKS.store_path(path))
+        if not path.endswith(".md") or not is_meant:
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
         with disk.folder_at(places.chunked) as handle:
             try:
@@ -320,10 +321,6 @@ class NoteWriter(Struct, frozen=True):
         if chunk.origin is None or chunk_file.hand_edited(chunk) or is_of_source:
             return changed
         return chunk_file.update(changed, origin=origin_hash(text))
-
-    def _may_write(self, path: ChunkPath) -> bool:
-        places = self.store.snapshot.places
-        return is_note(path) if places.is_in_place else is_truth(CHUNKS.store_path(path))
 
     def _is_ours(self, path: ChunkPath, data: bytes) -> bool:
         """Whether a program wrote a file as it is, so that no word of a person is in it."""

@@ -214,7 +214,7 @@ class Ingest:
             return {reference: read_original(source.path, room=HELD_BYTES)}
         listing = documents(
             source.path,
-            leave_out=self._is_own,
+            leave_out=lambda path: os.path.realpath(path) in self._own_folders,
             patterns=self._settings.ignore,
             found_in=source.found_in,
         )
@@ -252,10 +252,6 @@ class Ingest:
             )
         return found
 
-    def _is_own(self, path: str) -> bool:
-        """Whether a path met while walking a source is the store, or what it made."""
-        return os.path.realpath(path) in self._own_folders
-
     def _is_unchanged(self, begun: Begun, named: Named) -> bool:
         source, before, fresh = begun.source, begun.before, begun.fresh
         if before is None or before.each != self._naming.is_child(source, named):
@@ -284,11 +280,13 @@ class Ingest:
         done, held = self._plan(begun, named, made, name_sources=folder)
         known = {document.source: document for document in before.documents} if before else {}
         gone = done.pending.difference(one.source for one in described)
+        # The chunker of the chunks is the old one until every document was chunked again.
+        left = self._embedder is None or bool(outcome.failures or done.pending)
         record = Record(
             resource=None if named.prefix else named.resource,
             source=named.reference,
             kind="folder" if folder else "file",
-            chunker=self._label(before, outcome, done),
+            chunker=before.chunker if before is not None and left else self._chunker.label,
             # As long as a new text waits behind a hand edit, its document counts as not taken in.
             documents=(
                 *(
@@ -445,11 +443,6 @@ class Ingest:
             return os.listdir(os.path.join(self._places.chunked, prefix))
         except FileNotFoundError:
             return []
-
-    def _label(self, before: Record | None, outcome: Outcome, done: Regeneration) -> str:
-        """The chunker of the chunks; the old one until every document was chunked again."""
-        left = self._embedder is None or bool(outcome.failures or done.pending)
-        return before.chunker if before is not None and left else self._chunker.label
 
     def _copies(
         self, begun: Begun, described: Sequence[SourceDocument], before: Record | None

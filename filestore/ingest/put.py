@@ -6,7 +6,7 @@ what a person wrote is replaced only where that is asked for.
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -159,7 +159,8 @@ def put(
     write.collect_leftovers(snapshot.places)
     looks = write.look_at_existing(snapshot.places, list(named), snapshot.layout)
     there = {look.path: look for look in looks}
-    _check_names(snapshot, folder, named.keys() - there.keys())
+    new = sorted(path.rpartition("/")[2] for path in named.keys() - there.keys())
+    _check_alike(os.path.join(snapshot.places.chunked, folder), new)
     kept = set() if replace else _by_hand(there, named)
     wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
     changed = [
@@ -261,13 +262,6 @@ def _path(folder: str, chunk: NewChunk) -> ChunkPath:
             remedy=f"choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
         )
     return path
-
-
-def _check_names(snapshot: "StoreSnapshot", folder: str, new: Collection[ChunkPath]) -> None:
-    _check_alike(
-        os.path.join(snapshot.places.chunked, folder),
-        sorted(path.rpartition("/")[2] for path in new),
-    )
 
 
 def _check_alike(folder: str, names: Sequence[str], remedy: str = "choose another name") -> None:
