@@ -51,18 +51,14 @@ def check(
         report.add([Finding(code="catalog-damaged", path=path, detail=problem)])
         report.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False
-    report.add(_remembered(snapshot))
+    # Whoever opened it held the rest of what it remembers against its checksum.
+    if detail := snapshot.catalog.lost_rows() or snapshot.catalog.misplaced():
+        path = snapshot.places.part(CATALOG)
+        report.add([Finding(code="map-mismatch", path=path, detail=detail)])
     report.add(_records(snapshot))
     report.checked.append("every page and index of the catalog")
     _taken_from_files(snapshot, level, sample, report)
     return True
-
-
-def _remembered(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    catalog = snapshot.catalog
-    # Whoever opened it held the rest of what it remembers against its checksum.
-    if detail := catalog.lost_rows() or catalog.misplaced():
-        yield Finding(code="map-mismatch", path=snapshot.places.part(CATALOG), detail=detail)
 
 
 def _records(snapshot: StoreSnapshot) -> Iterator[Finding]:

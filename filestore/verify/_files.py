@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final
@@ -55,7 +55,10 @@ def differing_files(
     Yields:
         What reads on, and gives the paths of all that differ or cannot be read, in order.
     """
-    pieces = list(_pieces(files))
+    pieces: list[tuple[bytes, list[Recorded]]] = []
+    for folder, some in groupby(files, key=lambda file: file[0].rpartition(b"/")[0]):
+        while piece := list(islice(some, _AT_ONCE)):
+            pieces.append((folder, piece))
     if not pieces or not os.access(root, os.R_OK | os.X_OK):
         yield lambda: [ChunkPath(os.fsdecode(path)) for _, some in pieces for path, _ in some]
         return
@@ -87,12 +90,6 @@ def _opened(root: str) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-def _pieces(files: Iterable[Recorded]) -> Iterator[tuple[bytes, list[Recorded]]]:
-    for folder, some in groupby(files, key=lambda file: file[0].rpartition(b"/")[0]):
-        while piece := list(islice(some, _AT_ONCE)):
-            yield folder, piece
 
 
 def _unlike(root: int, folder: bytes, files: Sequence[Recorded], most_bytes: int) -> list[bytes]:
@@ -214,33 +211,24 @@ def check(
     # A damaged row does not say what the file should hold.
     held = [path for path in differing if wrong.get(path) != _rows.DAMAGED]
     tree = snapshot.places.tree
-    found = [*_rotten(snapshot, _out_of_sight(tree, held, report)), *_mismatches(tree, wrong)]
+    seen = _in_sight(tree, held, report)
+    if len(seen) < len(held):
+        number = len(held) - len(seen)
+        report.not_checked.append(f"contents of {number:,} files below what is unreadable")
+    found = [*_rotten(snapshot, seen)]
+    for row, reason in wrong.items():
+        found.append(Finding(code="map-mismatch", path=tree.store_path(row), detail=reason))
     report.add(finding for finding in found if finding.path not in reported)
     ends = judged.loose_ends()
     path = tree.part(CATALOG)
     report.add(Finding(code="map-mismatch", path=path, detail=detail) for detail in ends)
 
 
-def _out_of_sight(
-    tree: Tree, paths: list[ChunkPath], report: VerificationReport
-) -> list[ChunkPath]:
-    """The paths without those below a folder that cannot be read, which is reported once."""
-    seen = _in_sight(tree, paths, report)
-    if len(seen) < len(paths):
-        number = len(paths) - len(seen)
-        report.not_checked.append(f"contents of {number:,} files below what is unreadable")
-    return seen
-
-
 def _in_sight(tree: Tree, paths: list[ChunkPath], report: VerificationReport) -> list[ChunkPath]:
+    """The paths without those below a folder that cannot be read, which is reported once."""
     closed = [one.path for one in report.findings if one.code == "unreadable"]
     below = tuple(f"{path}/" for path in closed)
     return [path for path in paths if not tree.store_path(path).startswith(below)]
-
-
-def _mismatches(tree: Tree, wrong: Mapping[ChunkPath, str]) -> Iterator[Finding]:
-    for path, reason in wrong.items():
-        yield Finding(code="map-mismatch", path=tree.store_path(path), detail=reason)
 
 
 def say_what_was_read(report: VerificationReport, sample: Sample) -> None:

@@ -67,7 +67,11 @@ def _ask_model(
     try:
         likeness = canary_likeness(embedder, embeddings)
         if likeness is not None and not likeness >= 1 - TOLERANCE:
-            report.add([_drifted(embedder, likeness)])
+            detail = (
+                f"{embedder.name} does not embed as it did: a fixed text has a cosine of "
+                f"{likeness:.3f} to itself, expected at least {1 - TOLERANCE}"
+            )
+            report.add([Finding(code="model-drift", path=SETTINGS, detail=detail)])
             report.not_checked.append("each text with the model, since the model is another")
             return
         _embed_again(snapshot, embedder, embeddings, keys, report, on_progress)
@@ -81,14 +85,6 @@ def affordable(sample: Sample, texts: int) -> Sample:
     if not sample.is_all or texts <= MOST_TEXTS:
         return sample
     return Sample(number=1, of=-(-texts // MOST_TEXTS))
-
-
-def _drifted(embedder: "Embedder", likeness: float) -> Finding:
-    detail = (
-        f"{embedder.name} does not embed as it did: a fixed text has a cosine of {likeness:.3f} "
-        f"to itself, expected at least {1 - TOLERANCE}"
-    )
-    return Finding(code="model-drift", path=SETTINGS, detail=detail)
 
 
 def _embed_again(

@@ -4,6 +4,7 @@ Nothing can be called untracked or changed then, and none is: the catalog is the
 what git has. Embeddings have checksums of their own, so that one repair mends both.
 """
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,6 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress
-from filestore.fs.scan import TreeScan
 from filestore.fs.stats import unpack_stat
 from filestore.sidecar import losses
 from filestore.sidecar.losses import walk
@@ -41,7 +41,12 @@ def judge(
     tree = walk(places, processes=1)
     report.add(drift.unlisted(places.tree, tree))
     report.add(losses.git_findings(places, layout, tree))
-    paths = dict(_entries(tree))
+    # Path to mode and size of everything in the tree that is no folder.
+    paths = {
+        inside(folder, name): ((stat := unpack_stat(entry))[4], stat[0])
+        for folder, packed in tree.folders.items()
+        for name, entry in packed.entries().items()
+    }
     report.add(names.check(places.tree, tree.folders))
     report.checked.append("names and stats of all files")
     if level == "fast":
@@ -84,14 +89,6 @@ def _check_embeddings(places: Places, report: VerificationReport) -> None:
         report.add([Finding(code="embeddings-damaged", path=path, other=path, detail=detail)])
 
 
-def _entries(tree: TreeScan) -> Iterator[tuple[ChunkPath, tuple[int, int]]]:
-    """Path to mode and size of everything in the tree that is no folder."""
-    for folder, packed in tree.folders.items():
-        for name, entry in packed.entries().items():
-            size, _, _, _, mode = unpack_stat(entry)
-            yield inside(folder, name), (mode, size)
-
-
 def _by_stat(
     places: Places, paths: dict[ChunkPath, tuple[int, int]], layout: Layout
 ) -> Iterator[Finding]:
@@ -100,17 +97,13 @@ def _by_stat(
         own = layout.of(path)
         code = own.unread_code(name, mode, size)
         if code:
-            target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
+            target = b""
+            if code == "symlink":
+                with contextlib.suppress(OSError):
+                    target = os.readlink(os.fsencode(os.path.join(places.chunked, path)))
             most = own.most_bytes
             detail = describe_unread(code, name, mode, size, target, most_bytes=most)
             yield Finding(code=code, path=places.tree.store_path(path), detail=detail)
-
-
-def _target(path: str) -> bytes:
-    try:
-        return os.readlink(os.fsencode(path))
-    except OSError:
-        return b""
 
 
 def _by_content(

@@ -15,7 +15,7 @@ from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
-from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.safe_text import listed
 from filestore.index.backend import BackendForeign, BackendUnusable, ServedIndex
 from filestore.index.base import BackendError
@@ -120,13 +120,13 @@ def _index(
     found = vector_file.findings(snapshot.places, snapshot.catalog, hashes=True)
     report.add(finding for finding in found if finding.code not in report.codes())
     unread = set(report.codes() & codes_where(about="index", unopened=True))
-    if not unread and not _is_ours(snapshot):
-        unread = {"its writer is unknown"}
-    elif not unread and (
-        reason := vector_file.unreadable(snapshot.places, snapshot.catalog, embedder)
-    ):
-        report.add([Finding(code="index-damaged", path=file_of(snapshot), detail=reason)])
-        unread = {"index-damaged"}
+    if not unread:
+        named = snapshot.catalog.index_file()
+        if named and not vector_file.is_ours(snapshot.places, snapshot.catalog, named):
+            unread = {"its writer is unknown"}
+        elif reason := vector_file.unreadable(snapshot.places, snapshot.catalog, embedder):
+            report.add([Finding(code="index-damaged", path=file_of(snapshot), detail=reason)])
+            unread = {"index-damaged"}
     if unread:
         report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
         return None
@@ -144,7 +144,12 @@ def _served(
     index: VectorIndex | None = None
     try:
         index = rows.load(snapshot.catalog, embeddings, embedder)
-        report.add(_beside(snapshot, rows, index, embedder))
+        if not rows.is_behind(snapshot.catalog) and isinstance(index, ServedIndex):
+            wrong = dict.fromkeys(
+                rows.stale(index.docs(), snapshot.catalog, embedder),
+                "what stands beside it is not what its file says",
+            )
+            report.add(findings(snapshot, "vector-mismatch", wrong, PART))
     except NotSent as error:
         is_sent = not rows.is_behind(snapshot.catalog)
         code = "index-lost" if is_sent else "index-missing"
@@ -161,24 +166,6 @@ def _served(
         index.close()
     report.not_checked.append("vectors of the backend, which cannot be asked")
     return None
-
-
-def _beside(
-    snapshot: StoreSnapshot, rows: VectorRows, index: "VectorIndex", embedder: "Embedder"
-) -> Iterator[Finding]:
-    """Vectors with other paths, metadata or texts beside them than their files have now."""
-    if rows.is_behind(snapshot.catalog) or not isinstance(index, ServedIndex):
-        return
-    wrong = dict.fromkeys(
-        rows.stale(index.docs(), snapshot.catalog, embedder),
-        "what stands beside it is not what its file says",
-    )
-    yield from findings(snapshot, "vector-mismatch", wrong, PART)
-
-
-def _is_ours(snapshot: StoreSnapshot) -> bool:
-    named = snapshot.catalog.index_file()
-    return named is None or vector_file.is_ours(snapshot.places, snapshot.catalog, named)
 
 
 def _why_none(snapshot: StoreSnapshot) -> list[Finding]:
@@ -378,15 +365,12 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
                 named.setdefault(rows[file].path, []).append(detail)
     loose = len(wrong.keys() - owners.keys())
     if len(named) > _NAMED or loose:
-        detail = _counted(tree, wrong, sorted(named))
+        first = next(iter(wrong))
+        paths = f" of {len(named):,} files ({listed(map(tree.store_path, sorted(named)))})"
+        told = f"{len(wrong):,} vectors{paths if named else ''}"
+        detail = f"{told}; vector {first}: {wrong[first]}"
         return [Finding(code=code, path=part, other=part, detail=detail)]
     return [
         Finding(code=code, path=tree.store_path(path), other=part, detail="; ".join(details))
         for path, details in named.items()
     ]
-
-
-def _counted(tree: Tree, wrong: Wrong, paths: Sequence[ChunkPath]) -> str:
-    first = next(iter(wrong))
-    files = f" of {len(paths):,} files ({listed(map(tree.store_path, paths))})" if paths else ""
-    return f"{len(wrong):,} vectors{files}; vector {first}: {wrong[first]}"

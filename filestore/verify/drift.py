@@ -130,12 +130,12 @@ def _to_look_at_again(
     states = {path: (state, detail) for path, state, detail in catalog.states()}
     before = {path for path, (_, detail) in states.items() if detail == UNMERGED}
     fresh = {path for path in unmerged if states.get(path, (INDEXED, ""))[0] in (INDEXED, RECORD)}
-    return {path for path in (before - unmerged) | fresh if _is_there(tree, path)}
-
-
-def _is_there(tree: scan.TreeScan, path: ChunkPath) -> bool:
-    packed = tree.folders.get(folder_of(path))
-    return packed is not None and path.rpartition("/")[2] in unpack_names(packed.names)
+    return {
+        path
+        for path in (before - unmerged) | fresh
+        if (packed := tree.folders.get(folder_of(path))) is not None
+        and path.rpartition("/")[2] in unpack_names(packed.names)
+    }
 
 
 class _Arrivals:

@@ -31,22 +31,18 @@ from filestore.git.attributes import (
     stripped,
 )
 from filestore.history import backup_store, write
-from filestore.history.batch import Group, Version
+from filestore.history.batch import Group
 
 
 def findings(places: Places) -> list[Finding]:
     """What is under way while the store is looked at."""
-    locked = _locked(places)
-    # A living writer is in the middle of something, too.
-    dead = [] if locked else [*_broken_off(places), *write.leftovers(places)]
-    return [*locked, *dead, *_git_operation(places), *attributes(places)]
-
-
-def _locked(places: Places) -> list[Finding]:
-    if not lock.held(places.lock):
-        return []
-    detail = f"held by {lock.holder(places.lock)}"
-    return [Finding(code="locked", path=places.part("lock"), detail=detail)]
+    if lock.held(places.lock):
+        # A living writer is in the middle of something, too.
+        detail = f"held by {lock.holder(places.lock)}"
+        found = [Finding(code="locked", path=places.part("lock"), detail=detail)]
+    else:
+        found = [*_broken_off(places), *write.leftovers(places)]
+    return [*found, *_git_operation(places), *attributes(places)]
 
 
 def _broken_off(places: Places) -> Iterator[Finding]:
@@ -80,7 +76,8 @@ def _is_half(root: str, group: Group) -> bool:
         {path: links[-1].entry.after for path, links in group.links().items()},
     )
     return not any(
-        all(held[path] == _digest_of(version) for path, version in side.items()) for side in sides
+        all(held[path] == (version.digest if version else None) for path, version in side.items())
+        for side in sides
     )
 
 
@@ -90,10 +87,6 @@ def _digest(root: int, path: str) -> bytes | None:
     except (transaction.ChangedMeanwhile, WriteFailedError):
         return b""
     return seen.digest if seen else None
-
-
-def _digest_of(version: Version | None) -> bytes | None:
-    return version.digest if version else None
 
 
 def _git_operation(places: Places) -> list[Finding]:
@@ -112,10 +105,22 @@ def attributes(places: Places) -> Iterator[Finding]:
     """
     if places.is_in_place:
         return
-    tree = repository.git_work_tree(places.root)
-    own = attributes_file(places) or b""
-    line = old_line(own)
-    found = culprit(list(_told(tree, places))) if tree is not None else None
+    root = places.root
+    tree = repository.git_work_tree(root)
+    line = old_line(attributes_file(places) or b"")
+    found = None
+    if tree is not None:
+        # The files that git reads for what lies in the store, outermost first.
+        folders = [folder for folder in ancestors(root) if is_below(folder, tree)]
+        found = culprit(
+            [
+                AttributesFile(
+                    folder="" if folder == root else os.path.relpath(root, folder),
+                    data=attributes_in(folder) or b"",
+                )
+                for folder in reversed(folders)
+            ]
+        )
     if found is None and not line:
         return
     where, text = f"line {line}", OLD.decode()
@@ -128,16 +133,6 @@ def attributes(places: Places) -> Iterator[Finding]:
         " below chunked/ or source/"
     )
     yield Finding(code="unsafe-attributes", path=StorePath(NAME), detail=detail)
-
-
-def _told(tree: str, places: Places) -> Iterator[AttributesFile]:
-    """The files that git reads of a work tree for what lies in the store, outermost first."""
-    root = places.root
-    folders = [folder for folder in ancestors(root) if is_below(folder, tree)]
-    for folder in reversed(folders):
-        data = attributes_in(folder) or b""
-        between = "" if folder == root else os.path.relpath(root, folder)
-        yield AttributesFile(folder=between, data=data)
 
 
 MOST_BYTES: Final = 64 * 1024 * 1024

@@ -164,7 +164,13 @@ def collisions(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
     for folder in folders:
         alike.setdefault(folded_path(folder), []).append(folder)
     for group in alike.values():
-        if len(group) > 1 or _may_collide(folders[group[0]]):
+        names = folders[group[0]].names
+        folded = names.lower()
+        if (
+            len(group) > 1
+            or not names.isascii()
+            or (folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0"))
+        ):
             yield from _collisions_in(
                 tree,
                 (
@@ -178,14 +184,6 @@ def collisions(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
 def _all_folded(names: bytes) -> bool:
     """Whether names are as a file system that ignores case sees them, so that none are alike."""
     return names.isascii() and names == names.lower()
-
-
-def _may_collide(packed: PackedFolder) -> bool:
-    names = packed.names
-    if not names.isascii():
-        return True
-    folded = names.lower()
-    return folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0")
 
 
 def _collisions_in(tree: Tree, paths: Iterable[ChunkPath]) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.catalog import CatalogPages, FileRow
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at, unreadable
@@ -72,8 +72,21 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
     with catalog.snapshot():
         wanted = _files(parts.places, CatalogPages(catalog), paths)
         rows = catalog.files(wanted)
-        snapshot = _snapshot(parts, catalog)
-        found = [*_drift(tree, parts.layout, rows, _look(parts, wanted)), *_names(tree, rows)]
+        snapshot = StoreSnapshot(
+            places=parts.places,
+            layout=parts.layout,
+            catalog=catalog,
+            embeddings=None,
+            embedder=None,
+            deleted=set,
+            settings=parts.settings,
+            originals=parts.originals(),
+        )
+        found = [*_drift(tree, parts.layout, rows, _look(parts, wanted))]
+        for path, name in ((path, path.rpartition("/")[2]) for path in rows):
+            if reason := why_unportable(name) if is_ours(tree, name) else "":
+                shown_as = tree.store_path(path)
+                found.append(Finding(code="unportable-name", path=shown_as, detail=reason))
         found += recorded_state.hand_edited(
             tree, (path for path, row in rows.items() if row.edited and row.state == INDEXED)
         )
@@ -92,9 +105,12 @@ def _files(places: Places, pages: CatalogPages, paths: Sequence[str]) -> list[Ch
             continue
         below = places.tree.chunk_path(normal)
         found.update(pages.paths_below(below, MOST_PATHS + 1))
-        for present in _present(places.chunked, below):
-            found.add(present)
-            _refuse_many(found)
+        waiting = [below]
+        while waiting:
+            folder = waiting.pop()
+            for name, is_folder in _entries(places.chunked, folder):
+                (waiting.append if is_folder else found.add)(inside(folder, name))
+                _refuse_many(found)
         if below:
             found.add(below)
         _refuse_many(found)
@@ -107,18 +123,6 @@ def _refuse_many(found: Collection[str]) -> None:
             f"more than {MOST_PATHS:,} files are meant",
             remedy="'filestore status' looks at the whole store",
         )
-
-
-def _present(chunked: str, path: ChunkPath) -> Iterator[ChunkPath]:
-    """The files below a folder, however deep; no symbolic link is followed."""
-    waiting = [path]
-    while waiting:
-        folder = waiting.pop()
-        for name, is_folder in _entries(chunked, folder):
-            if is_folder:
-                waiting.append(inside(folder, name))
-            else:
-                yield inside(folder, name)
 
 
 def _entries(chunked: str, path: ChunkPath) -> list[tuple[str, bool]]:
@@ -151,15 +155,10 @@ def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
             seen.looks[look.path] = look
         else:
             seen.gone.append(look.path)
-            seen.findings += _closed_folder(places, look.path)
+            if not os.access(os.path.join(places.chunked, look.path), os.R_OK | os.X_OK):
+                where, detail = places.tree.store_path(look.path), "Permission denied"
+                seen.findings.append(Finding(code="unreadable", path=where, detail=detail))
     return seen
-
-
-def _closed_folder(places: Places, path: ChunkPath) -> Iterator[Finding]:
-    if not os.access(os.path.join(places.chunked, path), os.R_OK | os.X_OK):
-        yield Finding(
-            code="unreadable", path=places.tree.store_path(path), detail="Permission denied"
-        )
 
 
 def _drift(
@@ -168,10 +167,29 @@ def _drift(
     """What the files say against the catalog; a file that went and came is one that moved."""
     gone = {path: rows[path] for path in seen.gone if path in rows}
     added = {path: look for path, look in seen.looks.items() if path not in rows}
-    moves = _moves(gone, added)
+    pairs = match_moves(
+        {path: row.file_hash for path, row in gone.items() if row.file_hash},
+        {path: look.file_hash for path, look in added.items() if look.file_hash},
+    )
+    moves = [
+        (old, new)
+        for old, new in pairs
+        if added[new].pending or gone[old].state == added[new].state
+    ]
     left = {path: row for path, row in gone.items() if path not in dict(moves)}
     taken = {new for _, new in moves}
-    edited = _edited_moves(left, {path: one for path, one in added.items() if path not in taken})
+    edited = match_moves(
+        {
+            path: row.origin.encode()
+            for path, row in left.items()
+            if row.origin and row.state == INDEXED
+        },
+        {
+            path: one.chunk.origin.encode()
+            for path, one in added.items()
+            if path not in taken and one.chunk and one.chunk.origin
+        },
+    )
     found = Drift(
         tree=tree,
         to_read=(),
@@ -197,47 +215,6 @@ def _drift(
             yield finding
 
 
-def _moves(
-    gone: Mapping[ChunkPath, FileRow], added: Mapping[ChunkPath, Observation]
-) -> list[tuple[ChunkPath, ChunkPath]]:
-    """Old path and new path of files with the same content."""
-    pairs = match_moves(
-        {path: row.file_hash for path, row in gone.items() if row.file_hash},
-        {path: look.file_hash for path, look in added.items() if look.file_hash},
-    )
-    return [
-        (old, new)
-        for old, new in pairs
-        if added[new].pending or gone[old].state == added[new].state
-    ]
-
-
-def _edited_moves(
-    gone: Mapping[ChunkPath, FileRow], added: Mapping[ChunkPath, Observation]
-) -> list[tuple[ChunkPath, ChunkPath]]:
-    """Old path and new path of files with one origin and another content."""
-    return match_moves(
-        {
-            path: row.origin.encode()
-            for path, row in gone.items()
-            if row.origin and row.state == INDEXED
-        },
-        {
-            path: look.chunk.origin.encode()
-            for path, look in added.items()
-            if look.chunk and look.chunk.origin
-        },
-    )
-
-
-def _names(tree: Tree, rows: Mapping[ChunkPath, FileRow]) -> Iterator[Finding]:
-    for path in rows:
-        name = path.rpartition("/")[2]
-        reason = why_unportable(name) if is_ours(tree, name) else ""
-        if reason:
-            yield Finding(code="unportable-name", path=tree.store_path(path), detail=reason)
-
-
 def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
     """What became of the originals that are meant."""
     named = map(os.path.normpath, paths)
@@ -256,17 +233,3 @@ def _is_meant(source: str, wanted: set[str]) -> bool:
     while source and source not in wanted:
         source = source.rpartition("/")[0]
     return bool(source)
-
-
-def _snapshot(parts: Parts, catalog: Catalog) -> StoreSnapshot:
-    """The store, without its embeddings and model."""
-    return StoreSnapshot(
-        places=parts.places,
-        layout=parts.layout,
-        catalog=catalog,
-        embeddings=None,
-        embedder=None,
-        deleted=set,
-        settings=parts.settings,
-        originals=parts.originals(),
-    )

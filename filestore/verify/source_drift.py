@@ -14,7 +14,6 @@ from msgspec import Struct, field
 from filestore.catalog import Catalog, queries
 from filestore.chunks.observation import RECORD
 from filestore.config.layout import CATALOG, Places
-from filestore.config.settings import Follow
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import StorePath, folder_of, is_below
@@ -27,7 +26,11 @@ from filestore.verify.source_moves import where_to
 
 def findings(catalog: Catalog, drift: SourceDrift) -> list[Finding]:
     """What differs from the records: changed, gone or unreadable originals."""
-    waiting = _waiting(catalog, drift)
+    # Resources in which a conflict with the originals as they are now is open.
+    now = {source: seen.found for source, seen in drift.seen.items()}
+    open_ones = [one for one in catalog.conflicts() if now.get(one.source) == one.document]
+    rows = catalog.files([conflict.path for conflict in open_ones])
+    waiting = {row.resource for row in rows.values()}
     differing: dict[str, list[tuple[str, str]]] = {}
     for _, resource, source, digest in drift.documents:
         if source in drift.seen and drift.seen[source].found != digest:
@@ -60,14 +63,6 @@ def _finding(
     if any(name in waiting for name, _ in differing):
         detail += "; a conflict with a hand edit waits for a choice"
     return Finding(code="source-modified", path=StorePath(source), detail=detail)
-
-
-def _waiting(catalog: Catalog, drift: SourceDrift) -> set[str]:
-    """Resources in which a conflict with the originals as they are now is open."""
-    now = {source: seen.found for source, seen in drift.seen.items()}
-    found = [one for one in catalog.conflicts() if now.get(one.source) == one.document]
-    rows = catalog.files([conflict.path for conflict in found])
-    return {row.resource for row in rows.values()}
 
 
 def _short(digest: str) -> str:
@@ -156,7 +151,14 @@ def untracked(
                 continue
             new = NewFile(source=reference, resource=resource, is_followed=is_followed)
             if source not in whole:
-                new = _child(source, name.partition("/")[0], follow, reachable)
+                child = name.partition("/")[0]
+                follows = is_followed_by(follow, reachable, child, f"{source}/{child}")
+                new = NewFile(
+                    source=f"{source}/{child}",
+                    resource=child,
+                    is_followed=follows,
+                    found_in=source,
+                )
             files.setdefault(new.source, new)
     found.files = list(files.values())
     return found
@@ -171,12 +173,6 @@ def _without_readable_record(snapshot: StoreSnapshot) -> set[str]:
         for path in records
         if layout.is_record(name := path.rpartition("/")[2])
     }
-
-
-def _child(folder: str, name: str, follow: Follow, reachable: Reachable) -> NewFile:
-    source = f"{folder}/{name}"
-    is_followed = is_followed_by(follow, reachable, name, source)
-    return NewFile(source=source, resource=name, is_followed=is_followed, found_in=folder)
 
 
 def _parents(catalog: Catalog) -> dict[str, set[str]]:
@@ -255,7 +251,18 @@ def with_moves(
         documents=[source for _, _, source, _ in catalog.documents()],
         reachable=reachable,
     )
-    whole = [_moved_folder(*pair, went) for pair in folders.items()]
+    whole = []
+    for folder, place in folders.items():
+        number = sum(is_below(one, folder) for one in went)
+        said = "its document is" if number == 1 else f"its {number:,} documents are"
+        whole.append(
+            Finding(
+                code="source-missing",
+                path=StorePath(folder),
+                detail=f"renamed: {said} now in {place}",
+                other=StorePath(place),
+            )
+        )
     below = {one for folder in folders for one in went if is_below(one, folder)}
     parts = [_led(one, went.get(one.path, "")) for one in found if one.path not in below]
     return [*whole, *parts, *left]
@@ -295,17 +302,6 @@ def moved_folders(
         if path is not None and not taken and not os.path.lexists(path):
             found[folder] = place
     return found
-
-
-def _moved_folder(folder: str, place: str, went: Mapping[str, str]) -> Finding:
-    number = sum(is_below(one, folder) for one in went)
-    documents = "its document is" if number == 1 else f"its {number:,} documents are"
-    return Finding(
-        code="source-missing",
-        path=StorePath(folder),
-        detail=f"renamed: {documents} now in {place}",
-        other=StorePath(place),
-    )
 
 
 def _led(finding: Finding, place: str) -> Finding:
@@ -364,12 +360,10 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
     if level != "fast":
         path = snapshot.places.part(CATALOG)
         wrong = originals.misremembered(catalog, where, drift)
-        report.add(_mismatch(path, source) for source in wrong)
-
-
-def _mismatch(path: StorePath, source: str) -> Finding:
-    detail = f"{source} does not have the hash that is recorded for its stat"
-    return Finding(code="map-mismatch", path=path, detail=detail)
+        said = "does not have the hash that is recorded for its stat"
+        report.add(
+            Finding(code="map-mismatch", path=path, detail=f"{source} {said}") for source in wrong
+        )
 
 
 def not_looked_at(sources: Sequence[str], where: Reachable) -> list[str]:
@@ -380,8 +374,8 @@ def not_looked_at(sources: Sequence[str], where: Reachable) -> list[str]:
         (outside, " outside the work tree: allow it with 'filestore trust'"),
         ([*closed], ", hidden or of no known format: add it yourself, 'filestore add PATH'"),
     )
-    return [f"{_many(sources)}{why}" for sources, why in said if sources]
-
-
-def _many(sources: Sequence[str]) -> str:
-    return f"{len(sources):,} originals" if len(sources) > 1 else f"the original {sources[0]}"
+    return [
+        f"{f'{len(some):,} originals' if len(some) > 1 else f'the original {some[0]}'}{why}"
+        for some, why in said
+        if some
+    ]

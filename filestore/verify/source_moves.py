@@ -6,7 +6,7 @@ file is where another went only if it has the bytes that were recorded, and no r
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -92,17 +92,13 @@ def where_to(
     for folder in folders:
         _consider_moved_folder(search, folder)
     for parent in sorted({source.rpartition("/")[0] for source in missing}):
-        search.consider(_files_in(reachable, parent))
+        path = reachable.folder(parent)
+        search.consider(
+            f"{parent}/{entry.name}" if parent else entry.name
+            for entry in (_entries(path) if path is not None else ())
+            if entry.is_file(follow_symlinks=False)
+        )
     return _matched(search)
-
-
-def _files_in(reachable: Reachable, folder: str) -> Iterator[str]:
-    path = reachable.folder(folder)
-    if path is None:
-        return
-    for entry in _entries(path):
-        if entry.is_file(follow_symlinks=False):
-            yield f"{folder}/{entry.name}" if folder else entry.name
 
 
 def _entries(path: str) -> "list[os.DirEntry[str]]":

@@ -92,7 +92,14 @@ def check(places: Places, layout: Layout) -> Staged:
         raise NotInGitError(
             f"{places.root} lies in no git work tree", remedy="'git init', or plain 'verify'"
         )
-    _require_settings(places, work_tree)
+    path = os.path.join(os.path.relpath(places.root, work_tree), SETTINGS)
+    index = _Index(work_tree, os.path.normpath(path))
+    for entry in index.staged():
+        if entry.merged:
+            # What no clone could use is refused, whatever the settings on disk are.
+            with index.blobs() as blobs:
+                data = blobs.read(entry.blob, settings.MAX_BYTES)[1]
+            settings.parse(data, name=f"the staged {SETTINGS}")
     index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
     tree = places.tree
     entries = index.staged()
@@ -105,17 +112,6 @@ def check(places: Places, layout: Layout) -> Staged:
     found += collisions(tree, paths, index.paths())
     found += unportable(tree, paths)
     return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
-
-
-def _require_settings(places: Places, work_tree: str) -> None:
-    """Refuse staged settings that no clone could use, whatever those on disk are."""
-    path = os.path.join(os.path.relpath(places.root, work_tree), SETTINGS)
-    index = _Index(work_tree, os.path.normpath(path))
-    for entry in index.staged():
-        if entry.merged:
-            with index.blobs() as blobs:
-                data = blobs.read(entry.blob, settings.MAX_BYTES)[1]
-            settings.parse(data, name=f"the staged {SETTINGS}")
 
 
 def collisions(

@@ -24,7 +24,6 @@ from filestore.core.hashing import vector_id
 from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
-from filestore.embed.base import Embedder
 from filestore.git import repository
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.beside import Known, known
@@ -55,7 +54,10 @@ def beside_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
         yield Finding(code="beside-unusable", path=SETTINGS, detail=snapshot.no_beside)
         return
     catalog, other = snapshot.catalog, snapshot.beside
-    if not catalog.count("vectors") or (other and _is_counted_on(catalog, other)):
+    if not catalog.count("vectors"):
+        return
+    # The two may have changed places in the settings, and not yet in the catalog.
+    if other and catalog.meta("fingerprint") == other.fingerprint:
         return
     kept = known(catalog)
     if kept is None or (other and kept.fingerprint != other.fingerprint):
@@ -68,11 +70,6 @@ def beside_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     else:
         return
     yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
-
-
-def _is_counted_on(catalog: Catalog, other: Embedder) -> bool:
-    """Whether the two have changed places in the settings, and not yet in the catalog."""
-    return bool(catalog.meta("fingerprint") == other.fingerprint)
 
 
 def _were_lost(snapshot: StoreSnapshot, kept: Known) -> bool:
