@@ -18,7 +18,7 @@ from filestore.chunks.resource_record import Record, RecordInvalidError, SourceD
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, StorePath, Tree, inside
+from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.git import attributes, repository
 from filestore.git.attributes import attributes_file
@@ -78,7 +78,10 @@ class Inspector:
         codes = {finding.code for finding in found}
         is_asked = self._policy.truth or bool(self._policy.paths)
         gone = self._gone() if "mass-missing" in codes and is_asked else ()
-        self._look(_chunk_paths(self._tree, found, self._policy))
+        meant = {one.path for one in found if one.meaning.step or one.meaning.excluded}
+        meant.update(self._policy.lost, self._policy.remove)
+        # Neighbours are read together.
+        self._look(sorted(self._tree.chunk_paths(meant)))
         restorable = self._restorable(found, gone)
         prepared = dict(self._prepared(found))
         reasons = dict(self._reasons(found))
@@ -87,6 +90,7 @@ class Inspector:
         unembedded = self._unembedded(steps)
         keys = {key for look in self._looks.values() for key in look.keys}
         keys |= {key for one in prepared.values() for key in one.keys or ()}
+        embeddings = _size(self._places.embeddings)
         return Inspection(
             tree=self._tree,
             identity=self._catalog.identity if self._has_catalog else "",
@@ -99,9 +103,16 @@ class Inspector:
             unembedded=unembedded,
             unsound=tuple(unsound),
             all_keys=everything,
-            part_bytes=self._part_bytes(),
+            part_bytes={
+                "rebuild-catalog": self._tree_bytes,
+                "salvage": embeddings,
+                "rebuild-index": embeddings,
+                "rebuild-fulltext": _size(self._places.catalog),
+            },
             embedded=self._embedded({*keys, *unembedded, *everything}) - set(unsound),
-            model=self._model_name(),
+            model=self._snapshot.embedder.fingerprint
+            if self._snapshot.embedder is not None
+            else ("" if self._snapshot.no_model else self._snapshot.settings.embedder),
         )
 
     # Files of the tree
@@ -198,12 +209,6 @@ class Inspector:
                 self._tree_bytes += seen.values[0]
         return tuple(keys)
 
-    def _model_name(self) -> str:
-        """The model that will embed; "" for none."""
-        if self._snapshot.embedder is not None:
-            return self._snapshot.embedder.fingerprint
-        return "" if self._snapshot.no_model else self._snapshot.settings.embedder
-
     def _embedded(self, keys: set[bytes]) -> frozenset[bytes]:
         """Those of the keys that have a sound embedding."""
         embeddings, embedder = self._snapshot.embeddings, self._snapshot.embedder
@@ -216,16 +221,6 @@ class Inspector:
             return frozenset(embeddings.has(embedder.fingerprint, keys) - damaged)
         except EmbeddingsDamaged:
             return frozenset()
-
-    def _part_bytes(self) -> dict[str, int]:
-        places = self._places
-        embeddings = _size(places.embeddings)
-        return {
-            "rebuild-catalog": self._tree_bytes,
-            "salvage": embeddings,
-            "rebuild-index": embeddings,
-            "rebuild-fulltext": _size(places.catalog),
-        }
 
     # Changes of truth files that need more than a file's own bytes
 
@@ -312,13 +307,11 @@ class Inspector:
                     " resolve it in an editor. Until then it is left out",
                 )
             elif code == "model-changed" and not self._snapshot.no_model:
-                yield (code, path), f"{finding.repair}: {self._price_of_all()}"
-
-    def _price_of_all(self) -> str:
-        """What it costs to embed every text with the model that the settings name."""
-        keys = {key for one in (True, False) for _, key in self._catalog.vector_keys(embedded=one)}
-        known = len(self._embedded(keys))
-        return f"{len(keys) - known:,} texts to embed, {known:,} from cache"
+                both = (self._catalog.vector_keys(embedded=one) for one in (True, False))
+                keys = {key for pairs in both for _, key in pairs}
+                known = len(self._embedded(keys))
+                price = f"{len(keys) - known:,} texts to embed, {known:,} from cache"
+                yield (code, path), f"{finding.repair}: {price}"
 
     def _resolve(self, path: StorePath, kind: str) -> Prepared:
         conflict, data = self._conflicts.get(path), self._reader.held(path)
@@ -446,14 +439,6 @@ class Inspector:
             if left
             else 0,
         )
-
-
-def _chunk_paths(tree: Tree, findings: Sequence[Finding], policy: Policy) -> list[ChunkPath]:
-    """The files of the tree that findings are about, neighbours together."""
-    meant = ((finding.path, finding.meaning) for finding in findings)
-    paths = {path for path, meaning in meant if meaning.step or meaning.excluded}
-    paths.update(policy.lost, policy.remove)
-    return sorted(tree.chunk_paths(paths))
 
 
 def _is_record(data: bytes) -> bool:

@@ -131,8 +131,16 @@ class KeptChange(Struct, frozen=True, kw_only=True):
             link = self.goal(links)
             if link is None or self.holds(path, self._side(link.entry)):
                 continue
-            after = self._kept(link)
-            found.append(Replacement(path=path, before=self._now(path), after=after))
+            before, after = self.seen[path], self._side(link.entry)
+            now = then = None
+            if before is not None:
+                read = partial(self._held, path, before.digest)
+                now = Content(digest=before.digest, read=read, mode=before.mode)
+            if after is not None:
+                blob = f"{link.number}.{self.wanted}"
+                read = partial(self.originals.blob, link.batch, blob, after.digest)
+                then = Content(digest=after.digest, read=read, mode=after.mode)
+            found.append(Replacement(path=path, before=now, after=then))
         return found
 
     def goal(self, links: Sequence[Link]) -> Link | None:
@@ -160,17 +168,13 @@ class KeptChange(Struct, frozen=True, kw_only=True):
     def _side(self, entry: Entry) -> Version | None:
         return entry.before if self.wanted == "before" else entry.after
 
-    def _now(self, path: str) -> Content | None:
-        there = self.seen[path]
-        if there is None:
-            return None
-        read = partial(self._held, path, there.digest)
-        return Content(digest=there.digest, read=read, mode=there.mode)
-
     def _held(self, path: str, digest: bytes) -> bytes:
         """What a file held when it was looked at; what was replaced since is kept in a batch."""
         try:
-            return _read(self.root, path, digest)
+            data, _ = read_below(self.root, path)
+            if content_hash(data) != digest:
+                raise ChangedMeanwhile(f"{path} was edited meanwhile", paths=[path])
+            return data
         except (OSError, ChangedMeanwhile):
             for link in self.links[path]:
                 for side, version in (("before", link.entry.before), ("after", link.entry.after)):
@@ -178,14 +182,6 @@ class KeptChange(Struct, frozen=True, kw_only=True):
                         with contextlib.suppress(BatchInvalidError):
                             return self.originals.blob(link.batch, f"{link.number}.{side}", digest)
             raise
-
-    def _kept(self, link: Link) -> Content | None:
-        version = self._side(link.entry)
-        if version is None:
-            return None
-        blob = f"{link.number}.{self.wanted}"
-        read = partial(self.originals.blob, link.batch, blob, version.digest)
-        return Content(digest=version.digest, read=read, mode=version.mode)
 
 
 def look(root: int, originals: Originals, group: Group, wanted: State) -> KeptChange:
@@ -207,13 +203,6 @@ def look(root: int, originals: Originals, group: Group, wanted: State) -> KeptCh
         seen=seen,
         foreign=frozenset(foreign),
     )
-
-
-def _read(root: int, path: str, digest: bytes) -> bytes:
-    data, _ = read_below(root, path)
-    if content_hash(data) != digest:
-        raise ChangedMeanwhile(f"{path} was edited meanwhile", paths=[path])
-    return data
 
 
 def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:

@@ -268,21 +268,15 @@ class _Planner:
     def _take_excluded(self, finding: Finding) -> None:
         path = finding.path
         is_back = finding.code == "record-invalid" and self.bring_back(path, (finding.code,))
-        is_sided = finding.code == "conflict-markers" and self._take_side(finding)
-        if not is_back and not is_sided:
+        ours, theirs = path in self._policy.ours, path in self._policy.theirs
+        if finding.code == "conflict-markers" and (ours or theirs):
+            self._add_prepared("take-ours" if ours else "take-theirs", finding)
+        elif not is_back:
             self._leave(finding)
         # What comes back need not be left out first.
         look = self._found.looks.get(path)
         if look is not None and not look.recorded and not (is_back and self._policy.truth):
             self._add_file("withhold", finding)
-
-    def _take_side(self, finding: Finding) -> bool:
-        """Plan that a file takes the side that was named; whether that was all to be said of it."""
-        path, policy = finding.path, self._policy
-        if path not in policy.ours and path not in policy.theirs:
-            return False
-        self._add_prepared("take-ours" if path in policy.ours else "take-theirs", finding)
-        return True
 
     def remove_copy(self, path: StorePath) -> None:
         """Plan that a file goes which a person named."""

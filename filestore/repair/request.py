@@ -12,7 +12,6 @@ from msgspec.structs import asdict, replace
 
 from filestore.catalog import Catalog
 from filestore.config.layout import Places
-from filestore.config.settings import Settings
 from filestore.core.caller import absolute, working_folder
 from filestore.core.codes import CODES, codes_where
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
@@ -121,26 +120,23 @@ def policy_of(
         raise UsageError(
             f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
         )
-    _refuse_two_choices(places, ours=ours, theirs=theirs, remove=remove)
+    chosen: dict[str, str] = {}
+    choices = {
+        word: tuple(named(places, path) for path in given)
+        for word, given in (("ours", ours), ("theirs", theirs), ("remove", remove))
+    }
+    for word, of_word in choices.items():
+        for path in of_word:
+            if chosen.setdefault(path, word) != word:
+                raise UsageError(
+                    f"{path}: either --{chosen[path]} or --{word}", remedy="choose one of them"
+                )
     return Policy(
         truth=truth,
         only=frozenset(only),
         paths=tuple(named(places, path) for path in paths),
-        ours=tuple(named(places, path) for path in ours),
-        theirs=tuple(named(places, path) for path in theirs),
-        remove=tuple(named(places, path) for path in remove),
+        **choices,
     )
-
-
-def _refuse_two_choices(places: Places, **choices: Sequence[StrPath]) -> None:
-    chosen: dict[str, str] = {}
-    for word, paths in choices.items():
-        for path in {named(places, path) for path in paths}:
-            if path in chosen:
-                raise UsageError(
-                    f"{path}: either --{chosen[path]} or --{word}", remedy="choose one of them"
-                )
-            chosen[path] = word
 
 
 def level_for(only: Iterable[str]) -> "Level":
@@ -178,7 +174,12 @@ def plan(
         refuse_in_place(parts.places, "repair")
     seen = SeenFiles()
     checked = run.verified(parts, level, None, on_progress, seen=seen)
-    found = [one for one in checked.findings if not _is_accepted(one, parts.settings, policy)]
+    # A person lives with what is accepted, unless they name it now.
+    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs or policy.remove)
+    accepted = parts.settings.accepted if not is_named else {}
+    found = [
+        one for one in checked.findings if one.safe or one.path not in accepted.get(one.code, ())
+    ]
     unopened = codes_where(about="catalog", unopened=True)
     is_sound = not any(finding.code in unopened for finding in found)
     with parts.looking(sound=is_sound) as (snapshot, has_catalog):
@@ -196,13 +197,6 @@ def plan(
                 remedy="'filestore verify' lists which files have a text in common, as duplicate",
             )
     return replace(made, findings=checked.findings, unsound=checked.unsound)
-
-
-def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
-    """Whether a person lives with a finding, and did not name it now."""
-    accepted = finding.path in settings.accepted.get(finding.code, ())
-    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs or policy.remove)
-    return accepted and not finding.safe and not is_named
 
 
 def _check_paths(

@@ -17,7 +17,7 @@ from filestore.config.layout import Places
 from filestore.core.diff import unified
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of
-from filestore.fs.stats import PackedFolder, unpack_stat
+from filestore.fs.stats import unpack_stat
 from filestore.git import repository
 
 Place = Literal["last seen", "git"]
@@ -65,6 +65,8 @@ class Restoring:
         """
         self._places = places
         self._catalog = catalog
+        self._entries: dict[ChunkPath, dict[str, bytes]] = {}
+        self._head_ns: int | None = None
 
     def newest(self, path: ChunkPath) -> Kept | None:
         """What a file that is gone held last: the newer of what was seen and what git has."""
@@ -146,28 +148,12 @@ class Restoring:
         data = self._good_bytes(path, row)
         if data is None or content_hash(data) != row.file_hash:
             return None
-        return _Seen(data=data, mtime_ns=self._mtime_ns(path))
-
-    def _mtime_ns(self, path: ChunkPath) -> int:
         folder, name = folder_of(path), path.rpartition("/")[2]
         if folder not in self._entries:
-            packed = self._folders.get(folder)
+            packed = self._catalog.folders().get(folder)
             self._entries[folder] = packed.entries() if packed else {}
         entry = self._entries[folder].get(name)
-        return unpack_stat(entry)[1] if entry else 0
-
-    @cached_property
-    def _folders(self) -> dict[ChunkPath, PackedFolder]:
-        return self._catalog.folders() if self._catalog is not None else {}
-
-    @cached_property
-    def _entries(self) -> dict[ChunkPath, dict[str, bytes]]:
-        return {}
-
-    @cached_property
-    def _head_ns(self) -> int:
-        """When HEAD was committed: nothing that git has of any file is newer."""
-        return (repository.head_time(self._places.root) or 0) * _SECOND_NS
+        return _Seen(data=data, mtime_ns=unpack_stat(entry)[1] if entry else 0)
 
     @cached_property
     def _blob_names(self) -> dict[ChunkPath, str]:
@@ -182,7 +168,12 @@ class Restoring:
     def _is_newer(self, path: ChunkPath, seen: _Seen) -> bool:
         """Whether what was seen was written after git's newest commit of the file."""
         name = self._blob_names.get(path)
-        if name is None or seen.mtime_ns == 0 or seen.mtime_ns >= self._head_ns:
+        if name is None or seen.mtime_ns == 0:
+            return True
+        if self._head_ns is None:
+            # Nothing that git has of any file is newer than its newest commit.
+            self._head_ns = (repository.head_time(self._places.root) or 0) * _SECOND_NS
+        if seen.mtime_ns >= self._head_ns:
             return True
         if repository.blob_name(seen.data, name) == name:
             return True

@@ -83,13 +83,17 @@ def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
     conflict = waiting.get(path)
     if conflict is None:
         raise NoSidesError(f"{path}: no choice waits there any more", remedy="filestore status")
-    base = catalog.generated(conflict.base)
+    base, seen = catalog.generated(conflict.base), _present(parts, path)
+    try:
+        ours = Present(data=split(seen.data or b"").body).text
+    except FilestoreError:
+        ours = seen.text
     return Sides(
         code="ingest-conflict",
         path=path,
         other=NO_PATH,
         base=None if base is None else base.decode("utf-8", "backslashreplace"),
-        ours=_body(_present(parts, path)),
+        ours=ours,
         theirs=conflict.theirs,
         ours_label="the file as it was edited",
         theirs_label=f"the new text of {conflict.source}"
@@ -220,10 +224,3 @@ def _present(parts: Parts, path: StorePath) -> Present:
     if seen.data is None:
         raise NoSidesError(f"{path}: {seen.problem}", remedy="filestore status")
     return seen
-
-
-def _body(seen: Present) -> str:
-    try:
-        return Present(data=split(seen.data or b"").body).text
-    except FilestoreError:
-        return seen.text
