@@ -48,15 +48,21 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     path = inside(folder, questions_file.NAME)
     excluded = excluded_of(rows)
     unread = (path,) if path in excluded or ChunkPath(resource) in excluded else ()
-    questions = None if unread else _questions(snapshot, path, indexed.get(path))
+    questions = None
+    if not unread:
+        row = indexed.get(path)
+        data = snapshot.catalog.content(row.id) if row is not None else None
+        blocks = questions_file.blocks_of(kept.read(data).body) if data is not None else ()
+        questions = QuestionsFile(path=path, data=data, blocks=questions_file.joined(blocks))
     sections = _sections(snapshot, document, questions) if document else []
     texts = {one.key: Text(path=document.path, text=one.text) for one in sections if document}
     leaves, vectors, lacking = leaves_of(snapshot, texts)
+    headings = document.headings_and_pages()[0] if document else ()
     return Material(
         resource=resource,
         folder=folder,
         source=None,
-        title=_title(document, resource),
+        title=headings[0] if headings else resource,
         chunks={},
         summaries=made,
         leaves=leaves,
@@ -69,19 +75,6 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         questions=questions,
         unread=unread,
     )
-
-
-def _title(document: FileRow | None, resource: str) -> str:
-    headings = document.headings_and_pages()[0] if document else ()
-    return headings[0] if headings else resource
-
-
-def _questions(snapshot: StoreSnapshot, path: ChunkPath, row: FileRow | None) -> QuestionsFile:
-    data = snapshot.catalog.content(row.id) if row is not None else None
-    if data is None:
-        return QuestionsFile(path=path)
-    blocks = questions_file.blocks_of(kept.read(data).body)
-    return QuestionsFile(path=path, data=data, blocks=questions_file.joined(blocks))
 
 
 def _sections(

@@ -161,11 +161,19 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         if row.path in chunks and row.id in keys:
             texts.setdefault(keys[row.id], Text(path=row.path, text=chunks[row.path].text))
     leaves, vectors, lacking = leaves_of(snapshot, texts)
+    is_flat = snapshot.layout.name == "flat"
+    owners = catalog.sources_of_resources() if is_flat else {}
+    source = next((one for one, name in owners.items() if name == resource), None)
+    # The top folder of its files; the top itself where files lie there.
+    tops = {ChunkPath(folder_of(row.path).partition("/")[0]) for row in rows}
+    folder = TOP if is_flat else min(tops, default=ChunkPath(resource))
+    first = next(iter(chunks.values()), None)
     return Material(
         resource=resource,
-        folder=_folder(snapshot, resource, rows),
-        source=_source(snapshot, resource),
-        title=_title(resource, chunks.values()),
+        folder=folder,
+        source=source,
+        # What the first text stands under, else what the resource is called.
+        title=first.chunk.headings[0] if first and first.chunk.headings else resource,
         chunks=chunks,
         summaries=made,
         leaves=leaves,
@@ -204,27 +212,6 @@ def leaves_of(
         if is_there
     ]
     return tuple(leaves), vectors[found], len(texts) - len(leaves)
-
-
-def _folder(snapshot: StoreSnapshot, resource: str, rows: Sequence[FileRow]) -> ChunkPath:
-    """The top folder of its files; the top itself where files lie there."""
-    if snapshot.layout.name == "flat":
-        return TOP
-    tops = {ChunkPath(folder_of(row.path).partition("/")[0]) for row in rows}
-    return min(tops) if tops else ChunkPath(resource)
-
-
-def _source(snapshot: StoreSnapshot, resource: str) -> str | None:
-    if snapshot.layout.name != "flat":
-        return None
-    owners = snapshot.catalog.sources_of_resources()
-    return next((source for source, name in owners.items() if name == resource), None)
-
-
-def _title(resource: str, chunks: Iterable[ChunkFile]) -> str:
-    """What the first text stands under, else what the resource is called."""
-    first = next(iter(chunks), None)
-    return first.chunk.headings[0] if first is not None and first.chunk.headings else resource
 
 
 def present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:

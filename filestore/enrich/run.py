@@ -448,7 +448,13 @@ class Enriching:
         """The resources, some at a time, each batch of one generation."""
         with self._parts.looking(sound=True) as (snapshot, _):
             names = self._names(snapshot)
-            limits = self._limits(snapshot)
+            chosen = snapshot.settings.generator.threshold
+            if chosen is not None:
+                self._threshold = grouping.Threshold(value=chosen, texts=0, is_set=True)
+            elif self._wish.summaries:
+                self._threshold = self._choose(snapshot)
+            value = self._threshold.value if self._threshold else 1.0
+            limits = Limits(threshold=value, window=self._generator.window_tokens)
         while names:
             wave: list[_Resource] = []
             size = 0
@@ -498,15 +504,6 @@ class Enriching:
         stale |= summary_rows.with_stale_questions(catalog)
         stale |= summary_rows.texts_in_none(catalog).keys()
         return [name for name in names if name in stale]
-
-    def _limits(self, snapshot: StoreSnapshot) -> Limits:
-        chosen = snapshot.settings.generator.threshold
-        if chosen is not None:
-            self._threshold = grouping.Threshold(value=chosen, texts=0, is_set=True)
-        elif self._wish.summaries:
-            self._threshold = self._choose(snapshot)
-        value = self._threshold.value if self._threshold else 1.0
-        return Limits(threshold=value, window=self._generator.window_tokens)
 
     def _choose(self, snapshot: StoreSnapshot) -> grouping.Threshold:
         import numpy as np
