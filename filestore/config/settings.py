@@ -236,15 +236,22 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
                 f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
                 remedy=UPGRADE,
             )
-        file = converted(table, _File)
+        file, beside = converted(table, _File), None
+        if file.beside is not None:
+            options = asdict(file.beside)
+            beside = Beside(embedder=options.pop("embedder"), model=ModelOptions(**options))
+        follow = file.follow if isinstance(file.follow, dict) else {_EVERY: file.follow}
+        named = {
+            key: converted(one, bool, f"follow.{_clipped(key)}") for key, one in follow.items()
+        }
         return Settings(
             layout=file.layout,
             embedder=file.embedder,
             model=file.model,
-            beside=_beside(file.beside),
+            beside=beside,
             generator=file.generator,
             ignore=file.ignore,
-            follow=_follow(file.follow),
+            follow=Follow(every=named.pop(_EVERY, True), named=named),
             metric=file.metric,
             backend=_backend(file, name),
             budget=file.chunker.budget,
@@ -274,18 +281,12 @@ def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (RecursionError, ValueError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else _reason(error, data)
-        if line := _conflict(data):
-            reason = f"it has an unresolved merge conflict (at line {line})"
+        lines = data.splitlines()
+        starts = [number for number, line in enumerate(lines, 1) if line.startswith(b"<<<<<<< ")]
+        if starts and any(line.startswith(b">>>>>>> ") for line in lines):
+            reason = f"it has an unresolved merge conflict (at line {starts[0]})"
             remedy = f"keep one side of the conflict in {name}, then run the command again"
         raise SettingsError(f"{name} cannot be read: {reason}", remedy=remedy) from error
-
-
-def _conflict(data: bytes) -> int:
-    """The first line of a merge conflict that git left; 0 where there is none."""
-    lines = data.splitlines()
-    starts = (number for number, line in enumerate(lines, 1) if line.startswith(b"<<<<<<< "))
-    is_whole = any(line.startswith(b">>>>>>> ") for line in lines)
-    return next(starts, 0) if is_whole else 0
 
 
 def _too_deep(text: str) -> int:
@@ -408,13 +409,6 @@ def _edited(data: bytes, changes: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def _beside(table: _BesideTable | None) -> Beside | None:
-    if table is None:
-        return None
-    options = asdict(table)
-    return Beside(embedder=options.pop("embedder"), model=ModelOptions(**options))
-
-
 def _backend(file: _File, name: str) -> Backend:
     """Kind and options; which keys a kind has, it says itself when it is opened."""
     options: dict[str, str | int | bool | tuple[str, ...]] = {}
@@ -429,13 +423,6 @@ def _backend(file: _File, name: str) -> Backend:
                 remedy=f"fix it in {name}",
             ) from None
     return Backend(kind=file.backend, options=options)
-
-
-def _follow(value: bool | dict[str, Any]) -> Follow:
-    """What is to follow its original: all, none, or each resource as its name says."""
-    table = value if isinstance(value, dict) else {_EVERY: value}
-    named = {key: converted(one, bool, f"follow.{_clipped(key)}") for key, one in table.items()}
-    return Follow(every=named.pop(_EVERY, True), named=named)
 
 
 def _clipped(text: str) -> str:

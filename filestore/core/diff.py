@@ -46,7 +46,10 @@ def unified(
     same = next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(old), len(new)))
     body = _hunks(old, new, same)
     head = [f"--- {names[0]}", f"+++ {names[1]}"]
-    text, cut = _cut([*head, *body], most_bytes)
+    text = "\n".join([*head, *body])
+    data = text.encode("utf-8", "surrogatepass")
+    if cut := len(data) > most_bytes:
+        text = data[:most_bytes].decode("utf-8", "ignore")
     return Difference(text=text, cut=cut, line=min(same + 1, max(1, len(new))))
 
 
@@ -70,32 +73,24 @@ def _hunks(old: Sequence[str], new: Sequence[str], same: int) -> Iterator[str]:
             for group in found.get_grouped_opcodes(_CONTEXT)
         ]
     else:
-        groups = [_one_change(len(old), len(new), same, tail)]
+        before, after = min(_CONTEXT, same), min(_CONTEXT, tail)
+        a, b = len(old) - tail, len(new) - tail
+        groups = [
+            [
+                ("equal", same - before, same, same - before, same),
+                ("replace", same, a, same, b),
+                ("equal", a, a + after, b, b + after),
+            ]
+        ]
     for group in groups:
-        yield from _hunk(old, new, group)
-
-
-_Operation = tuple[str, int, int, int, int]
-
-
-def _one_change(old: int, new: int, same: int, tail: int) -> list[_Operation]:
-    before, after = min(_CONTEXT, same), min(_CONTEXT, tail)
-    return [
-        ("equal", same - before, same, same - before, same),
-        ("replace", same, old - tail, same, new - tail),
-        ("equal", old - tail, old - tail + after, new - tail, new - tail + after),
-    ]
-
-
-def _hunk(old: Sequence[str], new: Sequence[str], group: Sequence[_Operation]) -> Iterator[str]:
-    first, last = group[0], group[-1]
-    yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
-    for tag, a, b, c, d in group:
-        if tag == "equal":
-            yield from _marked(" ", old[a:b])
-        else:
-            yield from _marked("-", old[a:b])
-            yield from _marked("+", new[c:d])
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                yield from _marked(" ", old[a:b])
+            else:
+                yield from _marked("-", old[a:b])
+                yield from _marked("+", new[c:d])
 
 
 def _range(start: int, stop: int) -> str:
@@ -108,10 +103,3 @@ def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{mark}{line.removesuffix(chr(10))}"
         if not line.endswith("\n"):
             yield _NO_END
-
-
-def _cut(lines: Sequence[str], most_bytes: int) -> tuple[str, bool]:
-    data = "\n".join(lines).encode("utf-8", "surrogatepass")
-    if len(data) <= most_bytes:
-        return "\n".join(lines), False
-    return data[:most_bytes].decode("utf-8", "ignore"), True

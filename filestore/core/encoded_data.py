@@ -35,7 +35,11 @@ def data_spans(text: str) -> list[tuple[int, int]]:
     found = [one.span() for one in _ADDRESS.finditer(text) if ";" in one[0] or "/" in one[0]]
     if longest >= _LINE:
         runs = [match.span() for match in _RUN.finditer(text)]
-        found += [span for span in (*runs, *_blocks(text)) if _is_data(text[slice(*span)])]
+        for start, end in (*runs, *_blocks(text)):
+            run = text[start:end]
+            is_dense = len(_DIGITS.findall(run)) * 25 >= len(run)
+            if is_dense and len(_JOINTS.findall(run)) * 10 <= len(run):
+                found.append((start, end))
     spans: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if spans and start <= spans[-1][1]:
@@ -75,9 +79,3 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         if place - first + 1 + (last is not None) >= _LEAST_LINES:
             yield lines[first][0], last.end() if last else end
         first = place + 1
-
-
-def _is_data(run: str) -> bool:
-    signs = len(run)
-    is_dense = len(_DIGITS.findall(run)) * 25 >= signs
-    return is_dense and len(_JOINTS.findall(run)) * 10 <= signs
