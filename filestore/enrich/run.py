@@ -21,7 +21,6 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.enrich import documents, grouping, writing
-from filestore.enrich.jobs import Job, Workshop
 from filestore.enrich.material import (
     STORE_TREE,
     ChunkFile,
@@ -31,7 +30,15 @@ from filestore.enrich.material import (
     gather,
     gather_across,
 )
-from filestore.enrich.plan import EnrichPlan, EnrichReport, FailedTask, KeptFile, Wish
+from filestore.enrich.plan import (
+    EnrichPlan,
+    EnrichReport,
+    FailedTask,
+    Job,
+    KeptFile,
+    Wish,
+    Workshop,
+)
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
     Leaf,
