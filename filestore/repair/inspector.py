@@ -231,20 +231,12 @@ class Inspector:
             code, path = finding.code, finding.path
             if code == "link-dangling":
                 yield ("relink", path), self._relink(path)
-            elif code == "ingest-conflict":
-                for kind, chosen in (
-                    ("resolve-ours", self._policy.ours),
-                    ("resolve-theirs", self._policy.theirs),
-                ):
+            elif code in ("ingest-conflict", "conflict-markers"):
+                is_ingest = code == "ingest-conflict"
+                prepare, verb = (self._resolve, "resolve") if is_ingest else (self._sided, "take")
+                for side, chosen in (("ours", self._policy.ours), ("theirs", self._policy.theirs)):
                     if path in chosen:
-                        yield (kind, path), self._resolve(path, kind)
-            elif code == "conflict-markers":
-                for kind, chosen in (
-                    ("take-ours", self._policy.ours),
-                    ("take-theirs", self._policy.theirs),
-                ):
-                    if path in chosen:
-                        yield (kind, path), self._sided(path, kind)
+                        yield (f"{verb}-{side}", path), prepare(path, f"{verb}-{side}")
             elif code == "source-missing" and code in self._policy.only:
                 yield ("remove", path), self._remove(path, finding.other)
             elif code == "unsafe-attributes":

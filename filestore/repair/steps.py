@@ -251,10 +251,6 @@ class Reingest:
 
     def take(self, step: Step) -> None:
         """Collect what one step asks for, if its sources are as it was planned on."""
-        SOURCE_EXECUTORS[step.kind](self, step)
-
-    def add_record(self, step: Step) -> None:
-        """See `take`."""
         for path, planned in step.seen.items():
             now = self._reader.state(path)
             if not planned.holds(now):
@@ -290,7 +286,7 @@ class Reingest:
 
 
 SOURCE_EXECUTORS: Final[Mapping[str, Callable[[Reingest, Step], None]]] = {
-    "reingest": Reingest.add_record,
+    "reingest": Reingest.take,
 }
 """Kind of step to what it asks of an ingest."""
 
