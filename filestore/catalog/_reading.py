@@ -165,11 +165,12 @@ class Catalog(Snapshots):
 
     def folders(self) -> dict[ChunkPath, PackedFolder]:
         """The stat cache: folder path to its packed entries; not to be changed."""
-        return self.once("folders", self._all_folders)
 
-    def _all_folders(self) -> dict[ChunkPath, PackedFolder]:
-        found = self.connection.execute("SELECT path, names, stats FROM folders")
-        return {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
+        def unpacked() -> dict[ChunkPath, PackedFolder]:
+            found = self.connection.execute("SELECT path, names, stats FROM folders")
+            return {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
+
+        return self.once("folders", unpacked)
 
     def count(self, table: str) -> int:
         """How many rows a table has."""

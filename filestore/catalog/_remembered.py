@@ -95,10 +95,6 @@ def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
-def _is_file_name(value: Any) -> bool:
-    return isinstance(value, str) and _FILE_NAME.fullmatch(value) is not None
-
-
 def _is_description(value: Any) -> bool:
     """As `index.building.Description` is serialized."""
     said = _parsed(value)
@@ -106,16 +102,10 @@ def _is_description(value: Any) -> bool:
         return False
     shares = [said.pop(key, None) for key in ("recall", "work")]
     numbers = [number for key, number in said.items() if key == "vectors" or number is not None]
-    is_sound = all(map(_is_number, numbers)) and all(map(_is_share, shares))
+    is_sound = all(
+        one is None or (isinstance(one, float) and 0 <= one <= MOST) for one in shares
+    ) and all(map(_is_number, numbers))
     return is_sound and "vectors" in said and said.keys() <= _DESCRIBED
-
-
-def _is_share(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and 0 <= value <= MOST)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, str | bytes) and isinstance(_parsed(value), list)
 
 
 def _is_count_of_rows(value: Any) -> bool:
@@ -148,13 +138,13 @@ _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "index_fingerprint": _is_text,
     "index_generation": _is_number,
     "index_hash": _is_digest,
-    "index_name": _is_file_name,
+    "index_name": lambda name: isinstance(name, str) and bool(_FILE_NAME.fullmatch(name)),
     "index_size": _is_number,
     "indexed": _is_number,
     LAST_FILE: _is_number,
     LET_GO: _is_number,
     "metric": _is_text,
-    RESOLVED: _is_list,
+    RESOLVED: lambda value: isinstance(_parsed(value), list),
     ROWS: _is_count_of_rows,
     "texts": _is_number,
     ROWS_AT: _is_text,
@@ -273,16 +263,12 @@ def misplaced(connection: sqlite3.Connection, *, every: bool) -> str:
     folders = connection.execute("SELECT path, names FROM folders").fetchall()
     files = _count(connection, "files")
     if every or files <= _COMPARED:
-        seen = {path for folder, names in folders for path in _paths_in(folder, names)}
+        starts = ((folder + b"/" if folder else b"", names) for folder, names in folders)
+        seen = {start + name for start, names in starts for name in names.split(b"\0")}
         is_same = seen == {path for (path,) in connection.execute("SELECT path FROM files")}
     else:
         is_same = files == sum(names.count(b"\0") + 1 for _, names in folders)
     return "" if is_same else "its files have other paths than it saw in the tree"
-
-
-def _paths_in(folder: bytes, names: bytes) -> list[bytes]:
-    start = folder + b"/" if folder else b""
-    return [start + name for name in names.split(b"\0")]
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:
@@ -320,19 +306,16 @@ class Snapshots(ABC):
             self.connection.execute("BEGIN")
             try:
                 self.require_sound_memory()
-                self._forget_other_states()
+                # The first tells of commits of others, the second of our own.
+                state = (self.rows("PRAGMA data_version")[0][0], self.connection.total_changes)
+                if state != self._state:
+                    self._made.clear()
+                    self._state = state
                 self._in_snapshot = True
                 yield
             finally:
                 self._in_snapshot = False
                 self.connection.execute("ROLLBACK")
-
-    def _forget_other_states(self) -> None:
-        # The first tells of commits of others, the second of our own.
-        state = (self.rows("PRAGMA data_version")[0][0], self.connection.total_changes)
-        if state != self._state:
-            self._made.clear()
-            self._state = state
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is made of the catalog alone, made once until the next commit.

@@ -356,7 +356,10 @@ def catalog_errors(catalog: Suspect | None = None) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise damaged(error, command=_THOROUGH) from error
     except WRONG_VALUES as error:
-        problem = _problem_now(catalog) if catalog is not None else ""
+        if catalog is None:
+            raise
+        with _one_generation(catalog.connection):
+            problem = catalog.problem()
         if problem:
             raise damaged(sqlite3.DatabaseError(problem), command=_THOROUGH) from error
         raise
@@ -394,11 +397,6 @@ def refuse(connection: sqlite3.Connection, find: Callable[[sqlite3.Connection], 
         wrong = find(connection)
     if wrong:
         raise damaged(sqlite3.DatabaseError(wrong))
-
-
-def _problem_now(catalog: Suspect) -> str:
-    with _one_generation(catalog.connection):
-        return catalog.problem()
 
 
 @contextlib.contextmanager

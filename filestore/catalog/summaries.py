@@ -91,7 +91,15 @@ def is_in_step(catalog: Catalog) -> bool:
 
 def all_children(catalog: Catalog) -> Iterator[ChildRow]:
     """The children of all indexed summaries, by summary and path."""
-    yield from map(_row, catalog.connection.execute(f"{_ALL_CHILDREN} ORDER BY 1, 2, 3"))
+    rows = catalog.connection.execute(f"{_ALL_CHILDREN} ORDER BY 1, 2, 3")
+    for summary, path, key, in_step, is_there in rows:
+        yield ChildRow(
+            summary=decode_path(summary),
+            path=decode_path(path),
+            key=key,
+            in_step=bool(in_step),
+            is_there=bool(is_there),
+        )
 
 
 class Ancestors:
@@ -173,17 +181,6 @@ class Stale:
             rows = self._catalog.rows
             self._known[path] = bool(rows(_STALE, named) or rows(_LACKS_TEXTS, named))
         return {path for path in paths if self._known.setdefault(path, False)}
-
-
-def _row(values: tuple[bytes, bytes, bytes, int, int]) -> ChildRow:
-    summary, path, key, in_step, is_there = values
-    return ChildRow(
-        summary=decode_path(summary),
-        path=decode_path(path),
-        key=key,
-        in_step=bool(in_step),
-        is_there=bool(is_there),
-    )
 
 
 def resources_of_summaries(catalog: Catalog) -> dict[ChunkPath, str]:

@@ -132,7 +132,10 @@ class Originals:
         Raises:
             WriteFailedError: The disk refused; nothing is left of the batch.
         """
-        identifier = self._begin()
+        numbers = [int(name) for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
+        identifier = f"{max(numbers, default=0) + 1:06d}"
+        with transaction.naming_file(f".undo/{identifier}"):
+            os.mkdir(identifier, 0o700, dir_fd=self._handle)
         batch = Batch(
             identifier=identifier,
             what=what,
@@ -152,13 +155,6 @@ class Originals:
             self.discard(identifier)
             raise
         return batch
-
-    def _begin(self) -> str:
-        numbers = [int(name) for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
-        identifier = f"{max(numbers, default=0) + 1:06d}"
-        with transaction.naming_file(f".undo/{identifier}"):
-            os.mkdir(identifier, 0o700, dir_fd=self._handle)
-        return identifier
 
     def turn(
         self, batch: Batch, wanted: State, sequence: int, blobs: Mapping[int, Content]

@@ -184,7 +184,14 @@ def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
             sequence=record.sequence,
             group=record.group,
             folders=None if record.folders is None else tuple(map(_decode_path, record.folders)),
-            entries=tuple(_entry(one) for one in record.files),
+            entries=tuple(
+                Entry(
+                    path=_decode_path(one.path),
+                    before=_version(one.before),
+                    after=_version(one.after),
+                )
+                for one in record.files
+            ),
         )
     except orjson.JSONDecodeError as error:
         raise invalid(identifier, f"{BATCH_NAME} is no JSON: {error}") from error
@@ -244,12 +251,6 @@ def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None
         "blob": blob if kept else None,
         **({} if version.indexed else {"indexed": False}),
     }
-
-
-def _entry(entry: _File) -> Entry:
-    return Entry(
-        path=_decode_path(entry.path), before=_version(entry.before), after=_version(entry.after)
-    )
 
 
 def _version(side: _Side | None) -> Version | None:

@@ -259,8 +259,12 @@ def _temporary(places: Places) -> Iterator[str]:
     try:
         yield from _names_in(root, "")[0]
         if places.is_in_place:
-            for folder in sorted(_under_way(places)):
-                yield from _names_in(root, folder)[0]
+            # Where a writer that died was about to write. `drift` tells what lies among what was
+            # made of documents.
+            paths = (path for group in broken_off(places.undo) for path in group.links())
+            for folder in sorted(set(map(os.path.dirname, paths))):
+                if folder and not is_made(f"{folder}/"):
+                    yield from _names_in(root, folder)[0]
             return
         waiting = ["source"]
         while waiting:
@@ -269,13 +273,6 @@ def _temporary(places: Places) -> Iterator[str]:
             waiting += folders
     finally:
         os.close(root)
-
-
-def _under_way(places: Places) -> set[str]:
-    """The folders of documents in which a writer that died was about to write."""
-    folders = {os.path.dirname(path) for group in broken_off(places.undo) for path in group.links()}
-    # `drift` tells what lies among what was made of documents.
-    return {one for one in folders if one and not is_made(f"{one}/")}
 
 
 def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:

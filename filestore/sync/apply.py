@@ -175,10 +175,6 @@ def _embed(commit: Commit, _: Sequence[Finding]) -> None:
         commit.embed_missing()
 
 
-def _rebuild_index(commit: Commit, found: Sequence[Finding]) -> None:
-    commit.want_index(whole=any(finding.code != "index-behind" for finding in found))
-
-
 def _rebuild_fulltext(commit: Commit, found: Sequence[Finding]) -> None:
     # One that is only behind gets the changes it lacks as the commit is finished.
     if any(finding.meaning.discards == "fulltext" for finding in found):
@@ -188,7 +184,9 @@ def _rebuild_fulltext(commit: Commit, found: Sequence[Finding]) -> None:
 PART_EXECUTORS: Final[Mapping[str, PartExecutor]] = {
     "salvage": _embed,
     "embed": _embed,
-    "rebuild-index": _rebuild_index,
+    "rebuild-index": lambda commit, found: commit.want_index(
+        whole=any(finding.code != "index-behind" for finding in found)
+    ),
     "rebuild-fulltext": _rebuild_fulltext,
 }
 """Kind of step to what repairs its derived part; a lost catalog is made anew by opening it."""

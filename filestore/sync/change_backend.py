@@ -135,7 +135,9 @@ def plan(
             takes_over=False,
         )
     try:
-        rows = _allowed(VectorRows.of(backend, places, machine=_machine(configuration)))
+        machine = user_config.read_machine(configuration, os.environ)
+        rows = VectorRows.of(backend, places, machine=machine)
+        rows = replace(rows, machine=rows.machine.trusting(rows.root, rows.address()))
     except (BackendKeysMissing, BackendSettingsWrong) as error:
         raise UsageError(error.message, remedy=error.remedy) from error
     with rows.connected_to_write(whole=True) as opened:
@@ -154,14 +156,6 @@ def plan(
         delete=len(set(steps.delete) - changed),
         takes_over=takes_over,
     )
-
-
-def _machine(configuration: str) -> user_config.Machine:
-    return user_config.read_machine(configuration, os.environ)
-
-
-def _allowed(rows: VectorRows) -> VectorRows:
-    return replace(rows, machine=rows.machine.trusting(rows.root, rows.address()))
 
 
 def apply(

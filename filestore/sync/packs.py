@@ -35,7 +35,6 @@ from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog
-    from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
 
 _FILES_AT_ONCE: Final = 32
@@ -171,13 +170,17 @@ class _Export:
 
     def write(self, path: str, models: dict[str, int]) -> ExportedEmbeddings:
         """Write the pack."""
-        total = sum(self._count(name) for name in models)
+        total, on_progress = sum(self._count(name) for name in models), self._on_progress
         sources = [
             Source(fingerprint=name, dimension=dimension, batches=self._batches(name))
             for name, dimension in models.items()
         ]
         with staged(path) as descriptor:
-            packed = write(descriptor, sources, lambda done: self._tell(done, total))
+            packed = write(
+                descriptor,
+                sources,
+                lambda done: on_progress(Progress(stage="exporting", done=done, total=total)),
+            )
             if not packed:
                 raise NothingToExport
         with Pack.open(path) as pack:
@@ -190,9 +193,6 @@ class _Export:
             models=packed,
             lacking=self._wanted - vectors,
         )
-
-    def _tell(self, done: int, total: int) -> None:
-        self._on_progress(Progress(stage="exporting", done=done, total=total))
 
     def _count(self, fingerprint: str) -> int:
         if self._catalog is None:
@@ -298,7 +298,17 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
     if own.dimension != embedder.dimension:
         raise _unlike(path, own, embedder.dimension)
     texts = [*_fixed_texts(pack, own), *_own_texts(parts, pack, own, path, chance)]
-    _compare(embedder, texts, path)
+    try:
+        unlike = first_unlike(embedder, texts)
+    except (EndpointError, ModelMissing, ModelUnusable) as error:
+        raise PackUnchecked(path, error.message, error.remedy) from error
+    if unlike is not None:
+        one, cosine = unlike
+        raise PackDiffers(
+            f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
+            f" is {cosine:.3f}, expected at least {LEAST_COSINE}",
+            remedy="do not use this pack: 'filestore sync' embeds the texts here",
+        )
     return own, len(texts)
 
 
@@ -321,7 +331,8 @@ def _own_texts(
     """Some texts of files in the tree that a pack has, by chance."""
     found: dict[bytes, Sampled] = {}
     known = _known_files(parts, pack, model, chance)
-    every = _all_files(parts.places)
+    folders = walk(parts.places, processes=1).folders.items()
+    every = [inside(folder, name) for folder, packed in folders for name in packed.entries()]
     others = chance.sample(every, min(_MOST_FILES, len(every)))
     for some in chain(in_batches(known, _FILES_AT_ONCE), in_batches(others, _FILES_AT_ONCE)):
         texts = {
@@ -342,11 +353,6 @@ def _own_texts(
         )
     keys = chance.sample(sorted(found), min(COMPARED, len(found)))
     return [found[key] for key in keys]
-
-
-def _all_files(places: Places) -> list[ChunkPath]:
-    folders = walk(places, processes=1).folders.items()
-    return [inside(folder, name) for folder, packed in folders for name in packed.entries()]
 
 
 def _known_files(
@@ -371,20 +377,6 @@ def _known_files(
         files = catalog.files_by_id([files[0][0] for files in owners.values()])
         return sorted(row.path for row in files.values())
     return []
-
-
-def _compare(embedder: "Embedder", texts: Sequence[Sampled], path: str) -> None:
-    try:
-        unlike = first_unlike(embedder, texts)
-    except (EndpointError, ModelMissing, ModelUnusable) as error:
-        raise PackUnchecked(path, error.message, error.remedy) from error
-    if unlike is not None:
-        one, cosine = unlike
-        raise PackDiffers(
-            f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
-            f" is {cosine:.3f}, expected at least {LEAST_COSINE}",
-            remedy="do not use this pack: 'filestore sync' embeds the texts here",
-        )
 
 
 def _take(
