@@ -268,8 +268,6 @@ def load(
 
     A file that is missing or damaged is not parsed: all vectors come from the embeddings.
     """
-    import numpy
-
     if not is_counted_on(catalog, embedder):
         return _load_beside(catalog, embeddings, embedder)
     index = _read(places, catalog, embeddings, embedder, mapped=True)
@@ -277,6 +275,15 @@ def load(
         index = new_index("faiss", embedder.dimension)
         fill(index, catalog.vector_keys(), embeddings, embedder)
         return index
+    return laid_over(index, catalog, embeddings, embedder)
+
+
+def laid_over(
+    index: "VectorIndex", catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
+) -> "VectorIndex":
+    """An index with the catalog's difference to it laid over it."""
+    import numpy
+
     removed, added = catalog.index_delta()
     if removed or added:
         index = overlaid(index, numpy.array(removed, numpy.int64))
@@ -295,10 +302,9 @@ def _read(
     """The index in the file as it was written; None where it is missing, damaged or another's."""
     if catalog.meta(_FINGERPRINT, embedder.fingerprint) != embedder.fingerprint:
         return None
-    named = catalog.index_file()
-    if named is None or not is_ours(places, catalog, named) or problem(places, named, hashes=True):
+    path = _sound_file(places, catalog)
+    if path is None:
         return None
-    path = os.path.join(places.sidecar, named.name)
     vectors_of = partial(_vectors_of, catalog, embeddings, embedder.fingerprint)
     try:
         return read_index(path, embedder.dimension, vectors_of, mapped=mapped)
@@ -306,12 +312,19 @@ def _read(
         return None
 
 
-def unreadable(places: Places, catalog: Catalog, embedder: "Embedder") -> str:
-    """Why FAISS cannot read a file whose hash holds; "" where it can, or where nothing is read."""
+def _sound_file(places: Places, catalog: Catalog) -> str | None:
+    """Where the file is that this user wrote and that has its hash; None where there is none."""
     named = catalog.index_file()
     if named is None or not is_ours(places, catalog, named) or problem(places, named, hashes=True):
+        return None
+    return os.path.join(places.sidecar, named.name)
+
+
+def unreadable(places: Places, catalog: Catalog, embedder: "Embedder") -> str:
+    """Why FAISS cannot read a file whose hash holds; "" where it can, or where nothing is read."""
+    path = _sound_file(places, catalog)
+    if path is None:
         return ""
-    path = os.path.join(places.sidecar, named.name)
     vectors_of = partial(_none_of, embedder.dimension)
     try:
         read_index(path, embedder.dimension, vectors_of, mapped=True)

@@ -22,7 +22,7 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import StorePath, is_below
 from filestore.fs.disk import TEMPORARY_PREFIX
-from filestore.index import open_backend, overlaid
+from filestore.index import open_backend
 from filestore.index.backend import (
     BackendChoice,
     BackendForeign,
@@ -41,7 +41,7 @@ from filestore.index.backend import (
 from filestore.index.base import BackendError, Where
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
-from filestore.sidecar.vector_file import Space, fill
+from filestore.sidecar.vector_file import Space, laid_over
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -134,7 +134,13 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             BackendUntrusted: It was not allowed.
             BackendError: It cannot be used.
         """
-        self._check_path()
+        # What is damaged in a part of the sidecar would be deleted.
+        inside = self._inside
+        if inside is not None and (inside == "." or inside.startswith(_TAKEN)):
+            raise BackendSettingsWrong(
+                f"`path` of the backend {self.choice.kind} is a part of the sidecar itself",
+                remedy="name another file, such as index.jsonl",
+            )
         backend = self._opened()
         if self.reaches_out:
             check_trusted(
@@ -178,19 +184,6 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         folder = os.path.realpath(self.choice.folder)
         target = os.path.realpath(os.path.join(folder, path or LINES))
         return os.path.relpath(target, folder) if is_below(target, folder) else None
-
-    def _check_path(self) -> None:
-        """Refuse a path that is a part of the sidecar: what is damaged there would be deleted.
-
-        Raises:
-            BackendSettingsWrong: It is one.
-        """
-        inside = self._inside
-        if inside is not None and (inside == "." or inside.startswith(_TAKEN)):
-            raise BackendSettingsWrong(
-                f"`path` of the backend {self.choice.kind} is a part of the sidecar itself",
-                remedy="name another file, such as index.jsonl",
-            )
 
     def takes(self, where: Where, catalog: Catalog) -> bool:
         """Whether it was given all that a filter asks for, by these settings."""
@@ -295,27 +288,18 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             backend.set_embed_config(embed)
             is_known = known == (self.label, stamp.generation if stamp else None)
             if stamp is not None and stamp.owner == catalog.identity and is_known and not whole:
-                sent = self._send_delta(backend, catalog, embeddings, space)
+                removed, added = catalog.index_delta()
+                deleted = backend.delete(removed)
+                wanted = [identifier for identifier, _ in added]
+                sending = items(catalog, embeddings, space, wanted, self.whitelist)
+                written = backend.upsert(sending, skip_existing=False)
+                sent = Sent(written=written, deleted=deleted, kept=0)
             else:
                 sent = self._send_all(backend, catalog, embeddings, space, whole=whole)
             backend.save(owner=catalog.identity, generation=catalog.generation)
         if noted:
             catalog.note_sent(self.label, catalog.generation)
         return sent
-
-    def _send_delta(
-        self,
-        backend: IndexBackend,
-        catalog: Catalog,
-        embeddings: "EmbeddingCache",
-        space: Space,
-    ) -> Sent:
-        removed, added = catalog.index_delta()
-        deleted = backend.delete(removed)
-        wanted = [identifier for identifier, _ in added]
-        sending = items(catalog, embeddings, space, wanted, self.whitelist)
-        written = backend.upsert(sending, skip_existing=False)
-        return Sent(written=written, deleted=deleted, kept=0)
 
     def _send_all(
         self,
@@ -356,7 +340,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             raise
         served = ServedIndex(backend, space.dimension)
         # The catalog's difference is not to this place where it was never told of it.
-        return served if known is None else _laid_over(served, catalog, embeddings, space)
+        return served if known is None else laid_over(served, catalog, embeddings, space)
 
 
 def is_doubted(found: Iterable[Finding]) -> bool:
@@ -428,19 +412,6 @@ def _older(address: str) -> NotSent:
 
 def _is_of(stamp: Stamp, space: Space) -> bool:
     return (stamp.embed.fingerprint, stamp.embed.dimension) == (space.fingerprint, space.dimension)
-
-
-def _laid_over(
-    served: ServedIndex, catalog: Catalog, embeddings: "EmbeddingCache", space: Space
-) -> "VectorIndex":
-    import numpy
-
-    removed, added = catalog.index_delta()
-    if not removed and not added:
-        return served
-    index = overlaid(served, numpy.array(removed, numpy.int64))
-    fill(index, added, embeddings, space)
-    return index
 
 
 def _sent(files: Sequence[queries.Beside], whitelist: Sequence[str]) -> Mapping[str, Any]:
