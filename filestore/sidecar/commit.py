@@ -167,7 +167,10 @@ class Commit:
         self._delete(replaced)
         self._insert(fresh, {row.path: row.resource for row in replaced}, on_share)
         self._catalog.no_longer_forgotten(look.path for look in fresh)
-        self._keep_last_good(fresh, kept)
+        sound = (INDEXED, RECORD)
+        excluded = [look.path for look in fresh if look.state not in sound and look.path in kept]
+        for path, row in self._catalog.files(excluded).items():
+            self._catalog.put_content(row.id, kept[path])
         self.refresh(seen, read_from_ns)
 
     def _has_same_words(self, row: FileRow, look: Observation) -> bool:
@@ -196,12 +199,6 @@ class Commit:
                 body = chunk_file.parse(data).body
                 self._catalog.keep_generated(row.origin, body.encode())
         return kept
-
-    def _keep_last_good(self, fresh: Sequence[Observation], kept: dict[ChunkPath, bytes]) -> None:
-        sound = (INDEXED, RECORD)
-        excluded = [look.path for look in fresh if look.state not in sound and look.path in kept]
-        for path, row in self._catalog.files(excluded).items():
-            self._catalog.put_content(row.id, kept[path])
 
     def _update(self, row: FileRow, look: Observation) -> None:
         """The file differs, no embedded text does: same id, new record."""

@@ -108,7 +108,10 @@ def _write_first_files(places: Places, chosen: settings.Settings) -> None:
             path = os.path.join(root, name)
             if not os.path.exists(path):
                 disk.write_path(path, data)
-        _tell_git(Places(root=root, sidecar=""))
+        # Our lines are added to an attributes file; those that are there stay.
+        found = attributes_file(Places(root=root, sidecar=""))
+        if found is not None and attributes.corrected(found) != found:
+            disk.write_path(os.path.join(root, attributes.NAME), attributes.corrected(found))
 
 
 def _write_beside_documents(places: Places, data: bytes) -> None:
@@ -134,11 +137,3 @@ def _write_beside_documents(places: Places, data: bytes) -> None:
         os.unlink(staged)
         disk.write_path(places.settings, data)
     disk.sync_path(places.root)
-
-
-def _tell_git(places: Places) -> None:
-    """Add our lines to an attributes file; those that are there stay."""
-    found = attributes_file(places)
-    if found is not None and attributes.corrected(found) != found:
-        path = os.path.join(places.root, attributes.NAME)
-        disk.write_path(path, attributes.corrected(found))

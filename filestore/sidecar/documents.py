@@ -54,14 +54,17 @@ class Chunker(Struct, frozen=True, kw_only=True):
 
         Args:
             budget: Of its settings.
-            embedder: Counts tokens; None leaves an estimate.
+            embedder: Counts tokens; None leaves an estimate: few models have a token to fewer
+                characters than three.
             way: Name and version of how it cuts, as its label has it.
         """
         most = embedder.max_tokens if embedder is not None else None
         counter = embedder.tokenizer if embedder is not None else "estimate"
         return cls(
             budget=chunking.room(budget, most),
-            count_tokens=embedder.count_tokens if embedder is not None else _estimate,
+            count_tokens=embedder.count_tokens
+            if embedder is not None
+            else lambda text: (len(text) + 2) // 3,
             label=chunking.label(budget, most=most, counter=counter, way=way),
         )
 
@@ -75,11 +78,6 @@ class Chunker(Struct, frozen=True, kw_only=True):
             title=document.title,
             outline=document.outline,
         )
-
-
-def _estimate(text: str) -> int:
-    """For stores whose model is not here: few models have a token to fewer characters."""
-    return (len(text) + 2) // 3
 
 
 _AT_ONCE: Final = 64
@@ -197,7 +195,9 @@ class InPlace(Layout):
         fresh |= self._read(unread, chunker)
         for first, *others in looks.values():
             for look in others:
-                _copy(first, look)
+                look.state, look.detail, look.pending = first.state, first.detail, first.pending
+                look.data, look.chunk = first.data, first.chunk
+                look.texts, look.keys = first.texts, first.keys
         return fresh
 
     def _as_cut(self, look: Observation, data: bytes | None, chunker: Chunker) -> bytes | None:
@@ -273,12 +273,6 @@ def _in_turns(
     items = iter(looks.items())
     while some := dict(islice(items, size)):
         yield some
-
-
-def _copy(made: Observation, look: Observation) -> None:
-    """Fill in a document that holds the same bytes as another."""
-    look.state, look.detail, look.pending = made.state, made.detail, made.pending
-    look.data, look.chunk, look.texts, look.keys = made.data, made.chunk, made.texts, made.keys
 
 
 def _extracted_here(data: bytes, name: str) -> Document:

@@ -93,16 +93,13 @@ class EmbeddingFeed:
         lacking = {key: text for key, text in texts.items() if key not in had}
         if self.embeds and lacking:
             try:
-                self._check_model(self._embedder)
+                if not self._trusted and not self._embedder.lexical:
+                    check_canaries(self._embedder, self._embeddings)
+                self._trusted = True
                 self._embed(self._embedder, lacking, on_share)
             except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
                 # Everything else of the commit is worth keeping: keywords find these texts.
                 self.problem, self.embeds = error, False
-
-    def _check_model(self, embedder: "Embedder") -> None:
-        if not self._trusted and not embedder.lexical:
-            check_canaries(embedder, self._embeddings)
-        self._trusted = True
 
     def _sound(self, texts: Mapping[bytes, str]) -> set[bytes]:
         assert self._embedder is not None

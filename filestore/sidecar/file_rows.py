@@ -23,6 +23,10 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
     chunk = look.chunk
     name = look.path.rpartition("/")[2]
     kind = (chunk.kind if chunk else None) or chunk_file.kind_of_name(name) or "chunk"
+    source = chunk.source if chunk else None
+    if chunk and layout.is_in_place:
+        # It has the name of its resource, whatever the file says.
+        source = layout.resource(look.path) or None
     return FileRow(
         identifier,
         look.path,
@@ -32,20 +36,13 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         look.text_key,
         kind if chunk else "",
         layout.resource(look.path),
-        _source(look, layout),
+        source,
         chunk.order if chunk else None,
         chunk.origin if chunk else None,
         chunk is not None and chunk_file.hand_edited(chunk),
         generation,
         encode_place(chunk.headings, chunk.pages) if chunk else "",
     )
-
-
-def _source(look: Observation, layout: Layout) -> str | None:
-    """The document of a file; in place it has the name of its resource, whatever the file says."""
-    if look.chunk is None:
-        return None
-    return (layout.resource(look.path) or None) if layout.is_in_place else look.chunk.source
 
 
 class StatEntries:

@@ -89,12 +89,6 @@ def copy(places: Places, stamp: Stamp, copied: Places) -> None:
     write_stamp(copied.fulltext, sealed(copied, stamp))
 
 
-def _is_garbled(places: Places) -> bool:
-    """Whether a stamp is there that says nothing; one of another catalog is as good as none."""
-    there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
-    return there and read_stamp(places.fulltext) is None
-
-
 def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
     """What is wrong with the full-text index, without parsing it."""
     try:
@@ -107,7 +101,9 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
 def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
     path, stamp = places.part(FULLTEXT), found_stamp(places, catalog)
     if stamp is None:
-        if _is_garbled(places):
+        # A stamp that says nothing; one of another catalog is as good as none.
+        there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
+        if there and read_stamp(places.fulltext) is None:
             detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
             return [Finding(code="fulltext-damaged", path=path, detail=detail)]
         if catalog.count("vectors") == 0 and catalog.generation == 0:

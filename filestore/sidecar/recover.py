@@ -90,9 +90,18 @@ def open_parts(
     repaired: list[Finding] = []
     with disk.disk_errors(places.sidecar):
         _clear_way(places)
-        embeddings = _open_embeddings(places, (embedder, beside), repaired)
+        try:
+            embeddings = EmbeddingCache.open(places.embeddings)
+        except EmbeddingsDamaged as error:
+            embeddings, finding = _salvage(places, (embedder, beside), error.message)
+            repaired.append(finding)
         catalog = _open_catalog(places, repaired)
-        _collect_leftovers(places)
+        # Temporary files of a writer that died: the lock says that none is alive.
+        with part.folder_of(places.sidecar) as sidecar:
+            for name in os.listdir(sidecar):
+                if name.startswith(disk.TEMPORARY_PREFIX):
+                    with contextlib.suppress(OSError):
+                        part.remove(sidecar, name)
         repaired += write.remove_leftovers(places)
     return catalog, embeddings, tuple(repaired)
 
@@ -118,14 +127,11 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
         repaired.append(catalog_finding(places, error))
         catalog = CatalogWriter.open(places.catalog, create=True)
     else:
-        if missing and _has_truth(places):
-            repaired.append(
-                Finding(
-                    code="catalog-missing",
-                    path=places.part(CATALOG),
-                    detail="there was no catalog",
-                )
-            )
+        if missing:
+            with contextlib.suppress(OSError), os.scandir(places.chunked) as entries:
+                if any(True for _ in entries):
+                    path, said = places.part(CATALOG), "there was no catalog"
+                    repaired.append(Finding(code="catalog-missing", path=path, detail=said))
     aside = _last_aside(places, places.catalog)
     if catalog.generation == 0 and aside is not None:
         # Asked of the generation, not of what just happened: a kill in between loses nothing.
@@ -180,23 +186,6 @@ def _knows_losses_alone(catalog: CatalogWriter) -> bool:
     if catalog.generation != 1 or not catalog.file_count() or catalog.indexed_count():
         return False
     return all(state == GONE for _, state, _ in catalog.states())
-
-
-def _has_truth(places: Places) -> bool:
-    with contextlib.suppress(OSError), os.scandir(places.chunked) as entries:
-        return any(True for _ in entries)
-    return False
-
-
-def _open_embeddings(
-    places: Places, embedders: Sequence[Embedder | None], repaired: list[Finding]
-) -> EmbeddingCache:
-    try:
-        return EmbeddingCache.open(places.embeddings)
-    except EmbeddingsDamaged as error:
-        embeddings, finding = _salvage(places, embedders, error.message)
-        repaired.append(finding)
-        return embeddings
 
 
 def _salvage(
@@ -317,15 +306,6 @@ def _last_aside(places: Places, path: str) -> str | None:
     return os.path.join(places.quarantine, names[-1]) if names else None
 
 
-def _collect_leftovers(places: Places) -> None:
-    """Remove the temporary files of a writer that died; the lock says that none is alive."""
-    with part.folder_of(places.sidecar) as sidecar:
-        for name in os.listdir(sidecar):
-            if name.startswith(disk.TEMPORARY_PREFIX):
-                with contextlib.suppress(OSError):
-                    part.remove(sidecar, name)
-
-
 def catalog_finding(places: Places, error: FilestoreError) -> Finding:
     """The finding for a catalog that cannot be opened; an outdated one is as good as none."""
     is_missing = isinstance(error, CatalogMissingError | CatalogOutdatedError)
@@ -387,7 +367,9 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
 
     def contents(added: list[ChunkPath]) -> dict[ChunkPath, bytes]:
         """The hashes of new files."""
-        return dict(_hashes(places, added))
+        most = MAX_SOURCE_BYTES if places.is_in_place else MAX_CHUNK_BYTES
+        paths = {one: os.path.join(places.chunked, one) for one in added}
+        return {one: content_hash(read_start(path, most)) for one, path in paths.items()}
 
     hashes = {below: row[4] for below, row in rows.items()}
     gone = vanished(hashes, walk(places, processes=1), contents)
@@ -401,13 +383,6 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
         below: Loss(path=below, detail=_KNOWN, resource=rows[below][7], file_hash=file_hash)
         for below, file_hash in gone.items()
     }
-
-
-def _hashes(places: Places, paths: list[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes]]:
-    most = MAX_SOURCE_BYTES if places.is_in_place else MAX_CHUNK_BYTES
-    for path in paths:
-        data = read_start(os.path.join(places.chunked, path), most)
-        yield path, content_hash(data)
 
 
 def _keep_lost(

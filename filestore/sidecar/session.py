@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.beside import BesideFeed
     from filestore.sidecar.commit import Commit
-    from filestore.sidecar.documents import Chunker
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
@@ -89,9 +88,12 @@ class Parts:
     def layout(self) -> "Layout":
         """How the files of the store are named, and what they mean."""
         if self.settings.layout == "in-place":
-            from filestore.sidecar.documents import InPlace
+            from filestore.sidecar.documents import IN_PLACE, Chunker, InPlace
 
-            return InPlace(self.places, self._chunker, processes=self._processes)
+            def chunker() -> Chunker:
+                return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
+
+            return InPlace(self.places, chunker, processes=self._processes)
         from filestore.chunks.layout import FLAT, TREE
 
         return FLAT if self.settings.layout == "flat" else TREE
@@ -104,11 +106,6 @@ class Parts:
         own = [os.path.relpath(sidecar, root)] if is_below(sidecar, root) else []
         ours = [ChunkPath(path.replace(os.sep, "/")) for path in own]
         return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
-
-    def _chunker(self) -> "Chunker":
-        from filestore.sidecar.documents import IN_PLACE, Chunker
-
-        return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
 
     @cached_property
     def model(self) -> "StoreModel":

@@ -80,7 +80,7 @@ class SummaryTree:
             TreeChild(
                 path=row.path,
                 key=row.key,
-                state=_state(row),
+                state="gone" if not row.is_there else "fresh" if row.in_step else "changed",
                 is_summary=row.path in self._rows,
                 is_stale=row.path in self._stale,
             )
@@ -210,12 +210,6 @@ def natural_key(path: ChunkPath) -> tuple[str, bool, str, int, str]:
 def in_order(paths: Iterable[ChunkPath]) -> list[ChunkPath]:
     """Paths in natural order: ``chunk2.md`` before ``chunk10.md``."""
     return sorted(paths, key=natural_key)
-
-
-def _state(row: ChildRow) -> ChildState:
-    if not row.is_there:
-        return "gone"
-    return "fresh" if row.in_step else "changed"
 
 
 def _paths(
