@@ -5,10 +5,10 @@ costs the same in a store of any size.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from filestore.catalog._reading import Catalog
-from filestore.catalog._rows import MADE, decode_path, encode_path, in_batches, placeholders
+from filestore.catalog._rows import MADE, decode_path, encode_path
 from filestore.core.paths import ChunkPath
 
 _NAMES: Final = (
@@ -148,18 +148,14 @@ class CatalogPages:
     def openings(self, files: Sequence[int], length: int) -> dict[int, tuple[int, bytes]]:
         """How many bytes files have, and the first ones; those without content are left out."""
         statement = f"SELECT file, length(data), substr(data, 1, {length:d}) FROM contents"
-        rows = self._of_files(statement, files)
+        rows = self._catalog.rows_among(f"{statement} WHERE file IN ({{}})", files)
         return {file: (size, bytes(first)) for file, size, first in rows}
 
     def titles(self, files: Sequence[int]) -> dict[int, str]:
         """The titles that files have in their frontmatter."""
         statement = "SELECT file, value FROM facts INDEXED BY facts_by_file"
-        return dict(self._of_files(statement, files, "AND key = 'title'"))
-
-    def _of_files(self, statement: str, files: Sequence[int], end: str = "") -> Iterator[Any]:
-        """The rows of a statement that stand for some files."""
-        for batch in in_batches(files):
-            yield from self._rows(f"{statement} WHERE file IN ({placeholders(batch)}) {end}", batch)
+        among = f"{statement} WHERE file IN ({{}}) AND key = 'title'"
+        return dict(self._catalog.rows_among(among, files))
 
     def document_titles(self, resources: Sequence[str] | None = None) -> dict[str, str]:
         """The title of each resource, of these or of all, whose documents have just one."""
@@ -167,11 +163,9 @@ class CatalogPages:
         end = "GROUP BY resource HAVING count(DISTINCT value) = 1"
         if resources is None:
             return dict(self._rows(f"{statement} {end}"))
-        found: dict[str, str] = {}
-        for batch in in_batches(resources):
-            among = f"AND resource IN ({placeholders(batch)})"
-            found |= dict(self._rows(f"{statement} {among} {end}", batch))
-        return found
+        return dict(
+            self._catalog.rows_among(f"{statement} AND resource IN ({{}}) {end}", resources)
+        )
 
     def document_names(self) -> Iterator[tuple[str, str, str]]:
         """Of each document in a folder: resource, source, and the source of the folder."""
@@ -202,7 +196,7 @@ class CatalogPages:
         statement, end = "SELECT file, count(*) FROM parts", "GROUP BY file"
         if files is None:
             return dict(self._rows(f"{statement} {end}"))
-        return dict(self._of_files(statement, files, end))
+        return dict(self._catalog.rows_among(f"{statement} WHERE file IN ({{}}) {end}", files))
 
     def names_said(self) -> Iterator[tuple[int, str]]:
         """Each file whose metadata has a title or another name, and that."""

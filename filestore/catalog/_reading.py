@@ -203,27 +203,16 @@ class Catalog(Snapshots):
 
     def files(self, paths: Sequence[ChunkPath]) -> dict[ChunkPath, FileRow]:
         """What is known of some paths; unknown ones are left out."""
-        found: dict[ChunkPath, FileRow] = {}
-        for batch in in_batches([encode_path(path) for path in paths]):
-            where = f"path IN ({placeholders(batch)})"
-            found |= {row.path: row for row in self._files(where, batch)}
-        return found
+        return {row.path: row for row in self._files_among("path", map(encode_path, paths))}
 
     def indexed_paths(self, ids: Sequence[int]) -> dict[int, ChunkPath]:
         """The paths of those file ids that are searchable."""
-        found: dict[int, ChunkPath] = {}
-        for batch in in_batches(ids):
-            statement = f"SELECT id, path FROM files WHERE id IN ({placeholders(batch)})"
-            for identifier, path in self.connection.execute(f"{statement} AND state = ''", batch):
-                found[identifier] = decode_path(path)
-        return found
+        statement = "SELECT id, path FROM files WHERE id IN ({}) AND state = ''"
+        return {file: decode_path(path) for file, path in self.rows_among(statement, ids)}
 
     def files_by_id(self, ids: Sequence[int]) -> dict[int, FileRow]:
         """What is known of some file ids; unknown ones are left out."""
-        found: dict[int, FileRow] = {}
-        for batch in in_batches(ids):
-            found |= {row.id: row for row in self._files(f"id IN ({placeholders(batch)})", batch)}
-        return found
+        return {row.id: row for row in self._files_among("id", ids)}
 
     def files_of(self, resource: str) -> list[FileRow]:
         """The files of a resource, its record included, in no order."""
@@ -251,6 +240,10 @@ class Catalog(Snapshots):
         # One walk through the table, and little to sort: most were indexed in this order.
         return sorted(self.rows("SELECT path, file_hash FROM files WHERE length(file_hash)"))
 
+    def _files_among(self, column: str, values: Iterable[Any]) -> Iterator[FileRow]:
+        for batch in in_batches(list(values)):
+            yield from self._files(f"{column} IN ({placeholders(batch)})", batch)
+
     def _files(self, where: str, values: Sequence[Any]) -> Iterator[FileRow]:
         statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
         for identifier, path, *rest in self.connection.execute(statement, values):
@@ -261,26 +254,15 @@ class Catalog(Snapshots):
     def files_of_vectors(self, vectors: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
         """Vector id to every (file id, part) that has its text."""
         found: dict[int, list[tuple[int, int]]] = {}
-        for batch in in_batches(vectors):
-            for vector, file, part in self.connection.execute(
-                "SELECT vector, file, part FROM parts"
-                f" WHERE vector IN ({placeholders(batch)}) ORDER BY vector, file, part",
-                batch,
-            ):
-                found.setdefault(vector, []).append((file, part))
+        statement = "SELECT vector, file, part FROM parts WHERE vector IN ({}) ORDER BY 1, 2, 3"
+        for vector, file, part in self.rows_among(statement, vectors):
+            found.setdefault(vector, []).append((file, part))
         return found
 
     def vectors_of_files(self, files: Iterable[int]) -> list[int]:
         """The vector ids of some files, ascending."""
-        found: set[int] = set()
-        for batch in in_batches(list(files)):
-            found.update(
-                row[0]
-                for row in self.connection.execute(
-                    f"SELECT vector FROM parts WHERE file IN ({placeholders(batch)})", batch
-                )
-            )
-        return sorted(found)
+        statement = "SELECT vector FROM parts WHERE file IN ({})"
+        return sorted({vector for (vector,) in self.rows_among(statement, files)})
 
     def parts_of(self, file: int) -> list[int]:
         """The vector ids of one file, part by part."""
@@ -294,11 +276,7 @@ class Catalog(Snapshots):
 
     def keys_of_vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Vector id to embedding key; unknown ids are left out."""
-        found: dict[int, bytes] = {}
-        for batch in in_batches(ids):
-            statement = f"SELECT id, key FROM vectors WHERE id IN ({placeholders(batch)})"
-            found.update(self.connection.execute(statement, batch))
-        return found
+        return dict(self.rows_among("SELECT id, key FROM vectors WHERE id IN ({})", ids))
 
     def paths_without_vectors(self) -> list[ChunkPath]:
         """Files with a text that was never embedded."""
@@ -430,12 +408,7 @@ class Catalog(Snapshots):
 
     def files_from(self, sources: Sequence[str]) -> list[FileRow]:
         """The files that name one of some documents as their source, in no order."""
-        batches = in_batches(sources)
-        return [
-            row
-            for batch in batches
-            for row in self._files(f"source IN ({placeholders(batch)})", batch)
-        ]
+        return list(self._files_among("source", sources))
 
     def forgotten(self, path: ChunkPath) -> Forgotten | None:
         """What was last seen of a file that is gone."""

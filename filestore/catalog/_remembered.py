@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from filestore.catalog._rows import in_batches, placeholders
 from filestore.catalog._schema import catalog_errors, readable, refuse
 from filestore.core.hashing import content_hash
 
@@ -334,6 +335,11 @@ class Snapshots(ABC):
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of one question."""
         return self.connection.execute(statement, values).fetchall()
+
+    def rows_among(self, statement: str, values: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+        """All rows of one question with ``IN ({})`` about any number of values."""
+        for batch in in_batches(list(values)):
+            yield from self.rows(statement.format(placeholders(batch)), batch)
 
     def meta(self, key: str, default: Any = None) -> Any:
         """One remembered value."""

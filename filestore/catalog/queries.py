@@ -15,7 +15,6 @@ from filestore.catalog._rows import (
     MADE,
     decode_path,
     encode_path,
-    in_batches,
     placeholders,
     text_id,
 )
@@ -101,12 +100,8 @@ def documents_from(
     catalog: Catalog, sources: Sequence[str]
 ) -> list[tuple[ChunkPath, str, str, str]]:
     """Record path, resource, source and hash of some documents."""
-    named = "SELECT record, resource, source, hash FROM documents WHERE source IN "
-    found = [
-        row
-        for batch in in_batches(sources)
-        for row in catalog.rows(f"{named}({placeholders(batch)})", batch)
-    ]
+    named = "SELECT record, resource, source, hash FROM documents WHERE source IN ({})"
+    found = catalog.rows_among(named, sources)
     return [(decode_path(record), *rest) for record, *rest in found]
 
 
@@ -117,12 +112,8 @@ def count_excluded(catalog: Catalog, code: str) -> int:
 
 def source_stats_of(catalog: Catalog, sources: Sequence[str]) -> dict[str, tuple[str, bytes]]:
     """What `Catalog.source_stats` gives of some documents."""
-    named = "SELECT source, hash, stat FROM source_stats WHERE source IN "
-    return {
-        source: (digest, packed)
-        for batch in in_batches(sources)
-        for source, digest, packed in catalog.rows(f"{named}({placeholders(batch)})", batch)
-    }
+    named = "SELECT source, hash, stat FROM source_stats WHERE source IN ({})"
+    return {source: (digest, at) for source, digest, at in catalog.rows_among(named, sources)}
 
 
 def folder_stats(catalog: Catalog, folder: bytes) -> list[tuple[bytes, bytes]]:
@@ -306,14 +297,9 @@ def metadata_values(catalog: Catalog, key: str) -> list[str]:
 
 def texts_of_files(catalog: Catalog, files: Sequence[int]) -> list[int]:
     """The full-text ids that some files may have: every part of a document has one of its own."""
-    found = set(files)
-    for batch in in_batches(files):
-        parts = catalog.rows(
-            f"SELECT file, part FROM parts WHERE part > 0 AND file IN ({placeholders(batch)})",
-            batch,
-        )
-        found.update(text_id(file, part) for file, part in parts)
-    return sorted(found)
+    further = "SELECT file, part FROM parts WHERE part > 0 AND file IN ({})"
+    parts = catalog.rows_among(further, files)
+    return sorted({*files, *(text_id(file, part) for file, part in parts)})
 
 
 def text_ids(catalog: Catalog) -> list[int]:
@@ -411,19 +397,15 @@ def unsent_vectors(catalog: Catalog) -> int:
 def files_beside(catalog: Catalog, vectors: Sequence[int]) -> dict[int, list[Beside]]:
     """The files that have the text of each vector, by path, with what may be asked of them."""
     found: dict[int, dict[int, Beside]] = {}
-    for batch in in_batches(list(vectors)):
-        for vector, _, file, path, kind, source in catalog.rows(
-            _FILES_OF_VECTORS.format(placeholders(batch)), batch
-        ):
-            named = ChunkPath(decode_path(path))
-            of_file = {"path": [named], "kind": [kind]} | ({"source": [source]} if source else {})
-            found.setdefault(vector, {}).setdefault(file, of_file)
+    for vector, _, file, path, kind, source in catalog.rows_among(_FILES_OF_VECTORS, vectors):
+        named = decode_path(path)
+        of_file = {"path": [named], "kind": [kind]} | ({"source": [source]} if source else {})
+        found.setdefault(vector, {}).setdefault(file, of_file)
     files = sorted({file for owners in found.values() for file in owners})
     facts: dict[int, Beside] = {}
-    for batch in in_batches(files):
-        statement = f"SELECT file, key, value FROM facts WHERE file IN ({placeholders(batch)})"
-        for file, key, value in catalog.rows(f"{statement} ORDER BY key, value", batch):
-            facts.setdefault(file, {}).setdefault(key, []).append(value)
+    statement = "SELECT file, key, value FROM facts WHERE file IN ({}) ORDER BY key, value"
+    for file, key, value in catalog.rows_among(statement, files):
+        facts.setdefault(file, {}).setdefault(key, []).append(value)
     return {
         vector: [facts.get(file, {}) | of_file for file, of_file in owners.items()]
         for vector, owners in found.items()
@@ -437,11 +419,7 @@ def is_of_documents(catalog: Catalog, key: str) -> bool:
 
 def paths_of_vectors(catalog: Catalog, vectors: Sequence[int]) -> list[ChunkPath]:
     """The files, ascending by path, that some vectors are of."""
-    paths: set[ChunkPath] = set()
-    for batch in in_batches(list(vectors)):
-        statement = _FILES_OF_VECTORS.format(placeholders(batch))
-        paths.update(ChunkPath(decode_path(row[3])) for row in catalog.rows(statement, batch))
-    return sorted(paths)
+    return sorted({decode_path(row[3]) for row in catalog.rows_among(_FILES_OF_VECTORS, vectors)})
 
 
 def sendable(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.catalog._reading import Catalog
-from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
+from filestore.catalog._rows import decode_path, encode_path
 from filestore.chunks.frontmatter import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
 
@@ -55,7 +55,7 @@ _LACKS_TEXTS: Final = (
 """A text that moved is in a summary under its key alone, which takes longer to see."""
 _PARENTS: Final = (
     f"SELECT children.path, files.path FROM children CROSS JOIN files ON {_OF_SUMMARIES}"
-    " WHERE files.state = '' AND children.path"
+    " WHERE files.state = '' AND children.path IN ({})"
 )
 
 
@@ -114,10 +114,8 @@ class Ancestors:
         new = paths
         while new := [path for path in new if path not in self._parents]:
             self._parents.update((path, set()) for path in new)
-            for batch in in_batches([encode_path(path) for path in new]):
-                statement = f"{_PARENTS} IN ({placeholders(batch)})"
-                for path, summary in self._catalog.connection.execute(statement, batch):
-                    self._parents[decode_path(path)].add(decode_path(summary))
+            for path, summary in self._catalog.rows_among(_PARENTS, map(encode_path, new)):
+                self._parents[decode_path(path)].add(decode_path(summary))
             new = list({above for path in new for above in self._parents[path]})
         return {path: self._above(path) for path in paths if self._parents[path]}
 
@@ -143,24 +141,11 @@ def questions_out_of_step(catalog: Catalog) -> list[tuple[ChunkPath, int]]:
 
 def keys_read(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[bytes]:
     """The embedding keys of the texts that some files name as what they were made from."""
-    keys: set[bytes] = set()
-    for batch in in_batches([encode_path(path) for path in paths]):
-        found = catalog.connection.execute(
-            "SELECT key FROM children JOIN files ON files.id = children.file"
-            f" WHERE files.path IN ({placeholders(batch)}) AND key <> x''",
-            batch,
-        )
-        keys.update(key for (key,) in found)
-    return keys
-
-
-def _summaries_among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
-    found: list[ChunkPath] = []
-    for batch in in_batches([encode_path(path) for path in paths]):
-        statement = f"SELECT path FROM files WHERE path IN ({placeholders(batch)})"
-        rows = catalog.connection.execute(f"{statement} AND kind = 'summary'", batch)
-        found += [decode_path(path) for (path,) in rows]
-    return found
+    statement = (
+        "SELECT key FROM children JOIN files ON files.id = children.file"
+        " WHERE files.path IN ({}) AND key <> x''"
+    )
+    return {key for (key,) in catalog.rows_among(statement, map(encode_path, paths))}
 
 
 class Stale:
@@ -176,10 +161,12 @@ class Stale:
         One that is in no other summary stands for all its resource: it is stale, too, where that
         has a text which is in none.
         """
-        for path in _summaries_among(self._catalog, [p for p in paths if p not in self._known]):
-            named = (encode_path(path),)
+        new = [encode_path(path) for path in paths if path not in self._known]
+        statement = "SELECT path FROM files WHERE path IN ({}) AND kind = 'summary'"
+        for named in self._catalog.rows_among(statement, new):
             rows = self._catalog.rows
-            self._known[path] = bool(rows(_STALE, named) or rows(_LACKS_TEXTS, named))
+            is_stale = bool(rows(_STALE, named) or rows(_LACKS_TEXTS, named))
+            self._known[decode_path(named[0])] = is_stale
         return {path for path in paths if self._known.setdefault(path, False)}
 
 
@@ -264,16 +251,13 @@ def texts_in_none(catalog: Catalog) -> dict[str, int]:
 
 def bytes_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> dict[ChunkPath, int]:
     """How many bytes the children of some summaries have that are there."""
-    sizes: dict[ChunkPath, int] = {}
-    for batch in in_batches([encode_path(path) for path in summaries]):
-        statement = (
-            "SELECT files.path, sum(length(contents.data)) FROM files"
-            " JOIN (SELECT DISTINCT file, path FROM children) AS children"
-            " ON children.file = files.id"
-            " JOIN files AS child ON child.path = children.path"
-            " JOIN contents ON contents.file = child.id"
-            f" WHERE files.path IN ({placeholders(batch)}) GROUP BY files.path"
-        )
-        for path, size in catalog.connection.execute(statement, batch):
-            sizes[decode_path(path)] = int(size)
-    return sizes
+    statement = (
+        "SELECT files.path, sum(length(contents.data)) FROM files"
+        " JOIN (SELECT DISTINCT file, path FROM children) AS children"
+        " ON children.file = files.id"
+        " JOIN files AS child ON child.path = children.path"
+        " JOIN contents ON contents.file = child.id"
+        " WHERE files.path IN ({}) GROUP BY files.path"
+    )
+    found = catalog.rows_among(statement, map(encode_path, summaries))
+    return {decode_path(path): int(size) for path, size in found}
