@@ -123,33 +123,20 @@ def _parsed(value: Any) -> Any:
         return None
 
 
+_NUMBERS: Final = (
+    *(AWAITED, LAST_FILE, LET_GO, ROWS_GENERATION, "embeddings", "files", "generation", "indexed"),
+    *("beside_embeddings", "beside_generation", "beside_lacking"),
+    *("index_generation", "index_size", "texts"),
+)
+_TEXTS: Final = ("beside_fingerprint", "fingerprint", "index_fingerprint", "metric", ROWS_AT)
 _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    AWAITED: _is_number,
-    "beside_embeddings": _is_number,
-    "beside_fingerprint": _is_text,
-    "beside_generation": _is_number,
-    "beside_lacking": _is_number,
-    CHECKSUM: _is_digest,
-    "embeddings": _is_number,
-    "files": _is_number,
-    "fingerprint": _is_text,
-    "generation": _is_number,
-    "identity": _is_digest,
+    **dict.fromkeys(_NUMBERS, _is_number),
+    **dict.fromkeys(_TEXTS, _is_text),
+    **dict.fromkeys((CHECKSUM, "identity", "index_hash"), _is_digest),
     "index_description": _is_description,
-    "index_fingerprint": _is_text,
-    "index_generation": _is_number,
-    "index_hash": _is_digest,
     "index_name": lambda name: isinstance(name, str) and bool(_FILE_NAME.fullmatch(name)),
-    "index_size": _is_number,
-    "indexed": _is_number,
-    LAST_FILE: _is_number,
-    LET_GO: _is_number,
-    "metric": _is_text,
     RESOLVED: lambda value: isinstance(_parsed(value), list),
     ROWS: _is_count_of_rows,
-    "texts": _is_number,
-    ROWS_AT: _is_text,
-    ROWS_GENERATION: _is_number,
 }
 
 

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from filestore.core.hashing import content_hash
 from filestore.core.paths import SUMMARIES, ChunkPath
@@ -23,7 +24,7 @@ Value = TypeVar("Value")
 
 
 class FileRow(Struct, frozen=True):
-    """What the catalog knows of one file."""
+    """What the catalog knows of one file; fields in the order of its columns."""
 
     id: int
     path: ChunkPath
@@ -61,23 +62,7 @@ class FileRow(Struct, frozen=True):
 
     def checksum(self) -> bytes:
         """16 bytes over the row, because SQLite checks no data page."""
-        values = (
-            self.id,
-            self.path,
-            self.state,
-            self.detail,
-            self.file_hash,
-            self.text_key,
-            self.kind,
-            self.resource,
-            self.source,
-            self.position,
-            self.origin,
-            self.edited,
-            self.generation,
-            self.place,
-        )
-        return content_hash(repr(values).encode("utf-8", "surrogatepass"))
+        return content_hash(repr(astuple(self)).encode("utf-8", "surrogatepass"))
 
 
 class IndexFile(Struct, frozen=True):

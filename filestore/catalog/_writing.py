@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from filestore.catalog import _remembered, queries
 from filestore.catalog._reading import Catalog
@@ -182,26 +182,8 @@ class CatalogWriter(Catalog):
     def _insert_rows(self, rows: Sequence[FileRow]) -> None:
         self._put.update(row.id for row in rows)
         self.connection.executemany(
-            f"INSERT INTO files VALUES ({placeholders(range(15))})", map(self._values, rows)
-        )
-
-    def _values(self, row: FileRow) -> tuple[Any, ...]:
-        return (
-            row.id,
-            encode_path(row.path),
-            row.state,
-            row.detail,
-            row.file_hash,
-            row.text_key,
-            row.kind,
-            row.resource,
-            row.source,
-            row.position,
-            row.origin,
-            row.edited,
-            row.generation,
-            row.place,
-            row.checksum(),
+            f"INSERT INTO files VALUES ({placeholders(range(15))})",
+            [(row.id, encode_path(row.path), *astuple(row)[2:], row.checksum()) for row in rows],
         )
 
     def _insert_vectors(self, indexed: Sequence[tuple[Observation, FileRow]]) -> None:

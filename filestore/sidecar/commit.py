@@ -288,8 +288,7 @@ class Commit:
 
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""
-        vectors = [vector for vector, _ in self._catalog.vector_keys()]
-        self._catalog.set_embedded(vectors, embedded=False)
+        self.lack(vector for vector, _ in self._catalog.vector_keys())
         self.embed_missing(on_share)
         self.want_index()
 
@@ -504,7 +503,10 @@ class Commit:
         vector_file.collect(self._places, self._catalog, self._previous)
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
-        unsent = self._send()
+        unsent = None
+        if self._rows is not None and self._embedder is not None:
+            lacking = (self._catalog, self._embeddings, self._embedder)
+            unsent = self._rows.catch_up(*lacking, whole=self._compares_rows)
         return CommitReport(
             generation=generation,
             embedded=self._embedding_feed.embedded + (self._beside.embedded if self._beside else 0),
@@ -512,13 +514,6 @@ class Commit:
             problem=self.problem,
             unsent=unsent,
         )
-
-    def _send(self) -> FilestoreError | None:
-        """Send a backend what it lacks; why that did not work, and waits for the next writer."""
-        if self._rows is None or self._embedder is None:
-            return None
-        sent = (self._catalog, self._embeddings, self._embedder)
-        return self._rows.catch_up(*sent, whole=self._compares_rows)
 
     def await_rest(self, *, is_awaited: bool) -> None:
         """Remember whether files of a mass that went are still to come back or to be let go."""
