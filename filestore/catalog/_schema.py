@@ -297,9 +297,9 @@ def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDama
 
 
 METRIC: Final = "metric"
+"""The key under which the catalog remembers what its vectors are compared by."""
 CHUNKER: Final = "chunker"
 """The label of how all documents in place are cut."""
-"""The key under which the catalog remembers what its vectors are compared by."""
 
 
 class Suspect(Protocol):

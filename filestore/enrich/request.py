@@ -24,7 +24,7 @@ from filestore.generate.base import MOST_QUESTIONS
 from filestore.generate.cache import GeneratedCache
 from filestore.git import repository
 from filestore.sidecar import recover
-from filestore.sync import run as syncing
+from filestore.sync import apply as syncing
 
 if TYPE_CHECKING:
     from filestore.generate import Generator

@@ -27,9 +27,8 @@ from filestore.sidecar import originals
 from filestore.sidecar.originals import SourceDrift, is_followed
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot, Writing
-from filestore.sync.apply import SyncReport
-from filestore.sync.run import Wanted as SyncWanted
-from filestore.sync.run import catch_up
+from filestore.sync.apply import SyncReport, catch_up
+from filestore.sync.apply import Wanted as SyncWanted
 from filestore.verify import source_drift
 from filestore.verify.source_drift import NewFiles
 from filestore.verify.source_moves import where_to

@@ -70,7 +70,7 @@ class InspectedStore(Store):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.run import Wanted, catch_up
+        from filestore.sync.apply import Wanted, catch_up
 
         self.close()
         report = catch_up(self._parts, Wanted(forget=forget), on_progress)

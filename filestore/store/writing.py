@@ -77,7 +77,7 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.run import Wanted, catch_up
+        from filestore.sync.apply import Wanted, catch_up
 
         self.close()
         first: Level | None = "deep" if deep else "full" if full else None
