@@ -231,8 +231,7 @@ class Inspector:
             code, path = finding.code, finding.path
             if code == "link-dangling":
                 yield ("relink", path), self._relink(path)
-            elif code in ("ingest-conflict", "conflict-markers"):
-                is_ingest = code == "ingest-conflict"
+            elif (is_ingest := code == "ingest-conflict") or code == "conflict-markers":
                 prepare, verb = (self._resolve, "resolve") if is_ingest else (self._sided, "take")
                 for side, chosen in (("ours", self._policy.ours), ("theirs", self._policy.theirs)):
                     if path in chosen:

@@ -152,13 +152,9 @@ def untracked(
             new = NewFile(source=reference, resource=resource, is_followed=is_followed)
             if source not in whole:
                 child = name.partition("/")[0]
-                follows = is_followed_by(follow, reachable, child, f"{source}/{child}")
-                new = NewFile(
-                    source=f"{source}/{child}",
-                    resource=child,
-                    is_followed=follows,
-                    found_in=source,
-                )
+                own_name = f"{source}/{child}"
+                is_so = is_followed_by(follow, reachable, child, own_name)
+                new = NewFile(source=own_name, resource=child, is_followed=is_so, found_in=source)
             files.setdefault(new.source, new)
     found.files = list(files.values())
     return found
