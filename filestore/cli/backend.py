@@ -95,19 +95,14 @@ def _show(options: Show) -> int:
     else:
         _output.line(f"{shown.kind}: {shown.address or 'cannot be opened here'}")
         vectors = _output.count(shown.vectors, "vector")
-        _output.line(f"{vectors}{_waiting(shown)}")
+        waiting = f", {shown.waiting:,} wait to be sent" if shown.waiting else ""
+        if shown.waiting and shown.approximate is None and not shown.problem:
+            changes = _output.count(shown.waiting, "change")
+            waiting = f"; {changes} since the file was written, searched all the same"
+        _output.line(f"{vectors}{waiting}")
         if shown.problem:
             _output.line(f"cannot be asked: {shown.problem}")
     return 1 if shown.problem else 0
-
-
-def _waiting(shown: "change_backend.ShownBackend") -> str:
-    if not shown.waiting:
-        return ""
-    if shown.approximate is None and not shown.problem:
-        changes = _output.count(shown.waiting, "change")
-        return f"; {changes} since the file was written, searched all the same"
-    return f", {shown.waiting:,} wait to be sent"
 
 
 def _set(options: Set) -> int:

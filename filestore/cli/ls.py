@@ -3,7 +3,7 @@
 In place: the documents, those of a folder, or the sections of one with their lines.
 """
 
-from filestore.browse.records import ChunkFile, Resource, Resources
+from filestore.browse.records import ChunkFile, Resources
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
 from filestore.server.requests import Ls as Options
@@ -20,18 +20,15 @@ def run(options: Options) -> int:
     if options.json:
         _output.write_json(found.to_dict())
         return 0
-    for item in found.items:
-        is_resource = isinstance(found, Resources)
-        _output.line(_resource(item, part) if is_resource else _chunk(item))
+    for item in found.items if isinstance(found, Resources) else ():
+        name = shown_path(item["resource"]) or "(no resource)"
+        source = f"  from {shown_path(item['source'])}" if item["source"] else ""
+        _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
+    for item in () if isinstance(found, Resources) else found.items:
+        _output.line(_chunk(item))
     if not found.items:
         _output.line(f"nothing yet: filestore {first}")
     return 0
-
-
-def _resource(item: Resource, part: str) -> str:
-    name = shown_path(item["resource"]) or "(no resource)"
-    source = f"  from {shown_path(item['source'])}" if item["source"] else ""
-    return f"{name}  {_output.count(item['chunks'], part)}{source}"
 
 
 def _chunk(item: ChunkFile) -> str:

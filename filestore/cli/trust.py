@@ -63,8 +63,12 @@ def run(options: Options) -> int:
         if options.revoke:
             store.distrust()
         elif not options.list:
-            if reaches.names and not options.yes:
-                _ask(root, reaches, options)
+            # A script that says 'trust' means it.
+            if reaches.names and not options.yes and sys.stdin.isatty():
+                if options.json:
+                    _told(root, reaches, _diagnostics.say)
+                sys.stdout.flush()
+                _diagnostics.go_on("allow it?", refused="nothing was allowed")
             store.trust(reaches)
     if options.json:
         prompts = reaches.prompts.files if reaches.prompts is not None else ()
@@ -80,16 +84,6 @@ def run(options: Options) -> int:
         )
         _output.write_json(trusted.to_dict())
     return 0
-
-
-def _ask(root: str, reaches: "Reaches", options: Options) -> None:
-    """Ask on a terminal; a script that says 'trust' means it."""
-    if not sys.stdin.isatty():
-        return
-    if options.json:
-        _told(root, reaches, _diagnostics.say)
-    sys.stdout.flush()
-    _diagnostics.go_on("allow it?", refused="nothing was allowed")
 
 
 def _words(root: str, reaches: "Reaches", options: Options) -> None:

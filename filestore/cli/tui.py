@@ -45,7 +45,18 @@ def run(options: Options) -> int:
             "the inspector prints no JSON",
             remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
         )
-    _check_terminal()
+    # Textual reads the first and draws on the third; who redirects the second wants no screen.
+    streams = {
+        "standard input": sys.stdin,
+        "standard output": sys.stdout,
+        "standard error": sys.stderr,
+    }
+    for name, stream in streams.items():
+        if not stream.isatty():
+            raise UsageError(
+                f"the inspector needs a terminal, and {name} is none",
+                remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
+            )
     import tui
     from tui.app import frame
 
@@ -60,18 +71,3 @@ def run(options: Options) -> int:
             select=options.select,
         )
     )
-
-
-def _check_terminal() -> None:
-    # Textual reads the first and draws on the third; who redirects the second wants no screen.
-    streams = {
-        "standard input": sys.stdin,
-        "standard output": sys.stdout,
-        "standard error": sys.stderr,
-    }
-    for name, stream in streams.items():
-        if not stream.isatty():
-            raise UsageError(
-                f"the inspector needs a terminal, and {name} is none",
-                remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
-            )

@@ -146,7 +146,7 @@ def installation(
     """
     program = PROGRAMS[word]
     roots = named_roots(stores)
-    named = [f"{name}={root}" for name, root in roots.items()]
+    named = [f"{one}={root}" for one, root in roots.items()]
     given = named if len(roots) > 1 else list(roots.values())
     moved = os.environ.get("XDG_CONFIG_HOME")
     found = find_program(os.path.join(os.path.dirname(sys.executable), "filestore"))
@@ -155,20 +155,18 @@ def installation(
     words = [*command, "mcp", *given, *(["--write"] if write else [])]
     folder = program.folders.get(sys.platform, program.folders[""])
     own = os.path.expanduser(folder.format(config=moved or "~/.config"))
+    # Programs make the names of tools of it, in few signs.
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", next(iter(roots))).strip("-")
+    is_named = len(roots) == 1 and plain
+    name = f"filestore-{plain}"[:40].rstrip("-") if is_named else "filestore"
     server = {**program.extra, "command": words[0], "args": words[1:]}
     return Installation(
         program=program.title,
         file=absolute(os.path.expanduser(to)) if to else os.path.join(own, program.file),
         key=program.key,
-        name=_server_name(list(roots)),
+        name=name,
         server={**server, **({"env": {"XDG_CONFIG_HOME": moved}} if moved else {})},
     )
-
-
-def _server_name(names: Sequence[str]) -> str:
-    """The name of the entry: programs make the names of tools of it, in few signs."""
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", names[0]).strip("-")
-    return f"filestore-{plain}"[:40].rstrip("-") if len(names) == 1 and plain else "filestore"
 
 
 def install(wanted: Installation) -> Installation:

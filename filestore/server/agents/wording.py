@@ -120,15 +120,14 @@ def _show(answer: Answer) -> Iterator[str]:
     path = _named(answer["path"])
     yield f"{path} [{', '.join(about)}]" if about else path
     keys = answer["frontmatter"]
-    yield from (f"{key}: {_listed(keys[key], sign)}" for key, sign in _SHOWN if key in keys)
+    for key, sign in _SHOWN:
+        if key in keys:
+            value = keys[key]
+            yield f"{key}: {sign.join(map(str, value)) if isinstance(value, list) else value}"
     yield Whole(answer["body"])
 
 
 _SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
-
-
-def _listed(value: Any, sign: str) -> str:
-    return sign.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _about(answer: Answer) -> Iterator[str]:
