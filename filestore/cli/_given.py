@@ -4,8 +4,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from filestore.core.decoding import LIMITED, OPTION, USUAL, Limits
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.limits import LIMITED, OPTION, USUAL, Limits
 from filestore.fs import disk
 from filestore.search.metrics import parse_queries
 from filestore.server.options import CommonOptions, option

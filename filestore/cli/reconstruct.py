@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.cli._given import Limited
 from filestore.core.caller import absolute
-from filestore.core.decoding import Counter
 from filestore.core.errors import UsageError
+from filestore.core.limits import Counter
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 from filestore.fs.staged_file import check_target

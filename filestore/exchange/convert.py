@@ -11,8 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.core.caller import absolute
-from filestore.core.decoding import USUAL, Counter, Limits, Size
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.exchange.vector_files import faiss_folder, faiss_json, ragmd

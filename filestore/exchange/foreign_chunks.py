@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from filestore.chunks import chunk_file
 from filestore.chunks.reading_order import reconstruct
 from filestore.config.layout import RECORD_NAME
-from filestore.core.decoding import LINE_BYTES, Counter, Size
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import LINE_BYTES, Counter, Size
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
 from filestore.exchange.base import LeftOut

@@ -19,9 +19,9 @@ from filestore.chunks import resource_record
 from filestore.chunks.chunk_file import parse
 from filestore.chunks.observation import Observation
 from filestore.config.layout import folded_path
-from filestore.core.decoding import Counter, LimitExceededError
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
+from filestore.core.limits import Counter, LimitExceededError
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, listed, shown_path

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from filestore.core.decoding import LINE_BYTES, Size
+from filestore.core.limits import LINE_BYTES, Size
 from filestore.exchange.base import (
     Collection,
     Form,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
-from filestore.core.decoding import Size
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import Size
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import (

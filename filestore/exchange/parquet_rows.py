@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.core.decoding import LINE_BYTES
+from filestore.core.limits import LINE_BYTES
 from filestore.core.safe_text import brief, listed
 from filestore.exchange.rows import COLUMNS, encoded
 from filestore.fs.subprocess_worker import Line, parent_line

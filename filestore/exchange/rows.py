@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import LINE_BYTES, why_bomb
+from filestore.core.limits import LINE_BYTES, why_bomb
 from filestore.core.safe_text import brief
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 

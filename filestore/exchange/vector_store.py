@@ -13,8 +13,8 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import Counter, Size
 from filestore.core.errors import UsageError
+from filestore.core.limits import Counter, Size
 from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
 from filestore.exchange.foreign_chunks import Document

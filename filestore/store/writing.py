@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
-from filestore.core.decoding import USUAL, Limits
 from filestore.core.findings import marked
+from filestore.core.limits import USUAL, Limits
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.refusals import refuse_in_place

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from filestore.catalog import CatalogDamagedError, in_batches, queries
 from filestore.config.layout import Places
-from filestore.core.decoding import USUAL, Counter, Limits, Size
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import vector_id
+from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import why_bomb
+from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
 from filestore.exchange.vector_files import faiss_bytes

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from filestore.cli._parser import command_parser
-from filestore.core.decoding import OPTION, USUAL
+from filestore.core.limits import OPTION, USUAL
 from filestore.exchange.base import READ
 from filestore.server.operations import COMMANDS
 from tests.system.conftest import files_below
