@@ -119,7 +119,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "history/batch": (BATCH, lambda data, _: batch.parse(data, identifier="000001")),
     "config/user_config": (MACHINE, _machine),
     "server/agents/install": (CONFIGURATION, _configuration),
-    "server/agents/messages": (MESSAGE, _message),
+    "server/agents/server": (MESSAGE, _message),
     "server/decoding": (REQUEST, _request),
     "chunks/frontmatter": (YAML, lambda data, _: frontmatter.parse(_as_frontmatter(data))),
 }

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filestore._version import __version__
 from filestore.server import decoding
 from filestore.server.http.gate import EVENT_STREAM
 from filestore.server.operations import ROUTES, Operation
-from filestore.server.rag.routes import paths as collection_paths
+from filestore.server.rag.documents import Index, Query
 
 _STORE: Final = {
     "type": "string",
@@ -80,6 +82,55 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 def _answer(shape: str, about: str) -> dict[str, Any]:
     return {"description": about, "content": {_JSON: {"schema": decoding.reference(shape)}}}
+
+
+_NAME: Final = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def collection_paths() -> dict[str, Any]:
+    """Every route of the collections by its path."""
+    named = "/rag/{name}"
+    found: dict[str, Any] = {
+        "/rag/list": {"get": _collection("List the collections", "RagList")},
+        "/rag/index": {
+            "post": _collection(
+                "Index documents as a collection, or replace it", "RagIndexed", Index
+            )
+        },
+        f"{named}/query": {
+            "post": _collection("Find the documents that answer a question", "RagAnswer", Query),
+        },
+        f"{named}/index/status": {
+            "get": _collection("How a collection stands", "RagStatus"),
+        },
+        f"{named}/index/reload": {
+            "post": _collection("Take up what changed on the disk", "RagReloaded"),
+        },
+        named: {
+            "delete": _collection("Delete a collection with its folder", "RagDeleted"),
+        },
+    }
+    for path, methods in found.items():
+        if path.startswith(named):
+            for route in methods.values():
+                route["parameters"] = [_NAME]
+    return found
+
+
+def _collection(about: str, answer: str, given: type[Struct] | None = None) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "summary": about,
+        "responses": {
+            "200": _answer(answer, "done"),
+            "default": _answer("RagFailure", "what was not done, and what to do"),
+        },
+    }
+    if given is not None:
+        told["requestBody"] = {
+            "required": True,
+            "content": {_JSON: {"schema": decoding.schema_of(given)}},
+        }
+    return told
 
 
 UPLOAD: Final[dict[str, Any]] = {

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 import orjson
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,7 +19,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.schema import plain
 from filestore.fs import disk
 from filestore.server import refusals
-from filestore.server.decoding import decoded, json_object, reference, schema_of
+from filestore.server.decoding import decoded, json_object
 from filestore.server.rag.collections import Collections, NoSpaceError
 from filestore.server.rag.documents import Index, Query, checked_info, documents_in
 from filestore.server.rag.folder import check_name
@@ -226,51 +225,3 @@ async def _body(request: Request, most: int) -> bytes:
                 remedy="send fewer documents, or add them with filestore add",
             )
     return bytes(data)
-
-
-_NAME: Final = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-
-
-def paths() -> dict[str, Any]:
-    """Every route by its path."""
-    named = "/rag/{name}"
-    found: dict[str, Any] = {
-        "/rag/list": {"get": _route("List the collections", "RagList")},
-        "/rag/index": {
-            "post": _route("Index documents as a collection, or replace it", "RagIndexed", Index)
-        },
-        f"{named}/query": {
-            "post": _route("Find the documents that answer a question", "RagAnswer", Query),
-        },
-        f"{named}/index/status": {
-            "get": _route("How a collection stands", "RagStatus"),
-        },
-        f"{named}/index/reload": {
-            "post": _route("Take up what changed on the disk", "RagReloaded"),
-        },
-        named: {
-            "delete": _route("Delete a collection with its folder", "RagDeleted"),
-        },
-    }
-    for path, methods in found.items():
-        if path.startswith(named):
-            for route in methods.values():
-                route["parameters"] = [_NAME]
-    return found
-
-
-def _route(about: str, answer: str, given: type[Struct] | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "summary": about,
-        "responses": {
-            "200": _content(answer, "done"),
-            "default": _content("RagFailure", "what was not done, and what to do"),
-        },
-    }
-    if given is not None:
-        told["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema_of(given)}}}
-    return told
-
-
-def _content(shape: str, about: str) -> dict[str, Any]:
-    return {"description": about, "content": {_JSON: {"schema": reference(shape)}}}

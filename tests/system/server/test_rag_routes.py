@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from filestore.server import decoding
+from filestore.server.http.description import collection_paths
 from filestore.server.rag import routes
 from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import documents_in
@@ -258,7 +259,7 @@ def test_who_only_reads_is_told_so(place: Path) -> None:
 
 def test_each_route_is_described(client: TestClient, place: Path) -> None:
     """With what it takes, which is what it accepts, and what it answers."""
-    paths = routes.paths()
+    paths = collection_paths()
     for route in client.app.routes:  # type: ignore[attr-defined]
         path = route.path
         if "rest" in path or path == "/rag":
