@@ -19,6 +19,7 @@ ROOMS: Final = {
     "core": f"{SYSTEM}/cli/test_json.py",
     "remote": f"{SYSTEM}/embed/test_openai.py",
     "rerank": f"{SYSTEM}/cli/test_search.py",
+    "store": f"{SYSTEM}/test_library.py",
     "sync": f"{SYSTEM}/cli/test_sync.py",
 }
 """Rooms whose tests on a real disk lie elsewhere than in a folder of their name."""

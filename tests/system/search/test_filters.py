@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filestore.extract import _markdown
+from filestore.extract import markdown
 from filestore.sidecar import documents
 
 
@@ -104,8 +104,8 @@ def test_values_are_read_again_when_everything_is_cut_again(
     workspace.write("notes/n.md", "---\nzip: 01234\n---\nA walrus.\n")
     with monkeypatch.context() as earlier:
         earlier.setattr(documents, "IN_PLACE", "sections/0")
-        earlier.setattr(_markdown.MarkdownExtractor, "version", 0)
-        earlier.setattr(_markdown, "read_frontmatter", lambda text: ({"zip": 668}, 19))
+        earlier.setattr(markdown.MarkdownExtractor, "version", 0)
+        earlier.setattr(markdown, "read_frontmatter", lambda text: ({"zip": 668}, 19))
         workspace("init", "--in-place", "notes", code=None)
     root = workspace.folder / "notes"
     assert workspace("sync", cwd=root)
