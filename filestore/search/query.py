@@ -41,7 +41,7 @@ class Query(Struct, frozen=True, kw_only=True):
     source: Sequence[str] = ()
     """Globs over the path of the source, of which one must hold."""
     kind: Sequence[str] = ()
-    """Only these kinds: ``chunk``, ``summary``."""
+    """Only these kinds: chunk or summary, in place document or summary."""
     syntax: Syntax = "auto"
     """Which signs are operators: those that can mean nothing else (auto), none (plain), or all
     (operators: also -1, NOT, "word", and in long queries)."""

@@ -1,7 +1,7 @@
 """What clients may ask of a search: apart from other requests, which need nothing of a query."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, field
 
@@ -24,7 +24,7 @@ class Search(Request, Query, frozen=True, kw_only=True):
     k: Count = 10
     where: Where = {}
     source: Annotated[Texts, option("GLOB")] = []
-    kind: Annotated[list[Literal["chunk", "summary"]], Meta(max_length=2), option("K")] = []
+    kind: Annotated[Texts, option("K")] = []
     context: Annotated[int, Meta(ge=0, le=100), option("N")] = 0
     rerank: Annotated[str | None, option("R", local=True)] = None
     rewrite: Annotated[int, option("N", local=True)] = 0

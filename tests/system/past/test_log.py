@@ -297,4 +297,5 @@ def test_the_log_is_what_each_commit_answers(tmp_path: Path, layout: str) -> Non
 def test_odd_words(notes: Notes, asked: str) -> None:
     """They are asked, whatever they are, and name no file."""
     with filestore.open(notes.folder) as store:
-        assert store.log(asked, mode="keyword").asked == asked
+        # As it is searched for: half of a pair is no text.
+        assert store.log(asked, mode="keyword").asked == asked.replace("\ud800", "?")

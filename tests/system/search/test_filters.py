@@ -110,3 +110,11 @@ def test_values_are_read_again_when_everything_is_cut_again(
     root = workspace.folder / "notes"
     assert workspace("sync", cwd=root)
     assert workspace.json("search", "walrus", "--where", "zip=01234", cwd=root)["hits"]
+
+
+def test_a_kind_is_one_of_those_that_the_store_has(workspace: Any) -> None:
+    """In place a text is a document."""
+    workspace.write("notes/n.md", "A walrus.\n")
+    workspace("init", "--in-place", "notes")
+    found = workspace.json("search", "walrus", "--kind", "document", "--store", "notes")
+    assert [hit["kind"] for hit in found["hits"]] == ["document"]
