@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,8 @@ from measure import Row
 from stores import TextMaker
 
 EDITS: Final = 10
+OTHERS: Final = ("search --mode keyword basalt", "sync", "verify", "ls", "about", "repair --plan")
+"""Commands that start and look around, in a store where nothing changed."""
 QUERIES: Final = 60
 _HERE: Final = str(Path(__file__).resolve().parents[2])
 _WARM: Final = """
@@ -139,8 +142,13 @@ def compare(both: tuple[Side, Side], runs: int) -> list[Row]:
         ("cold search", lambda side: side.filestore("search", *queries[0].split()), runs),
         ("warm search", lambda side: side.warm(queries), runs),
         ("first paint", Side.first_paint, runs),
+        *((f"`{one}`", partial(_ran, one.split()), runs) for one in OTHERS),
     ]
     return [row for name, action, times in cases for row in figure(name, action, times, both)]
+
+
+def _ran(words: Sequence[str], side: Side) -> Spent:
+    return side.filestore(*words)
 
 
 def figure(
