@@ -243,7 +243,7 @@ def _asked(store: Store, pairs: Sequence[Pair]) -> list[float]:
     hits: list[float] = []
     for number, (about, _) in enumerate(pairs):
         answer = store.search(
-            f"Which document is about {about.rstrip('.')}?", k=DEEP, syntax="words"
+            f"Which document is about {about.rstrip('.')}?", k=DEEP, syntax="plain"
         )
         found = dict.fromkeys(_number(hit.path) for hit in answer.hits)
         hits.append(float(number in list(found)[:FIRST]))

@@ -101,7 +101,7 @@ def _rows(corpus: Corpus, embedder: str) -> Iterator[measure.Row]:
 def _gain(store: Store, mode: Any, corpus: Corpus) -> float:
     gains = 0.0
     for question, right in corpus.questions:
-        answer = store.search(question, k=DEPTH, mode=mode, syntax="words", group="document")
+        answer = store.search(question, k=DEPTH, mode=mode, syntax="plain", group="document")
         found = [os.path.basename(hit.document or hit.path) for hit in answer.hits]
         if right in found:
             gains += 1 / math.log2(found.index(right) + 2)

@@ -16,7 +16,7 @@ import pytest
 
 from filestore.chunks import chunk_file
 from filestore.fs import disk
-from filestore.sidecar import fulltext_file
+from filestore.fulltext import Writer
 
 WORDS = ("amber", "basalt", "copper", "diorite", "emerald", "flint")
 
@@ -676,13 +676,13 @@ def test_a_large_index_that_is_behind_is_not_rebuilt(
     shutil.copytree(older, fulltext(workspace))
     assert list(workspace.drift()) == ["fulltext-behind"]
     rebuilt = list[bool]()
-    open_writer = fulltext_file.Writer.open
+    open_writer = Writer.open
 
     def opening(folder: str, previous: Any = None, **named: Any) -> Any:
         rebuilt.append(previous is None)
         return open_writer(folder, previous, **named)
 
-    monkeypatch.setattr(fulltext_file.Writer, "open", opening)
+    monkeypatch.setattr(Writer, "open", opening)
     assert codes(workspace.sync()["applied"]) == ["fulltext-behind"]
     assert rebuilt == [False]
     assert workspace.found("gneiss") == ["new.md"]

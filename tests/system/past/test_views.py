@@ -112,10 +112,9 @@ def test_a_sidecar_that_cannot_be_written(history: History, run: Any) -> None:
     said = run(*words, cwd=history.root).stdout
     shutil.rmtree(sidecar / "past")
     filestore_words = f"{sys.executable} -m filestore"
-    note = history.notes[0].relative_to(history.folder).as_posix()
     script = (
         f"mount --bind {sidecar} {sidecar} && mount -o remount,ro,bind {sidecar} && cd"
-        f" {history.root} && {filestore_words} {' '.join(words)} && {filestore_words} log {note}"
+        f" {history.root} && {filestore_words} {' '.join(words)} && {filestore_words} log garden"
     )
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False

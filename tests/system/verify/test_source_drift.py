@@ -176,7 +176,7 @@ def test_new_files_of_a_folder_that_is_not_followed(workspace: Any) -> None:
     settings.write_text('follow = {"*" = false, docs = true}\n' + before)
     assert workspace.drift() == {"source-untracked": ["../docs/four.md"]}
     settings.write_text("follow = 1\n" + before)
-    assert "follow must be true or false, found 1" in workspace("status", code=3).stderr
+    assert "follow must be true or false or a table, found 1" in workspace("status", code=3).stderr
 
 
 def test_ignore_rules_that_cannot_be_followed(workspace: Any) -> None:
