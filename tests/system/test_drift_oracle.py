@@ -39,7 +39,9 @@ ANCHOR = "anchor.md"
 """A file that nobody touches, so that the tree is never empty."""
 NAMES = ["a.md", "B.md", "b.md", "stones/a.md", "stones/c.md", "stones/deep/d é.md", "more/e.md"]
 TEXTS = ["Amber is old resin.\n", "Basalt is dark.\n", "Copper is red.\n", "Zinc is blue.\n"]
+MALFORMED = b"---\n[\nmood: good\n---\nWords.\n"
 BROKEN = {
+    MALFORMED: "malformed-frontmatter",
     b"---\n[\n---\nWords.\n": "malformed-frontmatter",
     b"---\noverlap: many\n---\nWords.\n": "invalid-metadata",
     b"caf\xe9\n": "bad-encoding",
@@ -51,7 +53,6 @@ BROKEN = {
 TREE_CODES = {
     "modified", "metadata-modified", "untracked", "missing", "moved", "left-out", *BROKEN.values(),
 }  # fmt: skip
-MALFORMED = b"---\n[\nmood: good\n---\nWords.\n"
 BROKEN_IN_PLACE = {
     bytes(range(256)): "bad-encoding",
     b" \n": "empty",
@@ -284,7 +285,7 @@ class Oracle(RuleBasedStateMachine):
     def damage(self, name: str, data: st.DataObject) -> None:
         """A file is broken; writing over it mends it."""
         self.settle(self.chunked / name)
-        content = data.draw(st.sampled_from(sorted([*self.meaning.broken, MALFORMED])))
+        content = data.draw(st.sampled_from(sorted({*self.meaning.broken, MALFORMED})))
         (self.chunked / name).write_bytes(content)
 
     @rule(branch=st.sampled_from(["main", "other"]))
