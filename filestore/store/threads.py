@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
 from filestore.core.errors import UsageError
+from filestore.fulltext import STAMP_NAME
 from filestore.store.writing import Store
 
 if TYPE_CHECKING:
@@ -235,8 +236,9 @@ def _stamp(store: Store) -> Stamp:
         _identity(places.sidecar),
         # With its content: a copy may be written over it, which SQLite does not notice.
         _identity(places.catalog, is_content=True),
-        _identity(places.embeddings),
-        _identity(places.fulltext),
+        _identity(places.embeddings, is_content=True),
+        # So may one over an index that was opened while it was ahead of its catalog.
+        _identity(os.path.join(places.fulltext, STAMP_NAME), is_content=True),
     )
 
 
