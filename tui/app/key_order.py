@@ -73,7 +73,12 @@ class KeysInOrder(App[int]):
 
     def take_keys(self) -> None:
         """Take keys again, once the screen is drawn."""
-        self.call_after_refresh(setattr, self, "is_seen", True)
+        self.call_after_refresh(self._now_seen)
+
+    def _now_seen(self) -> None:
+        self.is_seen = True
+        if isinstance(self.screen, Steady):
+            self.screen.ask()
 
     def push_screen(self, screen: Any, *more: Any, **named: Any) -> Any:
         """Lay a screen over this one; see `Steady.is_seen_first`."""

@@ -133,12 +133,13 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
             yield Static(one_line(self._question), classes="question", markup=False)
             yield TextPane()
             if self._removes:
-                yield Input(placeholder=f"type {YES} to continue", compact=True)
+                yield Input(compact=True)
             hint = "y confirms; enter or esc cancels"
             if self._removes:
                 files = "a file" if self._removes == 1 else f"{self._removes:,} files"
                 hint = f"{files} will be removed: type {YES} and press enter; esc cancels"
-            yield Static(hint, classes="hint", markup=False)
+            yield (line := Static(hint, classes="hint", markup=False))
+            line.visible = False
 
     def begin(self) -> None:
         """Show what it means; begin where the answer is given."""
@@ -146,6 +147,12 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
         pane.styles.height = min(sum(map(_height, self._lines)) or 1, MOST_LINES)
         pane.show(self._lines)
         (self.query_one(Input) if self._removes else pane).focus()
+
+    def ask(self) -> None:
+        """Say how to answer."""
+        for line in self.query(Input):
+            line.placeholder = f"type {YES} to continue"
+        self.query(".hint").set(visible=True)
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:

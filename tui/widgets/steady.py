@@ -53,6 +53,9 @@ class Steady:
     def begin(self) -> None:
         """Show what there is to show; its widgets are there."""
 
+    def ask(self) -> None:
+        """Say which keys answer: from now on they are taken, where it has to be seen first."""
+
     def on_resize(self, event: Resize) -> None:
         """Drop a size that the terminal does not have any more."""
         assert isinstance(self, Screen)
