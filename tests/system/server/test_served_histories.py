@@ -145,7 +145,10 @@ class ServedHistory(RuleBasedStateMachine):
             self.lose(part)
             attempt(lambda: os.rename(copy, target))
         elif saved.is_dir():
-            attempt(lambda: shutil.copytree(saved, target, dirs_exist_ok=True))
+            # Over a file that tantivy has mapped, `cp` ends whoever reads it: the system's signal.
+            attempt(
+                lambda: shutil.copytree(saved, target, copy_function=replaced, dirs_exist_ok=True)
+            )
         else:
             attempt(lambda: shutil.copyfile(saved, target))
 
@@ -179,6 +182,12 @@ class ServedHistory(RuleBasedStateMachine):
             self.stores.close()
         if hasattr(self, "folder"):
             shutil.rmtree(self.folder)
+
+
+def replaced(source: str, target: str) -> None:
+    """Put a copy in the place of a file, as tar and rsync do."""
+    shutil.copy2(source, f"{target}.copy")
+    os.replace(f"{target}.copy", target)
 
 
 def attempt(job: Callable[[], object]) -> None:
