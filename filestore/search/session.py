@@ -1,14 +1,23 @@
-"""Searching one open store: the parts of its newest generation, opened as they are first needed."""
+"""Searching one open store: asked, asked again in other words, reranked and grouped.
 
-from collections.abc import Callable
+Parts of the generation are opened as they are first needed. What was typed is always asked; where
+no new query can be made, it is answered alone and that is said. A reranker changes the order, never
+what a hit says of itself.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
+from filestore.chunks.chunk_file import embed_text
+from filestore.core.errors import FilestoreError
 from filestore.search import outdated
-from filestore.search.answer import Answer
+from filestore.search.answer import Answer, Hit
 from filestore.search.place import Locator
 from filestore.search.present import present
 from filestore.search.query import Query, Which
@@ -16,7 +25,7 @@ from filestore.search.search import Searcher
 
 if TYPE_CHECKING:
     from filestore.generate import Generator
-    from filestore.search.rewrite import Rewrites
+    from filestore.rerank import Reranker
     from filestore.sidecar.session import Parts
 
 
@@ -45,12 +54,7 @@ class SearchSession:
         parts = self._parts()
         catalog = parts.catalog()
         with catalog.snapshot():
-            if query.group:
-                from filestore.search import grouping
-
-                found = grouping.by_document(self.search, query)
-            else:
-                found = self.search(query)
+            found = by_document(self.search, query) if query.group else self.search(query)
             searcher = self._fresh_searcher(parts, catalog, query.model)
             return present(
                 found,
@@ -68,21 +72,17 @@ class SearchSession:
         catalog = parts.catalog()
         deep = query
         if query.rerank:
-            from filestore.search import rerank as reranking
-
             reranker = parts.model.reranker(query.rerank)
-            deep = replace(query, k=reranking.depth_for(query.k))
+            deep = replace(query, k=max(DEPTH, query.k))
         with catalog.snapshot():
             ask = self._fresh_searcher(parts, catalog, query.model).search
             if query.rewrite:
-                from filestore.search.rewrite import rewritten
-
                 rewrites = partial(self._rewrites, query, catalog.generation, parts.model.generator)
                 answer = rewritten(ask, deep, rewrites)
             else:
                 answer = ask(deep)
         if query.rerank:
-            answer = reranking.rerank(answer, reranker, count=query.k)
+            answer = rerank(answer, reranker, count=query.k)
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, query.model).stale
             hits, notes = outdated.marked(answer.hits, parts, catalog, stale)
@@ -93,8 +93,6 @@ class SearchSession:
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
     ) -> "Rewrites":
         """New queries, made once where the same is asked again for more hits."""
-        from filestore.search.rewrite import rewrites_of
-
         key = replace(query, k=1, rerank=None, group=None, context=0), generation
         if self._rewritten is None or self._rewritten[0] != key:
             self._rewritten = key, rewrites_of(plain, query.rewrite, generator)
@@ -107,3 +105,144 @@ class SearchSession:
         if model not in self._searchers:
             self._searchers[model] = Searcher(parts, catalog, model)
         return self._searchers[model]
+
+
+DEPTH: Final = 50
+"""So many hits are looked at, at least: a reranker reads them again, each for about what embedding
+costs, and the others of a document are counted among them."""
+_PER_DOCUMENT: Final = 5
+_DEEPEST: Final = 5_000
+
+
+def by_document(ask: Callable[[Query], Answer], query: Query) -> Answer:
+    """The best hit of each of the best documents, of which the query wants `k`.
+
+    Where there are too few, more hits are asked for, but not of a reranker, which is slow.
+    """
+    depth = max(DEPTH, _PER_DOCUMENT * query.k)
+    while True:
+        answer = ask(replace(query, k=depth))
+        hits = grouped(answer.hits)
+        is_all = len(hits) >= query.k or len(answer.hits) < depth
+        if is_all or depth >= _DEEPEST or query.rerank:
+            return replace(answer, hits=tuple(hits[: query.k]))
+        depth *= 4
+
+
+def grouped(hits: Sequence[Hit]) -> list[Hit]:
+    """The first hit of each document, in order; a file that is gone stands for itself."""
+    best: dict[str, Hit] = {}
+    others: dict[str, int] = {}
+    for hit in hits:
+        key = hit.source if hit.source and hit.freshness != "gone" else f"\0{hit.path}"
+        if key in best:
+            others[key] = others.get(key, 0) + 1
+        else:
+            best[key] = hit
+    return [replace(hit, others=others.get(key, 0)) for key, hit in best.items()]
+
+
+_NEAREST: Final = 5
+"""So many of the texts that a query finds say in which words its answers are written."""
+
+
+class Rewrites(Struct, frozen=True, kw_only=True):
+    """The same in other words."""
+
+    queries: tuple[str, ...] = ()
+    why_not: str = ""
+    """Why there are none."""
+    tokens: int = 0
+    """What a service counted for them, in and out."""
+
+
+def rewritten(
+    ask: Callable[[Query, Sequence[str]], Answer],
+    query: Query,
+    rewrites: Callable[[Answer], Rewrites],
+) -> Answer:
+    """The answer to a query and to others that are made of it.
+
+    Args:
+        ask: Answers a query, and the same in other words.
+        query: What is asked.
+        rewrites: Makes other queries of the plain answer.
+    """
+    plain = ask(query, ())
+    made = rewrites(plain)
+    if not made.queries:
+        note = f"asked as it was typed only: {made.why_not}"
+        return replace(plain, notes=(*plain.notes, note), tokens=made.tokens)
+    answer = ask(query, made.queries)
+    note = f"also asked: {'; '.join(made.queries)}"
+    return replace(answer, notes=(*answer.notes, note), tokens=made.tokens)
+
+
+def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]") -> Rewrites:
+    """Up to so many queries that a generator makes of one and of the texts nearest to it.
+
+    Args:
+        plain: The answer to the query.
+        wanted: How many.
+        generator: Opens the store's generator.
+    """
+    try:
+        return _made(plain, wanted, generator())
+    except FilestoreError as error:
+        return Rewrites(why_not=_problem(error))
+
+
+def _made(plain: Answer, wanted: int, generator: "Generator") -> Rewrites:
+    from filestore.generate import Task
+
+    asked = plain.understood.text
+    near = _that_fit(generator, asked, [embed_text(hit.headings, hit.text) for hit in plain.hits])
+    task = Task(kind="rewrite", texts=(asked, *near), count=wanted)
+    own = asked.casefold().split()
+    for result in generator.make([task], stop=threading.Event()):
+        if result.problem is not None:
+            return Rewrites(why_not=_problem(result.problem))
+        if result.made is not None:
+            new = [line for line in result.made.lines if line.casefold().split() != own]
+            tokens = result.made.tokens_in + result.made.tokens_out
+            return Rewrites(queries=tuple(new[:wanted]), why_not=_NOTHING, tokens=tokens)
+    return Rewrites(why_not=_NOTHING)
+
+
+def _problem(error: FilestoreError) -> str:
+    return f"{error.message} (try: {error.remedy})"
+
+
+_NOTHING: Final = "the generator made no new query of it"
+
+
+def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[str]:
+    """The first few texts that go into the generator's window beside the query."""
+    room = generator.window_tokens - generator.count_tokens(query)
+    found = []
+    for text in texts[:_NEAREST]:
+        room -= generator.count_tokens(text)
+        if room < 0 or not text:
+            break
+        found.append(text)
+    return found
+
+
+def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
+    """The best hits of an answer by the reranker's score, ties by path.
+
+    A file that is gone has no text to be read; it stays behind those that have one.
+
+    Raises:
+        ModelUnusable: The model gives no usable scores.
+    """
+    readable = [hit for hit in answer.hits if hit.text]
+    texts = [embed_text(hit.headings, hit.text) for hit in readable]
+    scores = reranker.score(answer.understood.text, texts).tolist() if readable else []
+    ranked = sorted(zip(scores, readable, strict=True), key=lambda pair: (-pair[0], pair[1].path))
+    best = [
+        replace(hit, score=score, why={**hit.why, "rerank": {"rank": rank, "score": score}})
+        for rank, (score, hit) in enumerate(ranked, start=1)
+    ]
+    rest = [hit for hit in answer.hits if not hit.text]
+    return replace(answer, hits=(*best, *rest)[:count])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from filestore.fulltext import Understood
 from filestore.rerank import Reranker
 from filestore.search.answer import Answer, Hit
-from filestore.search.rerank import depth_for, rerank
+from filestore.search.session import rerank
 
 
 class ByVowels(Reranker):
@@ -76,9 +76,3 @@ def test_a_hit_says_where_both_put_it():
     assert found.hits[0].text == "aa"
     assert (found.query, found.mode, found.generation) == ("aeiou -xyz", "hybrid", 3)
     assert found.notes == ("a note",)
-
-
-def test_more_is_asked_for_than_is_wanted():
-    """Reranking looks at more hits than it shows, or it could only shuffle them."""
-    assert depth_for(10) >= 50
-    assert depth_for(200) == 200
