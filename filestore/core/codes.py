@@ -38,10 +38,8 @@ class Code(Struct, frozen=True, kw_only=True):
     """The same where documents are indexed in place, if it is not the same: we write none."""
     about: Subject
     """What is drifted or damaged."""
-    safe: bool = False
-    """Whether the repair touches only the sidecar, so that `sync` applies it."""
     safe_in_place: bool = False
-    """The same where documents are indexed in place, if it holds there alone."""
+    """Whether it is safe where documents are indexed in place, and there alone."""
     step: str = ""
     """The kind of step that repairs it; "" where only a person can."""
     level: Literal["fast", "full", "deep"] = "fast"
@@ -80,7 +78,16 @@ class Code(Struct, frozen=True, kw_only=True):
     sides: str = ""
     """What the two versions are that a person can choose between; "" where there are none."""
 
+    @property
+    def safe(self) -> bool:
+        """Whether the repair touches only the sidecar, so that `sync` applies it."""
+        return self.step in _STEPS_OF_SYNC
 
+
+_STEPS_OF_SYNC: Final = frozenset(
+    "collect embed forget index rebuild-catalog rebuild-fulltext rebuild-index reindex repoint"
+    " salvage update-record".split()
+)
 _FIX: Final = "fix the file; until then it is excluded from search"
 _FULL: Final = "'filestore sync --full' "
 _REBUILD_INDEX: Final = "rebuild the vector index from the embeddings"
@@ -103,7 +110,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="index the file again",
         about="file",
-        safe=True,
         step="reindex",
         self_evident=True,
     ),
@@ -111,7 +117,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="update its record; nothing is re-embedded",
         about="file",
-        safe=True,
         step="update-record",
         self_evident=True,
     ),
@@ -119,7 +124,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="index the file",
         about="file",
-        safe=True,
         step="index",
         self_evident=True,
     ),
@@ -129,7 +133,6 @@ CODES: Final[dict[str, Code]] = {
         " 'filestore repair --write-files'",
         repair_in_place="'filestore sync' removes it from the index; git or your backup has it",
         about="file",
-        safe=True,
         step="forget",
         self_evident=True,
     ),
@@ -137,7 +140,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="'filestore sync' removes it from the index; to keep it, change the rules",
         about="file",
-        safe=True,
         step="forget",
         self_evident=True,
     ),
@@ -145,7 +147,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="'filestore sync' updates the index; nothing is re-embedded",
         about="file",
-        safe=True,
         step="repoint",
         other="was at",
     ),
@@ -247,7 +248,6 @@ CODES: Final[dict[str, Code]] = {
         severity="I",
         repair="removed by the next writer",
         about="file",
-        safe=True,
         step="collect",
     ),
     "duplicate": Code(
@@ -314,7 +314,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="index all files; known texts are not re-embedded",
         about="catalog",
-        safe=True,
         step="rebuild-catalog",
         unopened=True,
     ),
@@ -322,7 +321,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="put it aside and index all files again",
         about="catalog",
-        safe=True,
         step="rebuild-catalog",
         level="full",
         discards="catalog",
@@ -332,7 +330,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair=_FULL + "keeps the sound rows, embeds the rest",
         about="embeddings",
-        safe=True,
         step="salvage",
         level="full",
         repaired_after="full",
@@ -343,7 +340,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair=_REBUILD_INDEX,
         about="index",
-        safe=True,
         step="rebuild-index",
         unopened=True,
     ),
@@ -351,15 +347,12 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_REBUILD_INDEX,
         about="index",
-        safe=True,
         step="rebuild-index",
         level="full",
         discards="index",
         unopened=True,
     ),
-    "index-behind": Code(
-        severity="W", repair=_REBUILD_INDEX, about="index", safe=True, step="rebuild-index"
-    ),
+    "index-behind": Code(severity="W", repair=_REBUILD_INDEX, about="index", step="rebuild-index"),
     "index-away": Code(
         severity="E",
         repair="start the backend, or make it reachable; until then answers come by keyword",
@@ -372,7 +365,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair=_FULL + "sends its vectors again from the embeddings",
         about="index",
-        safe=True,
         step="rebuild-index",
         level="full",
         repaired_after="full",
@@ -391,7 +383,6 @@ CODES: Final[dict[str, Code]] = {
         severity="I",
         repair="not opened, because it was made elsewhere; the next sync rebuilds it",
         about="index",
-        safe=True,
         step="rebuild-index",
         unopened=True,
     ),
@@ -399,7 +390,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="embed the text",
         about="vectors",
-        safe=True,
         step="embed",
         discards="index",
         remark=True,
@@ -411,7 +401,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_FULL + "rebuilds the vector index",
         about="vectors",
-        safe=True,
         step="rebuild-index",
         level="full",
         repaired_after="full",
@@ -423,7 +412,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_FULL + "re-embeds the text",
         about="vectors",
-        safe=True,
         step="embed",
         level="full",
         repaired_after="full",
@@ -435,7 +423,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_FULL + "rebuilds the vector index",
         about="vectors",
-        safe=True,
         step="rebuild-index",
         level="full",
         repaired_after="full",
@@ -447,7 +434,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_FULL + "indexes all files again",
         about="vectors",
-        safe=True,
         step="rebuild-catalog",
         level="full",
         repaired_after="full",
@@ -459,7 +445,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair=_REBUILD_FULLTEXT,
         about="fulltext",
-        safe=True,
         step="rebuild-fulltext",
         unopened=True,
         shown_by="verify",
@@ -468,7 +453,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_REBUILD_FULLTEXT,
         about="fulltext",
-        safe=True,
         step="rebuild-fulltext",
         level="full",
         discards="fulltext",
@@ -479,7 +463,6 @@ CODES: Final[dict[str, Code]] = {
         severity="I",
         repair="not opened, as another user or an earlier filestore made it; a sync rebuilds it",
         about="fulltext",
-        safe=True,
         step="rebuild-fulltext",
         unopened=True,
     ),
@@ -487,7 +470,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="add the changes it lacks",
         about="fulltext",
-        safe=True,
         step="rebuild-fulltext",
         unopened=True,
         passing=True,
@@ -497,7 +479,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair=_REBUILD_FULLTEXT,
         about="fulltext",
-        safe=True,
         step="rebuild-fulltext",
         level="full",
         discards="fulltext",
@@ -539,7 +520,6 @@ CODES: Final[dict[str, Code]] = {
         severity="W",
         repair="embed the texts with the model beside",
         about="vectors",
-        safe=True,
         step="embed",
         awaits_model=True,
         shown_by="verify",
@@ -565,7 +545,6 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="rebuild the vector index for the metric of the settings",
         about="index",
-        safe=True,
         step="rebuild-index",
     ),
     "git-operation": Code(
