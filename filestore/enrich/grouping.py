@@ -78,45 +78,21 @@ def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:
     return Threshold(value=value, texts=count, strangers=strangers, nearest=nearest)
 
 
-def groups_of(
-    vectors: NDArray[np.float32],
-    sizes: Sequence[int],
-    *,
-    threshold: float,
-    window: int,
-    existing: Sequence[Sequence[int]] = (),
-    most: int = MOST_CHILDREN,
-) -> list[list[int]]:
-    """Texts that belong together, as places in ascending order; what is alone is in none.
-
-    Args:
-        vectors: ``(n, dim) float32, rows of length 1``; the same texts in the same order, which is
-            not the order of arrival: sort them by their keys.
-        sizes: Tokens of each.
-        threshold: The least mean cosine between two groups that become one.
-        window: The most tokens of a group.
-        existing: Groups that are there already, and stay together.
-        most: The most members of a group.
-    """
-    work = _Merging(vectors, sizes, threshold, window, most)
-    for members in existing:
-        work.join_all(members)
-    for first, second in _pairs(vectors, threshold):
-        work.consider(first, second)
-    return work.groups()
-
-
-class _Merging:
-    """Groups that grow; each is known by its smallest member."""
+class Merging:
+    """Texts that belong together: groups that grow, each known by its smallest member."""
 
     def __init__(
-        self,
-        vectors: NDArray[np.float32],
-        sizes: Sequence[int],
-        threshold: float,
-        window: int,
-        most: int,
+        self, vectors: NDArray[np.float32], sizes: Sequence[int], *, threshold: float, window: int
     ) -> None:
+        """Put every text in a group of its own.
+
+        Args:
+            vectors: ``(n, dim) float32, rows of length 1``; the same texts in the same order, which
+                is not the order of arrival: sort them by their keys.
+            sizes: Tokens of each.
+            threshold: The least mean cosine between two groups that become one.
+            window: The most tokens of a group.
+        """
         import numpy as np
 
         self._sums = np.asarray(vectors, dtype=np.float64).copy()
@@ -124,7 +100,24 @@ class _Merging:
         self._counts = [1] * len(sizes)
         self._parents = list(range(len(sizes)))
         self._is_there = [False] * len(sizes)
-        self._threshold, self._window, self._most = threshold, window, most
+        self._vectors, self._threshold, self._window = vectors, threshold, window
+
+    def groups(self, existing: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+        """Places in ascending order; what is alone is in none.
+
+        Args:
+            existing: Groups that are there already, and stay together.
+        """
+        for members in existing:
+            for other in members[1:]:
+                self._join(self._root(members[0]), self._root(other))
+            self._is_there[self._root(members[0])] = True
+        for first, second in _pairs(self._vectors, self._threshold):
+            self._consider(first, second)
+        found: dict[int, list[int]] = {}
+        for place in range(len(self._parents)):
+            found.setdefault(self._root(place), []).append(place)
+        return [members for members in found.values() if len(members) > 1]
 
     def _root(self, place: int) -> int:
         while self._parents[place] != place:
@@ -132,13 +125,7 @@ class _Merging:
             place = self._parents[place]
         return place
 
-    def join_all(self, members: Sequence[int]) -> None:
-        """Put texts together that are together already."""
-        for other in members[1:]:
-            self._join(self._root(members[0]), self._root(other))
-        self._is_there[self._root(members[0])] = True
-
-    def consider(self, first: int, second: int) -> None:
+    def _consider(self, first: int, second: int) -> None:
         """Make two groups one where they are alike and small enough."""
         one, other = self._root(first), self._root(second)
         if one == other:
@@ -146,7 +133,7 @@ class _Merging:
         count = self._counts[one] + self._counts[other]
         if self._is_there[one] and self._is_there[other]:
             return
-        if count > self._most or self._tokens[one] + self._tokens[other] > self._window:
+        if count > MOST_CHILDREN or self._tokens[one] + self._tokens[other] > self._window:
             return
         product = float(self._sums[one] @ self._sums[other])
         mean = round(product / (self._counts[one] * self._counts[other]), _DIGITS)
@@ -162,13 +149,6 @@ class _Merging:
         self._sums[one] += self._sums[other]
         self._counts[one] += self._counts[other]
         self._tokens[one] += self._tokens[other]
-
-    def groups(self) -> list[list[int]]:
-        """Those with two members or more."""
-        found: dict[int, list[int]] = {}
-        for place in range(len(self._parents)):
-            found.setdefault(self._root(place), []).append(place)
-        return [members for members in found.values() if len(members) > 1]
 
 
 def _pairs(vectors: NDArray[np.float32], threshold: float) -> Iterator[tuple[int, int]]:

@@ -45,9 +45,9 @@ from filestore.enrich.tree import (
     Limits,
     Member,
     TreePlan,
+    TreePlanning,
     Wanted,
     find_root,
-    plan_tree,
 )
 from filestore.enrich.writing import Writer
 from filestore.generate import Generator, Made, Task
@@ -535,7 +535,9 @@ class Enriching:
         # Which texts belong together is known only of all of them.
         if is_wanted and not material.without_vector:
             root = find_root(material.present)
-            tree = plan_tree(material.leaves, material.vectors, material.present, limits, root=root)
+            tree = TreePlanning(
+                material.leaves, material.vectors, material.present, limits, root=root
+            ).plan()
         return _Resource(material, tree)
 
 

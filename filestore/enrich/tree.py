@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct, field
 
 from filestore.core.paths import ChunkPath
-from filestore.enrich.grouping import MOST_CHILDREN, groups_of
+from filestore.enrich.grouping import MOST_CHILDREN, Merging
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,35 +99,27 @@ class _Node:
         self.tokens = tokens
 
 
-def plan_tree(
-    leaves: Sequence[Leaf],
-    vectors: NDArray[np.float32],
-    present: Sequence[Present],
-    limits: Limits,
-    *,
-    root: ChunkPath | None = None,
-) -> TreePlan:
-    """The tree over some texts.
+class TreePlanning:
+    """Plans the tree over some texts."""
 
-    Args:
-        leaves: In reading order, each text once.
-        vectors: Theirs, ``(n, dim) float32, rows of length 1``.
-        present: The summaries that are there.
-        limits: What a group may be.
-        root: Which of `present` is the one over all; it is taken apart and put together anew.
-    """
-    return _Planning(leaves, vectors, present, limits, root).plan()
-
-
-class _Planning:
     def __init__(
         self,
         leaves: Sequence[Leaf],
         vectors: NDArray[np.float32],
         present: Sequence[Present],
         limits: Limits,
-        root: ChunkPath | None,
+        *,
+        root: ChunkPath | None = None,
     ) -> None:
+        """Plan nothing yet.
+
+        Args:
+            leaves: In reading order, each text once.
+            vectors: Theirs, ``(n, dim) float32, rows of length 1``.
+            present: The summaries that are there.
+            limits: What a group may be.
+            root: Which of `present` is the one over all; it is taken apart and put together anew.
+        """
         import numpy as np
 
         rows = np.asarray(vectors, dtype=np.float64)
@@ -142,6 +134,7 @@ class _Planning:
         self._result = TreePlan()
 
     def plan(self) -> TreePlan:
+        """The tree."""
         limits = self._limits
         for level in range(1, limits.depth + 1):
             if len(self._nodes) < 2 or not self._group(level, limits.threshold, limits.window):
@@ -169,13 +162,9 @@ class _Planning:
         lengths = np.linalg.norm(totals, axis=1, keepdims=True)
         vectors = (totals / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
         there = self._groups_there(level, vectors) if threshold > -1 else {}
-        groups = groups_of(
-            vectors,
-            [node.tokens for node in self._nodes],
-            threshold=threshold,
-            window=window,
-            existing=list(there.values()),
-        )
+        sizes = [node.tokens for node in self._nodes]
+        merging = Merging(vectors, sizes, threshold=threshold, window=window)
+        groups = merging.groups(existing=list(there.values()))
         names = {place: path for path, places in there.items() for place in places}
         nodes = self._nodes
         grouped = {place for group in groups for place in group}

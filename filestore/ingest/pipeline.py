@@ -33,8 +33,8 @@ from filestore.ingest.regenerate import (
     Lost,
     NewChunk,
     NewDocument,
+    Regenerating,
     Regeneration,
-    regenerate,
 )
 from filestore.ingest.resource_names import (
     Named,
@@ -392,9 +392,8 @@ class Ingest:
             lost = renamed_lost(self._lineage.lost(prefix, there, sources), begun.renames)
 
         def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
-            return regenerate(
+            return Regenerating(
                 there,
-                made,
                 layout=self._layout,
                 name_sources=name_sources,
                 merge=merge,
@@ -402,7 +401,7 @@ class Ingest:
                 folder=prefix,
                 taken=taken,
                 lost=lost,
-            )
+            ).planned(made)
 
         held = {file.path: file.data for file in found}
         if named.before is not None:

@@ -114,60 +114,42 @@ class Regeneration(Struct, kw_only=True):
     """How many chunk files of the resource come from its source, afterwards."""
 
 
-def regenerate(
-    existing: Sequence[Existing],
-    documents: Sequence[NewDocument],
-    *,
-    layout: Layout,
-    name_sources: bool,
-    merge: Merge,
-    past: Past,
-    folder: ChunkPath = TOP,
-    taken: Iterable[str] = (),
-    lost: Sequence[Lost] = (),
-) -> Regeneration:
-    """Plan the changes.
-
-    Args:
-        existing: The resource's chunk files in any order; those without an origin are a person's
-            own and are left alone.
-        documents: Every document of the resource, in reading order.
-        layout: How files are named.
-        name_sources: Whether each chunk names its document, because the resource has several.
-        merge: Brings a hand edit and a new text together over the text before them.
-        past: What hand-edited files were made from.
-        folder: Where new files go, below `chunked/`.
-        taken: Names in that folder that are in use besides those of `existing`.
-        lost: What a person deleted. It stays deleted while its text is the same and the resource
-            has other files; a text that changed comes in as a new one.
-    """
-    work = _Work(existing, layout, name_sources, folder, {*taken})
-    work.merge, work.past, work.lost = merge, past, lost
-    for document in documents:
-        work.take(document)
-    work.drop_documents({document.source for document in documents})
-    return work.result
-
-
-class _Work:
-    merge: Merge
-    past: Past
-    lost: Sequence[Lost]
+class Regenerating:
+    """Plans the changes of one resource."""
 
     def __init__(
         self,
         existing: Sequence[Existing],
+        *,
         layout: Layout,
         name_sources: bool,
-        folder: ChunkPath,
-        taken: set[str],
+        merge: Merge,
+        past: Past,
+        folder: ChunkPath = TOP,
+        taken: Iterable[str] = (),
+        lost: Sequence[Lost] = (),
     ) -> None:
-        self.result = Regeneration()
+        """Plan nothing yet.
+
+        Args:
+            existing: The resource's chunk files in any order; those without an origin are a
+                person's own and are left alone.
+            layout: How files are named.
+            name_sources: Whether each chunk names its document, because the resource has several.
+            merge: Brings a hand edit and a new text together over the text before them.
+            past: What hand-edited files were made from.
+            folder: Where new files go, below `chunked/`.
+            taken: Names in that folder that are in use besides those of `existing`.
+            lost: What a person deleted. It stays deleted while its text is the same and the
+                resource has other files; a text that changed comes in as a new one.
+        """
+        self._merge, self._past, self._lost = merge, past, lost
+        self._result = Regeneration()
         self._layout = layout
         self._name_sources = name_sources or layout.name == "flat"
         self._start = f"{folder}/" if folder else ""
         inside = (file.path for file in existing if file.path.startswith(self._start))
-        self._taken = taken | {path.removeprefix(self._start) for path in inside}
+        self._taken = {*taken, *(path.removeprefix(self._start) for path in inside)}
         ordered = sorted(
             existing, key=lambda file: chunk_file.sort_key(file.chunk.order, _name(file))
         )
@@ -178,12 +160,19 @@ class _Work:
         self._anchor: Existing | None = None
         self._end: str | None = None
 
-    def take(self, document: NewDocument) -> None:
+    def planned(self, documents: Sequence[NewDocument]) -> Regeneration:
+        """The changes, given every document of the resource in reading order."""
+        for document in documents:
+            self._take(document)
+        self._drop_documents({document.source for document in documents})
+        return self._result
+
+    def _take(self, document: NewDocument) -> None:
         """Bring one document's files up to date."""
         old = self._files_of(document.source)
-        kept = len(self.result.kept)
+        kept = len(self._result.kept)
         if document.chunks is None:
-            self.result.chunks += len(old)
+            self._result.chunks += len(old)
             self._pass(old)
         elif self._first:
             for chunk in document.chunks:
@@ -201,14 +190,14 @@ class _Work:
                 self._write(name, document, chunk, order)
         else:
             self._align(document, old, self._without_lost(document, old, document.chunks))
-        if len(self.result.kept) > kept:
-            self.result.pending.add(document.source)
+        if len(self._result.kept) > kept:
+            self._result.pending.add(document.source)
 
     def _without_lost(
         self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
     ) -> Sequence[NewChunk]:
         """The pieces that are to have a file: not those whose file a person deleted."""
-        lost = [one for one in self.lost if one.source in (None, document.source)]
+        lost = [one for one in self._lost if one.source in (None, document.source)]
         if not lost:
             return new
         pieces: dict[str, list[int]] = {}
@@ -221,7 +210,7 @@ class _Work:
         for one in lost:
             if pieces.get(one.origin):
                 left_out.add(pieces[one.origin].pop())
-                self.result.deleted[one.path] = one
+                self._result.deleted[one.path] = one
         return [chunk for number, chunk in enumerate(new) if number not in left_out]
 
     def _files_of(self, source: str) -> list[Existing]:
@@ -241,14 +230,14 @@ class _Work:
             self._end = key
 
     def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
-        self.result.writes[ChunkPath(self._start + name)] = chunk_file.generate(
+        self._result.writes[ChunkPath(self._start + name)] = chunk_file.generate(
             body=chunk.body,
             headings=chunk.headings,
             pages=chunk.pages,
             source=document.source if self._name_sources else None,
             order=order,
         )
-        self.result.chunks += 1
+        self._result.chunks += 1
 
     def _align(
         self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
@@ -313,11 +302,11 @@ class _Work:
         return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
 
     def _generated_text(self, file: Existing) -> str:
-        base = self.past.body(file) if chunk_file.hand_edited(file.chunk) else None
+        base = self._past.body(file) if chunk_file.hand_edited(file.chunk) else None
         return file.chunk.body if base is None else base
 
     def _keep(self, file: Existing, chunk: NewChunk) -> None:
-        self.result.chunks += 1
+        self._result.chunks += 1
         changes: chunk_file.OurKeys = {}
         if file.chunk.headings != chunk.headings and not chunk_file.hand_edited(file.chunk):
             changes["headings"] = chunk.headings
@@ -326,13 +315,13 @@ class _Work:
         if key := _lost_key(file):
             changes["order"] = key
         if changes and not file.excluded:
-            self.result.writes[file.path] = chunk_file.update(file.data, **changes)
+            self._result.writes[file.path] = chunk_file.update(file.data, **changes)
 
     def _replace(
         self, document: NewDocument, file: Existing, chunk: NewChunk, *, order: str | None = None
     ) -> None:
         """Put the new text into a file, together with what a person did to it."""
-        self.result.chunks += 1
+        self._result.chunks += 1
         changes: chunk_file.OurKeys = {"pages": chunk.pages, "origin": origin_hash(chunk.body)}
         if key := order or _lost_key(file):
             changes["order"] = key
@@ -348,33 +337,33 @@ class _Work:
             changes["headings"] = chunk.headings
             head = frontmatter.split(chunk_file.update(file.data, **changes)).head
             body = with_line_ends(chunk.body, file.chunk.body, head)
-            self.result.writes[file.path] = head + body.encode()
+            self._result.writes[file.path] = head + body.encode()
 
     def _merge_into(
         self, document: NewDocument, file: Existing, chunk: NewChunk, changes: chunk_file.OurKeys
     ) -> None:
-        base = self.past.body(file)
+        base = self._past.body(file)
         if base is None:
             self._leave_to_person(document, file, chunk, _NO_BASE)
             return
-        found = self.merge(base, file.chunk.body, chunk.body)
+        found = self._merge(base, file.chunk.body, chunk.body)
         if isinstance(found, Overlap):
             self._leave_to_person(document, file, chunk, _overlapping(file, found))
             return
         headings = file.chunk.headings
-        if headings != chunk.headings and self.past.headings(file) == headings:
+        if headings != chunk.headings and self._past.headings(file) == headings:
             changes["headings"] = chunk.headings
         data = chunk_file.update(file.data, **changes)
-        self.result.writes[file.path] = frontmatter.split(data).head + found.text.encode()
-        self.result.merged.append(file.path)
-        self.result.generated[origin_hash(chunk.body)] = chunk.body
+        self._result.writes[file.path] = frontmatter.split(data).head + found.text.encode()
+        self._result.merged.append(file.path)
+        self._result.generated[origin_hash(chunk.body)] = chunk.body
 
     def _leave_to_person(
         self, document: NewDocument, file: Existing, chunk: NewChunk, detail: str
     ) -> None:
         origin = origin_hash(chunk.body)
-        self.result.generated[origin] = chunk.body
-        self.result.kept[file.path] = Kept(
+        self._result.generated[origin] = chunk.body
+        self._result.kept[file.path] = Kept(
             detail=detail,
             base=file.chunk.origin or "",
             theirs=chunk.body,
@@ -386,14 +375,14 @@ class _Work:
 
     def _drop(self, file: Existing, source: str) -> None:
         if not _is_a_persons(file):
-            self.result.deletions.append(file.path)
+            self._result.deletions.append(file.path)
             return
-        self.result.chunks += 1
+        self._result.chunks += 1
         edited = chunk_file.hand_edited(file.chunk)
         what = file.excluded or (
             "edited by hand" if edited else "it has keys or questions of yours"
         )
-        self.result.kept[file.path] = Kept(
+        self._result.kept[file.path] = Kept(
             detail=f"{what}, and its source text is gone",
             base=file.chunk.origin or "",
             source=source,
@@ -415,12 +404,12 @@ class _Work:
         for chunk, order, file in zip(run, orders, moved, strict=True):
             if file is not None and file.chunk.origin == origin_hash(chunk.body):
                 # The same text elsewhere in its document: only our keys change.
-                self.result.chunks += 1
+                self._result.chunks += 1
                 headings = (
                     file.chunk.headings if chunk_file.hand_edited(file.chunk) else chunk.headings
                 )
                 if not file.excluded:
-                    self.result.writes[file.path] = chunk_file.update(
+                    self._result.writes[file.path] = chunk_file.update(
                         file.data, order=order, headings=headings, pages=chunk.pages
                     )
                 continue
@@ -437,7 +426,7 @@ class _Work:
             bisect.insort(self._keys, order)
             self._extend(order)
 
-    def drop_documents(self, sources: set[str]) -> None:
+    def _drop_documents(self, sources: set[str]) -> None:
         """Take out the files of documents that are no longer part of the resource."""
         if not self._name_sources:
             return
@@ -445,8 +434,8 @@ class _Work:
             source = file.chunk.source
             if source not in sources:
                 self._drop(file, source or "")
-                if file.path in self.result.kept and source is not None:
-                    self.result.pending.add(source)
+                if file.path in self._result.kept and source is not None:
+                    self._result.pending.add(source)
 
 
 def _is_a_persons(file: Existing) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from filestore.core.paths import ChunkPath
 from filestore.enrich.grouping import SAMPLE, choose_threshold
-from filestore.enrich.tree import Leaf, Limits, Present, TreePlan, find_root, plan_tree
+from filestore.enrich.tree import Leaf, Limits, Present, TreePlan, TreePlanning, find_root
 
 TEXTS = 2_000
 CENTRES = 300
@@ -73,7 +73,7 @@ def _planned(
 ) -> TreePlan:
     leaves = [Leaf(path=path, key=key, tokens=TOKENS) for path, key, _ in texts]
     vectors = np.array([vector for _, _, vector in texts], dtype=np.float32)
-    return plan_tree(leaves, vectors, present, limits, root=find_root(present))
+    return TreePlanning(leaves, vectors, present, limits, root=find_root(present)).plan()
 
 
 def _present(plan: TreePlan) -> list[Present]:

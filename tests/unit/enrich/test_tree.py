@@ -7,10 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.core.paths import ChunkPath
-from filestore.enrich.grouping import MOST_CHILDREN, choose_threshold, groups_of
-from filestore.enrich.tree import Leaf, Limits, Present, TreePlan, Wanted, find_root, plan_tree
+from filestore.enrich.grouping import MOST_CHILDREN, Merging, choose_threshold
+from filestore.enrich.tree import (
+    Leaf,
+    Limits,
+    Present,
+    TreePlan,
+    TreePlanning,
+    Wanted,
+    find_root,
+)
 
 LIMITS = Limits(threshold=0.8, window=10_000)
+
+
+def plan_tree(*texts, **options):
+    """The tree over some texts."""
+    return TreePlanning(*texts, **options).plan()
 
 
 def made(topics, dim=8):
@@ -198,9 +211,8 @@ def test_the_threshold_lies_between_strangers_and_neighbours() -> None:
 def test_groups_that_are_there_are_never_made_one() -> None:
     """Two groups of the same subject that a person told apart stay two."""
     _, vectors = made([0, 0, 0, 0])
-    found = groups_of(
-        vectors, [1] * 4, threshold=0.1, window=100, existing=[[0, 1], [2, 3]], most=9
-    )
+    merging = Merging(vectors, [1] * 4, threshold=0.1, window=100)
+    found = merging.groups(existing=[[0, 1], [2, 3]])
     assert found == [[0, 1], [2, 3]]
 
 

@@ -11,7 +11,14 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import FLAT, TREE, Layout
 from filestore.core.hashing import origin_hash
 from filestore.git.merge import Merged, Overlap
-from filestore.ingest.regenerate import Existing, Lost, NewChunk, NewDocument, in_order, regenerate
+from filestore.ingest.regenerate import (
+    Existing,
+    Lost,
+    NewChunk,
+    NewDocument,
+    Regenerating,
+    in_order,
+)
 
 LAYOUTS = [TREE, FLAT]
 WORDS = st.sampled_from(["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak", "yew"])
@@ -70,6 +77,11 @@ def by_line(base: str, ours: str, theirs: str) -> Merged | Overlap:
     if any(len({old, mine, new}) == 3 for old, mine, new in lines):
         return Overlap(detail="they differ", line=1, last_line=1)
     return Merged(text="\n".join(new if mine == old else mine for old, mine, new in lines))
+
+
+def regenerate(existing, documents, **options):
+    """The planned changes for some documents."""
+    return Regenerating(existing, **options).planned(documents)
 
 
 def plan(folder: Folder, resource, layout: Layout, *, several: bool = True, **options):
