@@ -81,13 +81,13 @@ class Code(Struct, frozen=True, kw_only=True):
     @property
     def safe(self) -> bool:
         """Whether the repair touches only the sidecar, so that `sync` applies it."""
-        return self.step in _STEPS_OF_SYNC
+        return bool(self.step) and self.step not in _WRITES_FILES
 
 
-_STEPS_OF_SYNC: Final = frozenset(
-    "collect embed forget index rebuild-catalog rebuild-fulltext rebuild-index reindex repoint"
-    " salvage update-record".split()
+_WRITES_FILES: Final = frozenset(
+    {"reingest", "relink", "remove", "resolve-ours", "restore", "rewrite-attributes", "take-ours"}
 )
+"""Kinds of steps that write files of the tree; every other writes only the sidecar."""
 _FIX: Final = "fix the file; until then it is excluded from search"
 _FULL: Final = "'filestore sync --full' "
 _REBUILD_INDEX: Final = "rebuild the vector index from the embeddings"
