@@ -6,7 +6,7 @@ to the address in the settings and nowhere else, over no proxy, and into no mess
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -192,10 +192,10 @@ class _Transport:
 
         self._address = address
         self._timeout_s = timeout_s
-        self._deadline = _Deadline()
+        self._until = 0.0
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
-            network_backend=_Network(httpcore.SyncBackend(), self._deadline),
+            network_backend=_Timed(httpcore.SyncBackend(), self._left_s),
         )
 
     def handle_request(self, asked: Any) -> Any:
@@ -203,7 +203,7 @@ class _Transport:
         import httpcore
         import httpx
 
-        self._deadline.until = time.monotonic() + self._timeout_s
+        self._until = time.monotonic() + self._timeout_s
         address = self._address
         answer = self._pool.handle_request(
             httpcore.Request(
@@ -230,6 +230,19 @@ class _Transport:
         stream = httpx.ByteStream(bytes(body))
         return httpx.Response(answer.status, headers=answer.headers, stream=stream)
 
+    def _left_s(self, most_s: float | None) -> float:
+        """What a single step may take.
+
+        Raises:
+            httpcore.ReadTimeout: Nothing is left.
+        """
+        import httpcore
+
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("no time left")
+        return left if most_s is None else min(left, most_s)
+
     def close(self) -> None:
         """What httpx calls."""
         self._pool.close()
@@ -241,73 +254,33 @@ class _Transport:
         self.close()
 
 
-class _Deadline:
-    """When the request that is under way must be answered."""
+class _Timed:
+    """A network of httpcore, or a connection in it: each step ends with the request it is for."""
 
-    def __init__(self) -> None:
-        self.until = 0.0
+    def __init__(self, inner: Any, left_s: Callable[[float | None], float]) -> None:
+        self._inner, self._left_s = inner, left_s
 
-    def left_s(self, most_s: float | None) -> float:
-        """What a single step may take.
-
-        Raises:
-            httpcore.ReadTimeout: Nothing is left.
-        """
-        import httpcore
-
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise httpcore.ReadTimeout("no time left")
-        return left if most_s is None else min(left, most_s)
-
-
-class _Network:
-    """Connections whose steps all end with the request they are for."""
-
-    def __init__(self, network: Any, deadline: _Deadline) -> None:
-        self._network = network
-        self._deadline = deadline
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any
-    ) -> "_Stream":
+    ) -> "_Timed":
         """Connect."""
-        left = self._deadline.left_s(timeout)
-        stream = self._network.connect_tcp(host, port, left, *more, **named)
-        return _Stream(stream, self._deadline)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        self._network.sleep(seconds)
-
-
-class _Stream:
-    """One connection."""
-
-    def __init__(self, stream: Any, deadline: _Deadline) -> None:
-        self._stream = stream
-        self._deadline = deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> Any:
-        """Read some."""
-        return self._stream.read(max_bytes, self._deadline.left_s(timeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all."""
-        self._stream.write(buffer, self._deadline.left_s(timeout))
+        left = self._left_s(timeout)
+        return _Timed(self._inner.connect_tcp(host, port, left, *more, **named), self._left_s)
 
     def start_tls(
         self, ssl_context: Any, server_hostname: Any = None, timeout: float | None = None
-    ) -> "_Stream":
+    ) -> "_Timed":
         """Encrypt."""
-        left = self._deadline.left_s(timeout)
-        stream = self._stream.start_tls(ssl_context, server_hostname, left)
-        return _Stream(stream, self._deadline)
+        left = self._left_s(timeout)
+        return _Timed(self._inner.start_tls(ssl_context, server_hostname, left), self._left_s)
 
-    def get_extra_info(self, info: str) -> Any:
-        """What the pool asks."""
-        return self._stream.get_extra_info(info)
+    def read(self, max_bytes: int, timeout: float | None = None) -> Any:
+        """Read some."""
+        return self._inner.read(max_bytes, self._left_s(timeout))
 
-    def close(self) -> None:
-        """Close."""
-        self._stream.close()
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all."""
+        self._inner.write(buffer, self._left_s(timeout))
