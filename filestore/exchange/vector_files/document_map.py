@@ -14,11 +14,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import orjson
 from msgspec import Struct
 
+from filestore.core.decoding import UnfitError, converted
 from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
@@ -41,6 +42,7 @@ UNKNOWN_MODEL: Final = "unknown"
 UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
 _REMEDY: Final = "have it exported again by the program that it comes from"
 
+T = TypeVar("T")
 Place = tuple[str, str]
 """The id of a document, and the key of a chunk in it."""
 
@@ -203,10 +205,8 @@ def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:
         FormDamaged: They disagree, or are not as the forms have them.
     """
     places = _places(chunks, count)
-    if type(documents) is not dict:
-        refuse(f"the map of documents must be an object, found {brief(documents)}")
     mapped = 0
-    for name, document in documents.items():
+    for name, document in fitting(documents, dict[str, Any], "the map of documents").items():
         _check_document(name, document)
         text = document.get("full_text")
         most = None if text is None else len(text)
@@ -218,59 +218,69 @@ def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:
     return places
 
 
+class _Entry(Struct):
+    faiss_id: int
+    document_id: str
+    chunk_key: str
+
+
+class _Document(Struct):
+    chunks: dict[str, Any]
+    id: str | None = None
+    source: str | None = None
+    full_text: str | None = None
+    content: dict[str, Any] | None = None
+
+
+class _Span(Struct):
+    i_start: int
+    i_end: int
+    faiss_id: int
+
+
+def fitting(value: Any, kind: type[T], place: str) -> T:
+    """A value of a type.
+
+    Raises:
+        FormDamaged: It does not fit.
+    """
+    try:
+        return converted(value, kind, place)
+    except UnfitError as error:
+        refuse(error.message)
+
+
 def _places(chunks: Any, count: int) -> list[Place]:
-    if type(chunks) is not list:
-        refuse(f"the list of chunks must be a list, found {brief(chunks)}")
-    if len(chunks) != count:
-        refuse(f"the list of chunks has {len(chunks):,} entries, there are {count:,} vectors")
+    entries = fitting(chunks, list[_Entry], "the list of chunks")
+    if len(entries) != count:
+        refuse(f"the list of chunks has {len(entries):,} entries, there are {count:,} vectors")
     places: list[Place | None] = [None] * count
-    for at, entry in enumerate(chunks):
-        try:
-            number, document, key = entry["faiss_id"], entry["document_id"], entry["chunk_key"]
-        except (TypeError, KeyError, IndexError):
-            refuse(f"entry {at:,} of the list of chunks lacks faiss_id, document_id or chunk_key")
-        if type(number) is not int or not 0 <= number < count:
+    for at, entry in enumerate(entries):
+        number = entry.faiss_id
+        if not 0 <= number < count:
             refuse(
                 f"entry {at:,} of the list of chunks has the faiss_id {brief(number)};"
                 f" expected 0 to {count - 1:,}"
             )
-        if type(document) is not str or type(key) is not str:
-            refuse(f"entry {at:,} of the list of chunks names its document or chunk not by text")
         if places[number] is not None:
             refuse(f"the faiss_id {number:,} stands twice in the list of chunks")
-        places[number] = (document, key)
+        places[number] = (entry.document_id, entry.chunk_key)
     # As many different ids as there are vectors: none is left out.
     return [place for place in places if place is not None]
 
 
 def _check_document(name: str, document: Any) -> None:
-    if type(document) is not dict:
-        refuse(f"document {brief(name)} must be an object, found {brief(document)}")
     if not name or len(name) > _LONGEST_ID:
         refuse(f"the id of a document has {len(name):,} characters, expected 1 to {_LONGEST_ID:,}")
-    if document.get("id", name) != name:
-        refuse(f"document {brief(name)} says of itself that it is {brief(document['id'])}")
-    for key, kinds, expected in (
-        ("source", (str, type(None)), "text"),
-        ("full_text", (str, type(None)), "text"),
-        ("content", (dict, type(None)), "an object"),
-    ):
-        if type(document.get(key)) not in kinds:
-            found = brief(document[key])
-            refuse(f"document {brief(name)}: {key!r} must be {expected}, found {found}")
-    if type(document.get("chunks")) is not dict:
-        found = brief(document.get("chunks"))
-        refuse(f"document {brief(name)}: 'chunks' must be an object, found {found}")
+    own = fitting(document, _Document, f"document {brief(name)}").id
+    if own not in (None, name):
+        refuse(f"document {brief(name)} says of itself that it is {brief(own)}")
 
 
-def _check_span(places: Sequence[Place], place: Place, span: Any, most: int | None) -> None:
+def _check_span(places: Sequence[Place], place: Place, value: Any, most: int | None) -> None:
     """Hold one chunk of a document against the list, and its span against the text."""
-    try:
-        number, start, end = span["faiss_id"], span["i_start"], span["i_end"]
-    except (TypeError, KeyError, IndexError):
-        refuse(f"chunk {_shown(place)} lacks i_start, i_end or faiss_id")
-    if not type(number) is type(start) is type(end) is int:
-        refuse(f"chunk {_shown(place)}: i_start, i_end and faiss_id must be whole numbers")
+    span = fitting(value, _Span, f"chunk {_shown(place)}")
+    number, start, end = span.faiss_id, span.i_start, span.i_end
     if not 0 <= number < len(places) or places[number] != place:
         listed = _shown(places[number]) if 0 <= number < len(places) else "no such vector"
         refuse(f"chunk {_shown(place)} has the faiss_id {number}, which is of {listed}")

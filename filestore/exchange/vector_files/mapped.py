@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 import orjson
 from msgspec import Struct, field
 
 from filestore.chunks.chunk_file import OUR_KEYS
+from filestore.core.decoding import UnfitError, converted
 from filestore.core.safe_text import brief
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 from filestore.exchange.vector_files.document_map import OURS, DocumentMap, Place, refuse
@@ -27,7 +28,7 @@ NO_RESOURCE: Final = "(no resource)"
 """The id of the document of chunks that belong to no resource."""
 NO_MODEL: Final = "none"
 """The name of the model where there are no vectors."""
-_FORMAT: Final = 1
+T = TypeVar("T")
 _FIRST_ROWS: Final = 1_024
 _PART: Final = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 _GAP: Final = "\n\n"
@@ -127,7 +128,7 @@ def _documents(
             base = name or NO_RESOURCE
             found = _unused(base if len(groups) == 1 else f"{base}/{source or 'other'}", used)
             used.add(found)
-            ours: dict[str, Any] = {"format": _FORMAT, "resource": name}
+            ours: dict[str, Any] = {"format": 1, "resource": name}
             if number == 0 and resource.record is not None:
                 ours["record"] = dict(resource.record)
             if not is_sorted:
@@ -339,6 +340,22 @@ class _Found(Struct):
         return Resource(name=name, chunks=tuple(chunk for _, chunk in in_order), record=self.record)
 
 
+class _Stated(Struct):
+    """What a store wrote of a document, beside what the form has."""
+
+    format: Literal[1]
+    resource: str | None = None
+    record: dict[str, Any] | None = None
+    at: list[int] | None = None
+    chunks: dict[str, Any] | None = None
+
+
+class _StatedChunk(Struct):
+    path: str | None = None
+    frontmatter: dict[str, Any] | None = None
+    span: tuple[int, int] | None = None
+
+
 class _Ours:
     """A document that a store wrote."""
 
@@ -348,19 +365,13 @@ class _Ours:
         self._name = name
         self._document = document
         self._rows = found.rows
-        if type(ours) is not dict:
-            self._refuse(f"an object was expected, found {brief(ours)}")
-        if ours.get("format") != _FORMAT:
-            self._refuse(f"it has the format {brief(ours.get('format'))}, expected {_FORMAT}")
-        self._ours = ours
-        self._resource = self._typed(ours, "resource", str, "")
-        self._chunks = self._typed(ours, "chunks", dict, {})
+        self._stated = self._converted(ours, _Stated, "")
+        self._chunks = self._stated.chunks or {}
 
     def into(self, resources: dict[str, _Found]) -> None:
         """Add what it holds to its resource."""
-        held = resources.setdefault(self._resource, _Found())
-        record = self._typed(self._ours, "record", dict, None)
-        held.record = held.record or record
+        held = resources.setdefault(self._stated.resource or "", _Found())
+        held.record = held.record or self._stated.record
         held.chunks += zip(self._order(len(held.chunks)), self._made(), strict=True)
 
     def _made(self) -> Iterator[Chunk]:
@@ -372,28 +383,27 @@ class _Ours:
             return
         vectors = self._vectors()
         spans = self._document["chunks"]
-        folder = f"{self._resource}/" if self._resource else ""
-        for key, about in self._chunks.items():
-            if type(about) is not dict:
-                self._refuse(f"chunk {brief(key)}: an object was expected, found {brief(about)}")
-            span = spans.get(key)
-            start, end = (
-                self._own_span(key, about, len(text))
-                if span is None
-                else (span["i_start"], span["i_end"])
-            )
+        folder = f"{self._stated.resource}/" if self._stated.resource else ""
+        for key, value in self._chunks.items():
+            about = self._converted(value, _StatedChunk, f"chunk {brief(key)}")
+            # One without a vector of its own says itself where it is in the text.
+            start, end = about.span or (0, -1)
+            if key in spans:
+                start, end = spans[key]["i_start"], spans[key]["i_end"]
+            elif not 0 <= start <= end <= len(text):
+                self._refuse(f"chunk {brief(key)}: it has no place in the text")
             yield Chunk(
-                path=self._typed(about, "path", str, None) or f"{folder}{key}.md",
+                path=about.path or f"{folder}{key}.md",
                 text=text[start:end],
-                frontmatter=self._typed(about, "frontmatter", dict, None) or {},
+                frontmatter=about.frontmatter or {},
                 vectors=vectors.get(key) or {},
             )
 
     def _order(self, before: int) -> Sequence[int]:
-        order: Sequence[int] = self._typed(self._ours, "at", list, ())
+        order = self._stated.at
         if not order:
             return range(before, before + len(self._chunks))
-        if len(order) != len(self._chunks) or not all(type(at) is int for at in order):
+        if len(order) != len(self._chunks):
             self._refuse("'at' must be as many whole numbers as there are chunks")
         return order
 
@@ -411,25 +421,11 @@ class _Ours:
             vectors.setdefault(key, {})[part] = self._rows[span["faiss_id"]]
         return vectors
 
-    def _own_span(self, key: str, about: Mapping[str, Any], most: int) -> tuple[int, int]:
-        """The place in the text of a chunk without a vector of its own."""
-        own = about.get("span")
-        if (
-            type(own) is not list
-            or len(own) != 2
-            or not all(type(one) is int for one in own)
-            or not 0 <= own[0] <= own[1] <= most
-        ):
-            self._refuse(f"chunk {brief(key)}: it has no place in the text")
-        return own[0], own[1]
-
-    def _typed(self, values: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
-        value = values.get(key)
-        if value is None:
-            return default
-        if type(value) is not kind:
-            self._refuse(f"{key!r} is {brief(value)}")
-        return value
+    def _converted(self, value: Any, kind: type[T], place: str) -> T:
+        try:
+            return converted(value, kind, place)
+        except UnfitError as error:
+            self._refuse(error.message)
 
     def _refuse(self, problem: str) -> NoReturn:
         refuse(
