@@ -79,16 +79,8 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
     write.collect_leftovers(places)
     its_paths = {resource: _paths_of(catalog, resource) for resource in resources}
     paths = [path for one in its_paths.values() for path in one]
-    refuse_unmerged(places, paths)
-    before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
     records = [path for resource in resources for path in catalog.record_paths(resource)]
-    undo = write.change(
-        places,
-        dict.fromkeys(before),
-        before=before,
-        command=_named("rm", resources),
-        last=[CHUNKS.store_path(path) for path in records],
-    )
+    _, undo = _taken_out(places, paths, resources, last=records)
     return tuple(
         Removed(resource=resource, paths=tuple(one), undo=undo)
         for resource, one in its_paths.items()
@@ -116,17 +108,27 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
                 f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
                 remedy="'filestore rm RESOURCE' removes a resource with its record",
             )
+    gone, undo = _taken_out(places, paths)
+    return RemovedChunks(paths=gone, undo=undo)
+
+
+def _taken_out(
+    places: Places,
+    paths: Sequence[ChunkPath],
+    named: Sequence[str] = (),
+    last: Sequence[ChunkPath] = (),
+) -> tuple[tuple[StorePath, ...], str | None]:
+    """The files that went, and the name that `undo` takes; without names it has theirs."""
     refuse_unmerged(places, paths)
     before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
     undo = write.change(
-        places, dict.fromkeys(before), before=before, command=_named("rm", list(before))
+        places,
+        dict.fromkeys(before),
+        before=before,
+        command=f"rm {listed(named or list(before), _NAMED, separator=' ')}",
+        last=[CHUNKS.store_path(path) for path in last],
     )
-    return RemovedChunks(paths=tuple(before), undo=undo)
-
-
-def _named(command: str, names: Sequence[str]) -> str:
-    """A command as the list of changes has it."""
-    return f"{command} {listed(names, _NAMED, separator=' ')}"
+    return tuple(before), undo
 
 
 def _paths_of(catalog: Catalog, resource: str) -> list[ChunkPath]:
