@@ -6,12 +6,11 @@ and weights in pickles are refused. Another: no number is believed that is not o
 """
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Annotated, Any, Final, TypeAlias, TypeGuard
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct, json
 
 from filestore.config.settings import ModelOptions
 from filestore.embed.base import ModelUnusable
@@ -41,8 +40,8 @@ _POSITIONS_AFTER_PADDING: Final = frozenset(
 """Kinds of model whose first positions are taken by the padding."""
 _ADAPTER: Final = "adapter_config.json"
 _SHARD_ENDING: Final = ".safetensors"
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_RECORDED_PRECISIONS: Final = ("float32", "int8")
+Pooling: TypeAlias = Annotated[str, Meta(pattern=rf"^({'|'.join(POOLINGS)})\Z")]
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _SHOWN: Final = 60
 """Characters of a text of the folder's, or of a name, that a message shows."""
 _DOCUMENT_PROMPTS: Final = ("document", "passage", "corpus")
@@ -95,14 +94,14 @@ class Record(Struct, frozen=True, kw_only=True):
     model claimed, `check_canaries` notices a graph that gives other ones.
     """
 
-    graph: str
+    graph: Digest
     """`weights_digest` of ``model.onnx`` and the files with weights that it names: the SHA-256 of
     ``model.onnx`` itself where it names none."""
-    weights: str
+    weights: Digest
     """SHA-256 of the weights it was made from."""
-    dimension: int
-    pooling: tuple[str, ...]
-    precision: str
+    dimension: Annotated[int, Meta(ge=1, le=LARGEST)]
+    pooling: Annotated[tuple[Pooling, ...], Meta(min_length=1, max_length=len(POOLINGS))]
+    precision: Annotated[str, Meta(pattern=r"^(float32|int8)\Z")]
 
 
 def read_folder(path: str, options: ModelOptions) -> ModelFolder:
@@ -209,35 +208,17 @@ def read_record(path: str) -> Record | None:
     """What stands beside an exported model; None where there is nothing, or nothing of use."""
     try:
         place = os.path.join(path, _RECORD)
-        stated = orjson.loads(disk.read_path(place, limit=_JSON_LIMIT, follow_links=True))
-    except (OSError, ValueError):
+        return parse_record(disk.read_path(place, limit=_JSON_LIMIT, follow_links=True))
+    except OSError:
         return None
-    return parse_record(stated)
 
 
-def parse_record(stated: Any) -> Record | None:
+def parse_record(data: bytes) -> Record | None:
     """A record from its JSON; None where any of it is not what an export wrote."""
-    if not isinstance(stated, dict):
+    try:
+        return json.decode(data, type=Record)
+    except (ValueError, RecursionError):
         return None
-    pooling, dimension, precision = (
-        stated.get(key) for key in ("pooling", "dimension", "precision")
-    )
-    digests = [stated.get(key) for key in ("graph", "weights")]
-    if not all(isinstance(one, str) and _DIGEST.fullmatch(one) for one in digests):
-        return None
-    if not isinstance(pooling, list) or not 0 < len(pooling) <= len(POOLINGS):
-        return None
-    if not all(mode in POOLINGS for mode in pooling) or not _within(dimension):
-        return None
-    if precision not in _RECORDED_PRECISIONS:
-        return None
-    return Record(
-        graph=str(digests[0]),
-        weights=str(digests[1]),
-        dimension=dimension,
-        pooling=tuple(pooling),
-        precision=precision,
-    )
 
 
 def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:
