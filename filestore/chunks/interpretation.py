@@ -8,6 +8,7 @@ from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import UNMERGED, Observation
 from filestore.core.hashing import embedding_key
+from filestore.extract import markdown_spans
 
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
@@ -113,18 +114,7 @@ def conflict_outside_code(data: bytes, start: int) -> tuple[int, int, int] | Non
 
 def fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Where blocks of fenced code begin and end; one that is never closed ends with the file."""
-    opened: re.Match[bytes] | None = None
-    for match in _CODE_FENCE.finditer(data, start):
-        mark, words = match[1], match[2]
-        if opened is None:
-            # Backticks after backticks are a span of code on one line, not a fence.
-            if not (mark[:1] == b"`" and b"`" in words):
-                opened = match
-        elif mark.startswith(opened[1]) and not words.strip():
-            yield opened.start(), match.end()
-            opened = None
-    if opened is not None:
-        yield opened.start(), len(data)
+    return markdown_spans.fenced(data, _CODE_FENCE, b"`", start)
 
 
 def _triples(data: bytes, start: int) -> Iterator[tuple[int, int, int]]:

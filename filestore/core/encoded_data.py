@@ -7,7 +7,7 @@ hyphens, as rules and long names have not. Pure, and in linear time whatever the
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 _LONG: Final = 256
@@ -61,8 +61,13 @@ def without_data(text: str) -> str:
 
 def blanked_data(text: str) -> str:
     """A text with blanks in place of its data, so that all else stays where it was."""
+    return blanked(text, data_spans(text))
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with blanks in place of some stretches, which are in order; line ends stay."""
     pieces, end = [], 0
-    for start, stop in data_spans(text):
+    for start, stop in spans:
         pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
         end = stop
     return "".join([*pieces, text[end:]]) if pieces else text

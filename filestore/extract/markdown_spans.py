@@ -8,8 +8,10 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import AnyStr, Final
 from urllib.parse import unquote_to_bytes
+
+from filestore.core.encoded_data import blanked
 
 _FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BACKTICKS: Final = re.compile(r"(?<!\\)`+")
@@ -30,7 +32,6 @@ SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENTED: Final = re.compile(r" {4}| {0,3}\t")
 _FIRST_INDENTED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:\n {4}|\n {0,3}\t)|\A(?: {4}| {0,3}\t)")
-_VISIBLE: Final = re.compile(r"[^\n]")
 _REMARK: Final = re.compile(
     # What stands in a link is a part of its name.
     r"\\.|\[\[[^\[\]\n]+\]\]|\]\((?:<[^<>\n]*>|[^\s()<>]*)"
@@ -76,16 +77,6 @@ def without_code(body: str) -> str:
     if "`" not in body and "~~~" not in body:
         return body
     return blanked(body, _code(body))
-
-
-def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text with blanks in place of some stretches, which are in order; line ends stay."""
-    pieces = []
-    end = 0
-    for start, stop in spans:
-        pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
-        end = stop
-    return "".join([*pieces, text[end:]])
 
 
 def without_remarks(visible: str) -> str:
@@ -172,26 +163,36 @@ def _without_indented(body: str, visible: str) -> Iterator[str]:
 
 def _code(body: str) -> Iterator[tuple[int, int]]:
     end = 0
-    for start, stop in _fenced(body):
+    for start, stop in fenced(body, _FENCE, "`"):
         yield from _spans(body, end, start)
         yield start, stop
         end = stop
     yield from _spans(body, end, len(body))
 
 
-def _fenced(body: str) -> Iterator[tuple[int, int]]:
-    opened: re.Match[str] | None = None
-    for match in _FENCE.finditer(body):
+def fenced(
+    text: AnyStr, fence: re.Pattern[AnyStr], backtick: AnyStr, start: int = 0
+) -> Iterator[tuple[int, int]]:
+    """Where blocks of fenced code begin and end; one that is never closed ends with the text.
+
+    Args:
+        text: With the blocks.
+        fence: What begins or ends one: the mark, and the rest of its line.
+        backtick: The sign, as text has it.
+        start: Where to begin.
+    """
+    opened: re.Match[AnyStr] | None = None
+    for match in fence.finditer(text, start):
         mark, words = match[1], match[2]
         if opened is None:
             # Backticks after backticks are a span of code on one line, not a fence.
-            if not (mark[0] == "`" and "`" in words):
+            if not (mark[:1] == backtick and backtick in words):
                 opened = match
         elif mark.startswith(opened[1]) and not words.strip():
             yield opened.start(), match.end()
             opened = None
     if opened is not None:
-        yield opened.start(), len(body)
+        yield opened.start(), len(text)
 
 
 def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
