@@ -11,9 +11,9 @@ backslash in the text is not escaped.
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 # Everything of Unicode's category Cf, and what is zero-width besides.
 _INVISIBLE: Final = (
@@ -140,6 +140,20 @@ def brief(value: object) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def encodable(value: Any) -> Any:
+    """JSON whose texts have no half characters, as in names that are no UTF-8."""
+    return with_texts(value, lambda text: text.encode("utf-8", "replace").decode())
+
+
+def with_texts(value: Any, changed: Callable[[str], str]) -> Any:
+    """JSON with other texts and keys."""
+    if isinstance(value, str):
+        return changed(value)
+    if isinstance(value, Mapping):
+        return {changed(key): with_texts(one, changed) for key, one in value.items()}
+    return [with_texts(one, changed) for one in value] if isinstance(value, list | tuple) else value
 
 
 def listed(names: Iterable[object], most: int = 3, *, separator: str = ", ") -> str:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
+from filestore.core.safe_text import encodable
 from filestore.fs import disk
 from filestore.generate._checked import LINES_KEY
 from filestore.generate.base import Kind, Task
@@ -234,7 +235,7 @@ def data_of(task: Task) -> str:
         "texts": list(task.texts),
         "count": task.count,
     }
-    data = orjson.dumps(_encodable(values)).decode()
+    data = orjson.dumps(encodable(values)).decode()
     return _MODEL_MARK.sub(r"\\u005b", data.replace("<", r"\u003c"))
 
 
@@ -269,7 +270,7 @@ def body_of(task: Task, system: str, model: str, takes: Takes) -> bytes:
         }
     elif takes.form == "object":
         body["response_format"] = {"type": "json_object"}
-    return orjson.dumps(_encodable(body))
+    return orjson.dumps(encodable(body))
 
 
 def most_tokens_of_answer(task: Task) -> int:
@@ -287,14 +288,3 @@ def _properties(task: Task) -> dict[str, dict[str, Any]]:
     if kind != "summary" or task.count:
         properties[LINES_KEY[kind]] = lines
     return properties
-
-
-def _encodable(value: Any) -> Any:
-    """The same without lone surrogates, which have no UTF-8."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_encodable(one) for one in value]
-    if isinstance(value, dict):
-        return {key: _encodable(one) for key, one in value.items()}
-    return value

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from msgspec.structs import replace
 
+from filestore.core.safe_text import encodable
 from filestore.embed import Choice, ModelUnusable
 from filestore.embed.models import LOAD_ERRORS, installed_model, quiet_libraries
 from filestore.fs import disk
@@ -54,7 +55,7 @@ class CrossEncoderReranker(Reranker):
 
         if not texts:
             return np.empty(0, dtype=np.float32)
-        pairs: list[Any] = [(_encodable(query), _encodable(text)) for text in texts]
+        pairs: list[Any] = [(encodable(query), encodable(text)) for text in texts]
         with self._lock:
             self._model = self._model or _load(self._folder)
             found = self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False)
@@ -130,11 +131,6 @@ def _load(folder: str) -> CrossEncoder:
     # Some versions keep the precision that the weights were stored in.
     model.float().eval()
     return model
-
-
-def _encodable(text: str) -> str:
-    """Tokenizers take no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _unusable(folder: str, what: str, detail: str = "") -> ModelUnusable:

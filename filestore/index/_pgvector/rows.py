@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.core.safe_text import with_texts
 from filestore.index._pgvector.session import Session
 from filestore.index._pgvector.table import COLUMNS, MOST_IN_GRAPH, Table, gather, note, together
 from filestore.index.backend import (
@@ -196,7 +197,7 @@ class PgvectorRows(IndexBackend):
 
     def _copied(self, item: Item) -> bytes:
         """One row as COPY takes it."""
-        metadata = _clean(whitelisted(item.metadata, self._whitelist))
+        metadata = with_texts(whitelisted(item.metadata, self._whitelist), _text)
         fields = (
             struct.pack(">q", item.id),
             _text(item.doc_id).encode(),
@@ -403,7 +404,7 @@ def _condition(where: Where) -> tuple[str, dict[str, Any]]:
     for number, (key, some) in enumerate(where):
         names = [f"w{number}_{place}" for place in range(len(some))]
         for name, value in zip(names, some, strict=True):
-            one = _clean({key: [value]})
+            one = with_texts({key: [value]}, _text)
             values |= {f"{name}_row": json.dumps({"files": [one]}), name: json.dumps(one)}
         rows = [f"metadata @> %({name}_row)s::jsonb" for name in names]
         files = [f"file @> %({name})s::jsonb" for name in names]
@@ -418,12 +419,3 @@ def _condition(where: Where) -> tuple[str, dict[str, Any]]:
 def _text(value: str) -> str:
     """Text as PostgreSQL takes it: without the sign 0, and without halves of signs."""
     return value if value.isascii() and "\0" not in value else re.sub(_UNTAKEN, "\ufffd", value)
-
-
-def _clean(value: Any) -> Any:
-    """JSON whose texts PostgreSQL takes."""
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return {_text(key): _clean(one) for key, one in value.items()}
-    return [_clean(one) for one in value] if isinstance(value, list | tuple) else value

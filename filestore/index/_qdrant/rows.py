@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.core.safe_text import encodable
 from filestore.index._qdrant.settings import opened_place
 from filestore.index.backend import (
     BackendChoice,
@@ -181,13 +182,13 @@ class QdrantRows(IndexBackend):
         return written
 
     def _payload(self, item: Item) -> dict[str, Any]:
-        metadata = _unicode(whitelisted(item.metadata, self._whitelist))
+        metadata = encodable(whitelisted(item.metadata, self._whitelist))
         for one in metadata.get("files", ()):
             self._facts.update(f"{_FILES}[].{path}" for key in one if (path := _path_of(key)))
         return {
             "doc_id": item.doc_id,
             "content_hash": item.content_hash,
-            "text": _unicode(item.text),
+            "text": encodable(item.text),
             "metadata": metadata,
         }
 
@@ -217,7 +218,7 @@ class QdrantRows(IndexBackend):
     ) -> list[Hit]:
         """See the contract; where not all may be found, nothing is left to a graph."""
         check_where(where, self._whitelist)
-        where = tuple((_unicode(key), tuple(map(_unicode, values))) for key, values in where)
+        where = tuple((encodable(key), tuple(map(encodable, values))) for key, values in where)
         if self._dim is None:
             check_stamp(None, self._expected, self.address())
             return []
@@ -373,15 +374,6 @@ def _text(point: Any, name: str) -> str:
 
 def _metadata(point: Any) -> Any:
     return (point.payload or {}).get("metadata", {})
-
-
-def _unicode(value: Any) -> Any:
-    """JSON without half characters, as in names that are no UTF-8: Qdrant takes none."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, Mapping):
-        return {_unicode(key): _unicode(one) for key, one in value.items()}
-    return [_unicode(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _stamp_of(found: Sequence[Any]) -> Stamp | None:
