@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from filestore.catalog._rows import in_batches, placeholders
-from filestore.catalog._schema import catalog_errors, readable, refuse
+from filestore.catalog._schema import CHILDREN, TABLES, catalog_errors, readable, refuse
 from filestore.core.hashing import content_hash
 
 AWAITED: Final = "awaited"
@@ -33,30 +33,10 @@ ROWS_AT: Final = "vector_rows"
 """Where the backend is that has the vectors, where the sidecar has no FAISS file of them."""
 ROWS_GENERATION: Final = "vector_rows_generation"
 """What was sent to it last."""
-COUNTED: Final = frozenset(
-    {
-        "children",
-        "conflicts",
-        "dead",
-        "deleted",
-        "documents",
-        "facts",
-        "files",
-        "folders",
-        "forgotten",
-        "generated",
-        "index_delta",
-        "links",
-        "parts",
-        "record_facts",
-        "records",
-        "renamed",
-        "source_stats",
-        "vectors",
-    }
-)
+_TABLE: Final = re.compile(r"CREATE TABLE (\w+)")
+COUNTED: Final = frozenset(_TABLE.findall(TABLES)) - {"contents", "meta"}
 """Not `contents`: it has the most bytes, and a row for every searchable file."""
-_ADDED: Final = {"children"}
+_ADDED: Final = {*_TABLE.findall(CHILDREN)}
 """Tables that the schema before did not have."""
 MOST: Final = 2**53
 """No number of ours is larger; one that is was never counted up to."""

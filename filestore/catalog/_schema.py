@@ -19,14 +19,14 @@ MEMORY: Final = ":memory:"
 """Instead of a path: a catalog without a file."""
 _BUSY_TIMEOUT_S: Final = 10.0
 
-_CHILDREN: Final = """
+CHILDREN: Final = """
 CREATE TABLE children (
   file INTEGER NOT NULL, path BLOB NOT NULL, key BLOB NOT NULL, PRIMARY KEY (file, path, key)
 ) WITHOUT ROWID;
 CREATE INDEX children_by_path ON children (path);
 """
 """What schema 3 does not have."""
-TABLES: Final = f"""{_CHILDREN}
+TABLES: Final = f"""{CHILDREN}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
 CREATE TABLE files (
@@ -237,11 +237,11 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if version == SCHEMA_VERSION - 1:
         # Nothing was made from others then. A reader sees an empty table, a writer makes it.
         connection.executescript(
-            _CHILDREN.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
+            CHILDREN.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
                 "INDEX children", "INDEX temp.children"
             )
         )
-        tables = _tables(TABLES) - _tables(_CHILDREN)
+        tables = _tables(TABLES) - _tables(CHILDREN)
     elif version < SCHEMA_VERSION:
         raise CatalogOutdatedError(
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
@@ -276,7 +276,7 @@ def upgrade(connection: sqlite3.Connection) -> bool:
     if version == SCHEMA_VERSION:
         return False
     connection.execute("DROP TABLE temp.children")
-    for statement in sorted(_tables(_CHILDREN), reverse=True):
+    for statement in sorted(_tables(CHILDREN), reverse=True):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return True

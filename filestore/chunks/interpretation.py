@@ -7,8 +7,8 @@ from typing import Final
 from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import UNMERGED, Observation
+from filestore.core import encoded_data
 from filestore.core.hashing import embedding_key
-from filestore.extract import markdown_spans
 
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
@@ -114,7 +114,7 @@ def conflict_outside_code(data: bytes, start: int) -> tuple[int, int, int] | Non
 
 def fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Where blocks of fenced code begin and end; one that is never closed ends with the file."""
-    return markdown_spans.fenced(data, _CODE_FENCE, b"`", start)
+    return encoded_data.fenced(data, _CODE_FENCE, b"`", start)
 
 
 def _triples(data: bytes, start: int) -> Iterator[tuple[int, int, int]]:

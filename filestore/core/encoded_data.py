@@ -8,7 +8,7 @@ hyphens, as rules and long names have not. Pure, and in linear time whatever the
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import AnyStr, Final
 
 _LONG: Final = 256
 _LINE: Final = 48
@@ -71,6 +71,31 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
         pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
         end = stop
     return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def fenced(
+    text: AnyStr, fence: re.Pattern[AnyStr], backtick: AnyStr, start: int = 0
+) -> Iterator[tuple[int, int]]:
+    """Where blocks of fenced code begin and end; one that is never closed ends with the text.
+
+    Args:
+        text: With the blocks.
+        fence: What begins or ends one: the mark, and the rest of its line.
+        backtick: The sign, as text has it.
+        start: Where to begin.
+    """
+    opened: re.Match[AnyStr] | None = None
+    for match in fence.finditer(text, start):
+        mark, words = match[1], match[2]
+        if opened is None:
+            # Backticks after backticks are a span of code on one line, not a fence.
+            if not (mark[:1] == backtick and backtick in words):
+                opened = match
+        elif mark.startswith(opened[1]) and not words.strip():
+            yield opened.start(), match.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(text)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

@@ -37,8 +37,6 @@ from filestore.fs.database import connect
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -176,12 +174,7 @@ class EmbeddingCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

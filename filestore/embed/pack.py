@@ -29,8 +29,6 @@ from filestore.embed.base import odd_lengths
 from filestore.fs import disk
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from numpy import float32
     from numpy.typing import NDArray
 
@@ -175,12 +173,7 @@ class Pack:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: "TracebackType | None",
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

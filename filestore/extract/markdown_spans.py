@@ -8,10 +8,10 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import AnyStr, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from filestore.core.encoded_data import blanked
+from filestore.core.encoded_data import blanked, fenced
 
 _FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BACKTICKS: Final = re.compile(r"(?<!\\)`+")
@@ -168,31 +168,6 @@ def _code(body: str) -> Iterator[tuple[int, int]]:
         yield start, stop
         end = stop
     yield from _spans(body, end, len(body))
-
-
-def fenced(
-    text: AnyStr, fence: re.Pattern[AnyStr], backtick: AnyStr, start: int = 0
-) -> Iterator[tuple[int, int]]:
-    """Where blocks of fenced code begin and end; one that is never closed ends with the text.
-
-    Args:
-        text: With the blocks.
-        fence: What begins or ends one: the mark, and the rest of its line.
-        backtick: The sign, as text has it.
-        start: Where to begin.
-    """
-    opened: re.Match[AnyStr] | None = None
-    for match in fence.finditer(text, start):
-        mark, words = match[1], match[2]
-        if opened is None:
-            # Backticks after backticks are a span of code on one line, not a fence.
-            if not (mark[:1] == backtick and backtick in words):
-                opened = match
-        elif mark.startswith(opened[1]) and not words.strip():
-            yield opened.start(), match.end()
-            opened = None
-    if opened is not None:
-        yield opened.start(), len(text)
 
 
 def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
