@@ -1,6 +1,6 @@
 """The family of embedders. One rule: an implementation is imported only when it is opened.
 
-A new one is a module beside these and one entry in `_MEMBERS`, which also says whether it sends
+A new one is a module beside these and one entry in `_REACHES_OUT`, which says whether it sends
 texts to a service: then a store may use it only after its user allowed that service.
 """
 
@@ -43,29 +43,23 @@ __all__ = [
 ]
 
 
-class _Member(Struct, frozen=True, kw_only=True):
-    module: str
-    """Its ``open_choice`` opens the embedder."""
-    is_service: bool = False
-
-
-_MEMBERS: Final = {
-    "builtin": _Member(module="_builtin"),
-    "onnx": _Member(module="_onnx"),
-    "openai": _Member(module="_openai", is_service=True),
-    "sentence-transformers": _Member(module="_sentence_transformers"),
+_REACHES_OUT: Final = {
+    "builtin": False,
+    "onnx": False,
+    "openai": True,
+    "sentence-transformers": False,
 }
-"""By kind."""
+"""By kind; ``open_choice`` of the module of that name opens the embedder."""
 
 
 def known_embedders() -> tuple[str, ...]:
     """The kinds that `open_embedder` understands, sorted."""
-    return tuple(sorted(_MEMBERS))
+    return tuple(sorted(_REACHES_OUT))
 
 
 def is_service(kind: str) -> bool:
     """Whether embedders of this kind send texts to a service; also false for an unknown kind."""
-    return kind in _MEMBERS and _MEMBERS[kind].is_service
+    return _REACHES_OUT.get(kind, False)
 
 
 def reaches_out(name: str, options: ModelOptions) -> str | None:
@@ -88,8 +82,7 @@ def open_embedder(choice: Choice) -> Embedder:
         ModelUnusable: What is there is no model.
         EndpointUntrusted: It would reach a service that this store may not reach.
     """
-    member = _MEMBERS.get(choice.kind)
-    if member is None:
+    if choice.kind not in _REACHES_OUT:
         raise UnknownEmbedder(choice.kind, known_embedders())
-    opener = import_module(f"{__name__}.{member.module}").open_choice
+    opener = import_module(f"{__name__}._{choice.kind.replace('-', '_')}").open_choice
     return cast(Callable[[Choice], Embedder], opener)(choice)

@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
-from filestore.chunks.chunk_file import embed_text
 from filestore.core.errors import FilestoreError
 from filestore.search import outdated
 from filestore.search.answer import Answer, Hit
@@ -193,6 +192,7 @@ def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]"
 
 
 def _made(plain: Answer, wanted: int, generator: "Generator") -> Rewrites:
+    from filestore.chunks.chunk_file import embed_text
     from filestore.generate import Task
 
     asked = plain.understood.text
@@ -236,6 +236,8 @@ def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
     Raises:
         ModelUnusable: The model gives no usable scores.
     """
+    from filestore.chunks.chunk_file import embed_text
+
     readable = [hit for hit in answer.hits if hit.text]
     texts = [embed_text(hit.headings, hit.text) for hit in readable]
     scores = reranker.score(answer.understood.text, texts).tolist() if readable else []
