@@ -9,7 +9,6 @@ from typing import Final
 
 from xxhash import xxh3_128_digest
 
-VECTOR_ID_BITS: Final = 63
 ORIGIN_PREFIX: Final = "sha256:"
 _BYTE_ORDER_MARK: Final = "\ufeff"
 

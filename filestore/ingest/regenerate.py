@@ -164,7 +164,14 @@ class Regenerating:
         """The changes, given every document of the resource in reading order."""
         for document in documents:
             self._take(document)
-        self._drop_documents({document.source for document in documents})
+        sources = {document.source for document in documents}
+        gone = [file for file in self._ours if file.chunk.source not in sources]
+        # Files of documents that are no longer part of the resource.
+        for file in gone if self._name_sources else ():
+            source = file.chunk.source
+            self._drop(file, source or "")
+            if file.path in self._result.kept and source is not None:
+                self._result.pending.add(source)
         return self._result
 
     def _take(self, document: NewDocument) -> None:
@@ -425,17 +432,6 @@ class Regenerating:
         for order in orders:
             bisect.insort(self._keys, order)
             self._extend(order)
-
-    def _drop_documents(self, sources: set[str]) -> None:
-        """Take out the files of documents that are no longer part of the resource."""
-        if not self._name_sources:
-            return
-        for file in self._ours:
-            source = file.chunk.source
-            if source not in sources:
-                self._drop(file, source or "")
-                if file.path in self._result.kept and source is not None:
-                    self._result.pending.add(source)
 
 
 def _is_a_persons(file: Existing) -> bool:

@@ -81,7 +81,9 @@ def parse_queries(data: bytes, *, name: str, known: bool = True) -> list[Questio
     data = data.removeprefix(b"\xef\xbb\xbf")
     is_typed = not known and not data.lstrip().startswith(b"{")
     if is_typed and data.lstrip().startswith(b"["):
-        _refuse_list(data, name)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            orjson.loads(data)
+            raise _invalid(f"{name} is one JSON list")
     read = _typed if is_typed else partial(_question, known=known)
     found = [
         read(line, number, f"{name}, line {number}")
@@ -91,12 +93,6 @@ def parse_queries(data: bytes, *, name: str, known: bool = True) -> list[Questio
     if not found:
         raise _invalid(f"{name} holds no question")
     return found
-
-
-def _refuse_list(data: bytes, name: str) -> None:
-    with contextlib.suppress(orjson.JSONDecodeError):
-        orjson.loads(data)
-        raise _invalid(f"{name} is one JSON list")
 
 
 def _typed(line: bytes, number: int, where: str) -> Question:

@@ -132,7 +132,9 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
                 if any(True for _ in entries):
                     path, said = places.part(CATALOG), "there was no catalog"
                     repaired.append(Finding(code="catalog-missing", path=path, detail=said))
-    aside = _last_aside(places, places.catalog)
+    base = os.path.basename(places.catalog)
+    names = [name for number, name in _quarantined(places) if name == f"{number}-{base}"]
+    aside = os.path.join(places.quarantine, names[-1]) if names else None
     if catalog.generation == 0 and aside is not None:
         # Asked of the generation, not of what just happened: a kill in between loses nothing.
         salvaged_mark = aside + _CARRIED
@@ -297,13 +299,6 @@ def _quarantined(places: Places) -> list[tuple[int, str]]:
         numbered = [(name.partition("-")[0], name) for name in names]
         return sorted((int(number), name) for number, name in numbered if number.isdecimal())
     return []
-
-
-def _last_aside(places: Places, path: str) -> str | None:
-    """The newest of the files of this name in quarantine."""
-    base = os.path.basename(path)
-    names = [name for number, name in _quarantined(places) if name == f"{number}-{base}"]
-    return os.path.join(places.quarantine, names[-1]) if names else None
 
 
 def catalog_finding(places: Places, error: FilestoreError) -> Finding:
