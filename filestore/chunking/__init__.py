@@ -16,8 +16,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filestore.chunking._code import code_spans
+from filestore.chunking._splitting import HEADING_SEPARATOR as HEADING_SEPARATOR
 from filestore.chunking._splitting import (
-    HEADING_SEPARATOR,
     Draft,
     Measure,
     Span,
@@ -35,18 +35,6 @@ from filestore.chunking.blocks import (
     visible_blocks,
 )
 from filestore.core.encoded_data import blanked_data
-
-__all__ = [
-    "CHUNKER",
-    "HEADING_SEPARATOR",
-    "Piece",
-    "Section",
-    "join",
-    "label",
-    "room",
-    "split",
-    "way",
-]
 
 CHUNKER: Final = "structure/2"
 """Name and version of what `split` makes; another output needs another version."""

@@ -18,9 +18,7 @@ from msgspec import Struct
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
     QUESTIONS_FROM,
-    MalformedFrontmatter,
     Split,
-    Value,
     metadata_pairs,
     parse_block,
     serialize,
@@ -30,37 +28,8 @@ from filestore.chunks.frontmatter import (
 from filestore.core import hashing
 from filestore.core.encoded_data import without_data
 from filestore.core.errors import FilestoreError
+from filestore.core.frontmatter_yaml import Value
 from filestore.core.paths import ChunkPath
-
-__all__ = [
-    "BadEncoding",
-    "Child",
-    "Chunk",
-    "InvalidMetadata",
-    "MalformedFrontmatter",
-    "OurKeys",
-    "QuestionsOrigin",
-    "Section",
-    "chunk_name",
-    "embed_text",
-    "flat_name",
-    "generate",
-    "hand_edited",
-    "inserted_name",
-    "is_summary",
-    "kind_of_name",
-    "number_of_name",
-    "own_questions",
-    "parse",
-    "record_stem",
-    "section_text",
-    "sort_key",
-    "summary_name",
-    "text_mark",
-    "texts",
-    "update",
-]
-
 
 KINDS: Final = ("chunk", "summary", "questions")
 

@@ -30,21 +30,6 @@ from filestore.core.frontmatter_yaml import (
     refuse,
 )
 
-__all__ = [
-    "MAX_BLOCK_BYTES",
-    "MAX_DEPTH",
-    "MAX_EVENTS",
-    "MalformedFrontmatter",
-    "Split",
-    "Value",
-    "parse",
-    "parse_block",
-    "serialize",
-    "serialize_block",
-    "split",
-    "with_keys",
-]
-
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _OPENING: Final = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")
 _CLOSING: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")

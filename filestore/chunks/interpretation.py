@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from filestore.chunks import chunk_file, questions_file
-from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import UNMERGED, Observation
 from filestore.core import encoded_data
+from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import embedding_key
 
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)

@@ -8,40 +8,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final, cast
 
-from msgspec import Struct
-
 from filestore.config.settings import ModelOptions
-from filestore.embed.base import (
-    EMBEDDING,
-    Choice,
-    Embedder,
-    EndpointUnasked,
-    ModelMissing,
-    ModelUnusable,
-    UnknownEmbedder,
-)
-from filestore.remote.address import (
-    DEFAULT_ENDPOINT,
-    EndpointError,
-    EndpointUntrusted,
-    parse_address,
-)
-
-__all__ = [
-    "Choice",
-    "Embedder",
-    "EndpointError",
-    "EndpointUnasked",
-    "EndpointUntrusted",
-    "ModelMissing",
-    "ModelUnusable",
-    "UnknownEmbedder",
-    "is_service",
-    "known_embedders",
-    "open_embedder",
-    "reaches_out",
-]
-
+from filestore.embed.base import EMBEDDING
+from filestore.embed.base import Choice as Choice
+from filestore.embed.base import Embedder as Embedder
+from filestore.embed.base import EndpointUnasked as EndpointUnasked
+from filestore.embed.base import ModelMissing as ModelMissing
+from filestore.embed.base import ModelUnusable as ModelUnusable
+from filestore.embed.base import UnknownEmbedder as UnknownEmbedder
+from filestore.remote.address import DEFAULT_ENDPOINT, parse_address
+from filestore.remote.address import EndpointError as EndpointError
+from filestore.remote.address import EndpointUntrusted as EndpointUntrusted
 
 _REACHES_OUT: Final = {
     "builtin": False,

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from filestore.chunks import chunk_file
-from filestore.chunks.frontmatter import MAX_BLOCK_BYTES, parse, serialize
+from filestore.chunks.frontmatter import parse, serialize
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, Observation, why_excluded
 from filestore.core.errors import FilestoreError
+from filestore.core.frontmatter_yaml import MAX_BLOCK_BYTES
 from filestore.core.hashing import origin_hash
 from filestore.core.paths import ChunkPath
 

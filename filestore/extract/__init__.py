@@ -13,22 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filestore.fs import disk
 
 if TYPE_CHECKING:
-    from filestore.extract.base import Document, ExtractionError, Extractor
+    from filestore.extract.base import Document as Document
+    from filestore.extract.base import ExtractionError as ExtractionError
+    from filestore.extract.base import Extractor as Extractor
 
-__all__ = [
-    "DRESSING_SUFFIXES",
-    "Document",
-    "ExtractionError",
-    "Extractor",
-    "for_name",
-    "is_code",
-    "is_known",
-    "is_read",
-    "is_text",
-    "names_document",
-    "suffix_is_read",
-    "unread_document",
-]
 
 _LANGUAGES: Final = {
     "python": ".py .pyi .pyw",

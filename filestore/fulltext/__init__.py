@@ -8,35 +8,34 @@ the stamp, and only what this user wrote. Importing this package loads no tantiv
 
 from typing import TYPE_CHECKING, Any
 
-from filestore.fulltext._stamp import (
-    ANALYSIS,
-    STAMP_NAME,
-    FulltextDamaged,
-    FulltextMissing,
-    FulltextUnreadable,
-    Stamp,
-    check_files,
-    read_stamp,
-    write_stamp,
-)
+from filestore.fulltext._stamp import ANALYSIS as ANALYSIS
+from filestore.fulltext._stamp import STAMP_NAME as STAMP_NAME
+from filestore.fulltext._stamp import FulltextDamaged as FulltextDamaged
+from filestore.fulltext._stamp import FulltextMissing as FulltextMissing
+from filestore.fulltext._stamp import FulltextUnreadable as FulltextUnreadable
+from filestore.fulltext._stamp import Stamp as Stamp
+from filestore.fulltext._stamp import check_files as check_files
+from filestore.fulltext._stamp import read_stamp as read_stamp
+from filestore.fulltext._stamp import write_stamp as write_stamp
 
 if TYPE_CHECKING:
-    from filestore.fulltext._marks import Mark, Marker
-    from filestore.fulltext._query import (
-        MAX_CLAUSES,
-        SYNTAXES,
-        Clause,
-        Kind,
-        Need,
-        ParsedQuery,
-        Syntax,
-        Understood,
-        most_telling,
-        parse_query,
-    )
-    from filestore.fulltext._reader import Reader
-    from filestore.fulltext._respelling import Respelling, respelled
-    from filestore.fulltext._writer import Entry, Writer
+    from filestore.fulltext._marks import Mark as Mark
+    from filestore.fulltext._marks import Marker as Marker
+    from filestore.fulltext._query import MAX_CLAUSES as MAX_CLAUSES
+    from filestore.fulltext._query import SYNTAXES as SYNTAXES
+    from filestore.fulltext._query import Clause as Clause
+    from filestore.fulltext._query import Kind as Kind
+    from filestore.fulltext._query import Need as Need
+    from filestore.fulltext._query import ParsedQuery as ParsedQuery
+    from filestore.fulltext._query import Syntax as Syntax
+    from filestore.fulltext._query import Understood as Understood
+    from filestore.fulltext._query import most_telling as most_telling
+    from filestore.fulltext._query import parse_query as parse_query
+    from filestore.fulltext._reader import Reader as Reader
+    from filestore.fulltext._respelling import Respelling as Respelling
+    from filestore.fulltext._respelling import respelled as respelled
+    from filestore.fulltext._writer import Entry as Entry
+    from filestore.fulltext._writer import Writer as Writer
 
 _HOMES = {
     "MAX_CLAUSES": "_query",
@@ -57,35 +56,6 @@ _HOMES = {
     "parse_query": "_query",
     "respelled": "_respelling",
 }
-
-__all__ = [
-    "ANALYSIS",
-    "MAX_CLAUSES",
-    "STAMP_NAME",
-    "SYNTAXES",
-    "Clause",
-    "Entry",
-    "FulltextDamaged",
-    "FulltextMissing",
-    "FulltextUnreadable",
-    "Kind",
-    "Mark",
-    "Marker",
-    "Need",
-    "ParsedQuery",
-    "Reader",
-    "Respelling",
-    "Stamp",
-    "Syntax",
-    "Understood",
-    "Writer",
-    "check_files",
-    "most_telling",
-    "parse_query",
-    "read_stamp",
-    "respelled",
-    "write_stamp",
-]
 
 
 def __getattr__(name: str) -> Any:

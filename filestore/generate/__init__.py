@@ -9,37 +9,19 @@ from importlib import import_module
 from typing import Final, cast
 
 from filestore.config.settings import GeneratorOptions
-from filestore.generate._prompts import OwnPrompts, PromptsUnusable, read_own
-from filestore.generate.base import (
-    GENERATION,
-    GenerationFailed,
-    Generator,
-    GeneratorChoice,
-    Made,
-    Price,
-    Result,
-    Task,
-    UnknownGenerator,
-)
+from filestore.generate._prompts import OwnPrompts as OwnPrompts
+from filestore.generate._prompts import PromptsUnusable as PromptsUnusable
+from filestore.generate._prompts import read_own
+from filestore.generate.base import GENERATION
+from filestore.generate.base import GenerationFailed as GenerationFailed
+from filestore.generate.base import Generator as Generator
+from filestore.generate.base import GeneratorChoice as GeneratorChoice
+from filestore.generate.base import Made as Made
+from filestore.generate.base import Price as Price
+from filestore.generate.base import Result as Result
+from filestore.generate.base import Task as Task
+from filestore.generate.base import UnknownGenerator as UnknownGenerator
 from filestore.remote.address import DEFAULT_ENDPOINT, parse_address
-
-__all__ = [
-    "GenerationFailed",
-    "Generator",
-    "GeneratorChoice",
-    "Made",
-    "OwnPrompts",
-    "Price",
-    "PromptsUnusable",
-    "Result",
-    "Task",
-    "UnknownGenerator",
-    "known_generators",
-    "open_generator",
-    "own_prompts",
-    "reaches_out",
-]
-
 
 _REACHES_OUT: Final = {"extractive": False, "openai": True}
 """By kind; ``open_choice`` of the module of that name opens the generator."""

@@ -3,7 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from filestore.index.base import IndexDamagedError, OverlaidIndex, VectorIndex, VectorsOf
+from filestore.index.base import IndexDamagedError as IndexDamagedError
+from filestore.index.base import OverlaidIndex
+from filestore.index.base import VectorIndex as VectorIndex
+from filestore.index.base import VectorsOf as VectorsOf
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -13,16 +16,6 @@ if TYPE_CHECKING:
     from filestore.index._faiss import FaissIndex
     from filestore.index.backend import BackendChoice, IndexBackend
 
-__all__ = [
-    "BACKENDS",
-    "IndexDamagedError",
-    "VectorIndex",
-    "VectorsOf",
-    "new_index",
-    "open_backend",
-    "overlaid",
-    "read_index",
-]
 
 BACKENDS: Final = {
     "faiss": "filestore.index._file_rows.FaissRows",

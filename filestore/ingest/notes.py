@@ -22,6 +22,7 @@ from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, folder_of, inside
 from filestore.core.progress import ignore
@@ -140,12 +141,12 @@ def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
     data = text.encode()
     try:
         parts = frontmatter.split(data)
-    except frontmatter.MalformedFrontmatter:
+    except MalformedFrontmatter:
         return "", text, {}
     if parts.block_line and (_KEY.search(parts.block) or not parts.block.strip()):
         try:
             own = frontmatter.parse_block(parts.block, parts.block_line)
-        except frontmatter.MalformedFrontmatter as error:
+        except MalformedFrontmatter as error:
             raise UsageError(
                 f"the note has a {error.message}",
                 remedy="write it as 'key: value' lines between two lines '---'",

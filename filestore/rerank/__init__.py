@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Reranker", "UnknownReranker", "known_rerankers", "open_reranker"]
 
 _OPENERS: Final = {"cross-encoder": "_cross_encoder"}
 """Kind to the module whose ``open_choice`` opens it."""

@@ -15,9 +15,9 @@ from msgspec import Struct, field
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter
-from filestore.chunks.frontmatter import Value
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.core.frontmatter_yaml import Value
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from filestore.chunks import frontmatter
-from filestore.chunks.frontmatter import MalformedFrontmatter
+from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.safe_text import brief, safe_text
 from filestore.exchange.base import Collection, Form
 from filestore.exchange.vector_files import faiss_bytes, mapped

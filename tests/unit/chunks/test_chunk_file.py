@@ -9,7 +9,6 @@ from filestore.chunks.chunk_file import (
     BadEncoding,
     Child,
     InvalidMetadata,
-    MalformedFrontmatter,
     chunk_name,
     embed_text,
     flat_name,
@@ -25,6 +24,7 @@ from filestore.chunks.chunk_file import (
     update,
 )
 from filestore.core import hashing
+from filestore.core.frontmatter_yaml import MalformedFrontmatter
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 # A final CR and the LF added to it would be one line end.
