@@ -23,7 +23,9 @@ from filestore.catalog._rows import (
     placeholders,
 )
 from filestore.catalog._schema import upgrade, written_by_us
+from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.resource_record import Record
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
@@ -338,27 +340,24 @@ class CatalogWriter(Catalog):
         """Drop the dead ids that the full-text index, at this generation, no longer holds."""
         self.connection.execute("DELETE FROM dead WHERE generation <= ?", (generation,))
 
-    def put_record(
-        self,
-        path: ChunkPath,
-        resource: str,
-        source: str,
-        data: bytes,
-        metadata: Iterable[tuple[str, str, str]],
-        documents: Iterable[tuple[str, str]],
-    ) -> None:
-        """Replace a record, its (key, value, source) metadata and its (source, hash) documents."""
+    def put_record(self, path: ChunkPath, resource: str, record: Record, data: bytes) -> None:
+        """Replace a record, the metadata of its documents, and their hashes."""
         self.delete_record(path)
+        key = encode_path(path)
         self.connection.executemany(
             "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
-            [(encode_path(path), resource, document, digest) for document, digest in documents],
+            [(key, resource, document.source, document.hash) for document in record.documents],
         )
         self.connection.execute(
-            "INSERT INTO records VALUES (?, ?, ?, ?)", (encode_path(path), resource, source, data)
+            "INSERT INTO records VALUES (?, ?, ?, ?)", (key, resource, record.source, data)
         )
         self.connection.executemany(
             "INSERT OR IGNORE INTO record_facts VALUES (?, ?, ?, ?)",
-            [(key, value, resource, document) for key, value, document in metadata],
+            [
+                (*fact, resource, document.source)
+                for document in record.documents
+                for fact in metadata_pairs(document.metadata)
+            ],
         )
 
     def delete_record(self, path: ChunkPath) -> None:

@@ -46,7 +46,6 @@ from filestore.sidecar.file_rows import (
     kept_texts,
     metadata_of,
     owner,
-    record_metadata,
     row_of,
     texts_of,
 )
@@ -277,14 +276,7 @@ class Commit:
             return
         self._records_changed = True
         resource = record.resource or resource_of(look.path)
-        self._catalog.put_record(
-            look.path,
-            resource,
-            record.source,
-            look.data,
-            record_metadata(record),
-            ((document.source, document.hash) for document in record.documents),
-        )
+        self._catalog.put_record(look.path, resource, record, look.data)
 
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""

@@ -6,11 +6,9 @@ from typing import Final
 from filestore.catalog import Catalog, FileRow, encode_place, in_batches
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.chunk_file import pairs_of
-from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
-from filestore.chunks.resource_record import Record
 from filestore.config.layout import Places
 from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.fs.stats import unpack_stat
@@ -127,10 +125,3 @@ def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, 
     """Key, value and row id of the metadata of a chunk file."""
     pairs = pairs_of(look.chunk) if look.chunk else ()
     return ((key, value, identifier) for key, value in pairs)
-
-
-def record_metadata(record: Record) -> Iterator[tuple[str, str, str]]:
-    """Key, value and source of the metadata of every document of a record."""
-    for document in record.documents:
-        for key, value in metadata_pairs(document.metadata):
-            yield key, value, document.source
