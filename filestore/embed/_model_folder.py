@@ -6,13 +6,15 @@ and weights in pickles are refused. Another: no number is believed that is not o
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeAlias, TypeGuard
 
 import orjson
 from msgspec import Meta, Struct, json
 
 from filestore.config.settings import ModelOptions
+from filestore.core.decoding import UnfitError, converted
+from filestore.core.safe_text import brief, listed
 from filestore.embed.base import ModelUnusable
 from filestore.fs import disk
 
@@ -53,6 +55,13 @@ _POOLING_FLAGS: Final = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+
+
+class Module(Struct, frozen=True, kw_only=True):
+    """A part of a model, as its folder names it."""
+
+    type: str
+    path: str = ""
 
 
 class ModelFolder(Struct, frozen=True, kw_only=True):
@@ -114,17 +123,15 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
     modules = _modules(path)
     base = modules[0][1]
     transformer = os.path.normpath(os.path.join(path, base))
-    config = _json(transformer, "config.json", needed=True)
+    config = json_object(transformer, "config.json", needed=True)
     for key in _LAYERS:  # the library would build so many for hours, weights or not
         value = config.get(key)
         if value is not None and not (type(value) is int and 0 <= value <= _MOST_LAYERS):
-            raise unusable(
-                path, f"says {key} is {clipped(str(value))}, expected at most {_MOST_LAYERS:,}"
-            )
+            raise unusable(path, f"says {key} is {brief(value)}, expected at most {_MOST_LAYERS:,}")
     if not os.path.isfile(os.path.join(path, base, TOKENIZER)):
         raise unusable(path, f"has no {os.path.join(base, TOKENIZER)}")
-    stated = _json(transformer, "sentence_bert_config.json")
-    prompts = _prompts(_json(path, "config_sentence_transformers.json"), path)
+    stated = json_object(transformer, "sentence_bert_config.json")
+    prompts = _prompts(json_object(path, "config_sentence_transformers.json"), path)
     pooling, pools_prompt = _pooling(path, modules)
     dense = tuple(place for kind, place in modules if kind == "Dense")
     query = prompts.get("query", prompts[""])
@@ -136,7 +143,7 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
         pooling=pooling,
         pools_prompt=pools_prompt,
         dense=dense,
-        length=_length(config, stated, _json(transformer, "tokenizer_config.json")),
+        length=_length(config, stated, json_object(transformer, "tokenizer_config.json")),
         limit=options.max_tokens,
         lower_case=stated.get("do_lower_case") is True,
         padding=_padding(config),
@@ -160,8 +167,9 @@ def weight_files(folder: ModelFolder) -> tuple[str, ...]:
 def _weights_in(path: str, place: str) -> list[str]:
     names = [WEIGHTS]
     if not os.path.isfile(os.path.join(path, place, WEIGHTS)):
-        index = _json(os.path.join(path, place), SHARDS).get("weight_map")
-        names = sorted({str(name) for name in index.values()}) if isinstance(index, dict) else []
+        index = json_object(os.path.join(path, place), SHARDS).get("weight_map")
+        found = index.values() if isinstance(index, dict) else ()
+        names = sorted({name if isinstance(name, str) else brief(name) for name in found})
     if not names and os.path.isfile(os.path.join(path, place, PICKLE)):
         raise ModelUnusable(
             f"{path} has its weights in {PICKLE}, a pickle, which can run code when it is loaded",
@@ -235,7 +243,7 @@ def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:
         )
 
 
-def unusable(path: str, what: str, *, detail: str = "") -> ModelUnusable:
+def unusable(path: str, what: str, detail: str = "") -> ModelUnusable:
     """A folder that is no model, in one sentence."""
     return ModelUnusable(
         f"the model folder {path} {what}",
@@ -256,13 +264,10 @@ def _within(value: Any) -> TypeGuard[int]:
 
 def _modules(path: str) -> list[tuple[str, str]]:
     """Kind and folder of each module, the transformer first."""
-    stated = _read_json(os.path.join(path, "modules.json"), path)
+    stated = stated_modules(path)
     if stated is None:
         return [("Transformer", "")]
-    try:
-        found = [(str(one["type"]), str(one["path"])) for one in stated]
-    except (TypeError, KeyError) as error:
-        raise unusable(path, "has a modules.json that is no list of modules") from error
+    found = [(one.type, one.path) for one in stated]
     for kind, place in found:
         known = kind.startswith("sentence_transformers.") and kind.rpartition(".")[2] in _MODULES
         if not known or os.path.isabs(place) or ".." in place.split("/"):
@@ -280,14 +285,14 @@ def _modules(path: str) -> list[tuple[str, str]]:
 def _pooling(path: str, modules: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], bool]:
     """The poolings, and whether prompts are pooled too."""
     places = [place for kind, place in modules if kind == "Pooling"]
-    stated = _json(os.path.join(path, places[0]), "config.json") if places else {}
+    stated = json_object(os.path.join(path, places[0]), "config.json") if places else {}
     mode = stated.get("pooling_mode")
     if mode is None:
         mode = [name for flag, name in _POOLING_FLAGS.items() if stated.get(flag) is True]
     modes = (mode,) if isinstance(mode, str) else tuple(mode) if isinstance(mode, list) else ()
     modes = modes or ("mean",)
     if len(modes) > len(POOLINGS) or not all(name in POOLINGS for name in modes):
-        raise unusable(path, f"pools in a way that is not supported: {clipped(str(modes))}")
+        raise unusable(path, f"pools in a way that is not supported: {listed(map(brief, modes))}")
     return modes, stated.get("include_prompt") is not False
 
 
@@ -295,12 +300,10 @@ def _dimension(
     path: str, config: Mapping[str, Any], pooling: Sequence[str], dense: Sequence[str]
 ) -> int:
     if dense:
-        stated = _json(os.path.join(path, dense[-1]), "config.json", needed=True)
+        stated = json_object(os.path.join(path, dense[-1]), "config.json", needed=True)
         activation = stated.get("activation_function", "torch.")
-        if not str(activation).startswith("torch."):
-            raise unusable(
-                path, f"has an activation function of its own: {clipped(str(activation))}"
-            )
+        if not isinstance(activation, str) or not activation.startswith("torch."):
+            raise unusable(path, f"has an activation function of its own: {brief(activation)}")
         return _stated_dimension(path, stated, ("out_features",))
     return _stated_dimension(
         path, config, ("hidden_size", "d_model", "dim", "n_embd"), times=len(pooling)
@@ -320,7 +323,7 @@ def _stated_dimension(
     if not (_within(value) and _within(value * times)):
         raise unusable(
             path,
-            f"says {key} is {clipped(str(value))}, expected vectors of 1 to {LARGEST:,} numbers",
+            f"says {key} is {brief(value)}, expected vectors of 1 to {LARGEST:,} numbers",
         )
     return int(value * times)
 
@@ -351,21 +354,47 @@ def _prompts(stated: Mapping[str, Any], path: str) -> dict[str, str]:
     return {"": prompts.get(default, "") if isinstance(default, str) else "", **prompts}
 
 
-def _json(folder: str, name: str, *, needed: bool = False) -> dict[str, Any]:
-    """An object in a JSON file; empty where there is no such file and none is needed."""
-    stated = _read_json(os.path.join(folder, name), folder)
+def stated_modules(
+    folder: str, *, refusal: Callable[..., ModelUnusable] = unusable
+) -> list[Module] | None:
+    """The modules that a model says it is made of; None where it does not say.
+
+    Raises:
+        ModelUnusable: The file that names them cannot be read.
+    """
+    stated = _json_in(folder, "modules.json", refusal)
+    try:
+        return None if stated is None else converted(stated, list[Module])
+    except UnfitError as error:
+        problem = "has a modules.json that is no list of modules"
+        raise refusal(folder, problem, error.message) from error
+
+
+def json_object(
+    folder: str,
+    name: str,
+    *,
+    needed: bool = False,
+    refusal: Callable[..., ModelUnusable] = unusable,
+) -> dict[str, Any]:
+    """An object in a JSON file of a model; empty where there is no such file and none is needed.
+
+    Raises:
+        ModelUnusable: It is none, or it is needed and not there.
+    """
+    stated = _json_in(folder, name, refusal)
     if stated is None and needed:
-        raise unusable(folder, f"has no {name}")
+        raise refusal(folder, f"has no {name}")
     if not isinstance(stated, dict | None):
-        raise unusable(folder, f"has a {name} that is no JSON object")
+        raise refusal(folder, f"has a {name} that is no JSON object")
     return stated or {}
 
 
-def _read_json(path: str, folder: str) -> Any:
+def _json_in(folder: str, name: str, refusal: Callable[..., ModelUnusable]) -> Any:
     try:
+        path = os.path.join(folder, name)
         return orjson.loads(disk.read_path(path, limit=_JSON_LIMIT, follow_links=True))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        name = os.path.basename(path)
-        raise unusable(folder, f"has a {name} that cannot be read", detail=str(error)) from error
+        raise refusal(folder, f"has a {name} that cannot be read", str(error)) from error

@@ -11,13 +11,12 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 from msgspec.structs import replace
 
-from filestore.core.safe_text import encodable
+from filestore.core.safe_text import brief, encodable
 from filestore.embed import Choice, ModelUnusable
+from filestore.embed._model_folder import json_object, stated_modules
 from filestore.embed.models import LOAD_ERRORS, installed_model, quiet_libraries
-from filestore.fs import disk
 from filestore.rerank import Reranker
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL: Final = "cross-encoder/ms-marco-MiniLM-L6-v2"
 _BATCH: Final = 8
-_CONFIG_LIMIT: Final = 16 * 1024 * 1024
 _WEIGHTS: Final = ("model.safetensors", "model.safetensors.index.json")
 _LIBRARY: Final = "sentence_transformers"
 
@@ -74,42 +72,19 @@ def open_choice(choice: Choice) -> Reranker:
     """
     named = replace(choice, name=f"{choice.kind}:{choice.model or DEFAULT_MODEL}")
     folder = installed_model(named, feature="cross-encoder", otherwise="search without reranking")
-    config = _json(folder, "config.json")
-    if not isinstance(config, dict | None):
-        raise _unusable(folder, "has a config.json that is no JSON object")
-    if config is None:
-        raise _unusable(folder, "has no config.json")
+    config = json_object(folder, "config.json", needed=True, refusal=_unusable)
     if not any(os.path.isfile(os.path.join(folder, name)) for name in _WEIGHTS):
         raise _unusable(folder, f"has no weights: expected {_WEIGHTS[0]}")
-    labels = config.get("num_labels", len(config.get("id2label") or (0, 1)))
+    names = config.get("id2label")
+    labels = config.get("num_labels", len(names) if names and isinstance(names, dict) else 2)
     if labels != 1:
-        raise _unusable(folder, f"gives {labels} numbers for a text, expected 1")
+        raise _unusable(folder, f"gives {brief(labels)} numbers for a text, expected 1")
     if "auto_map" in config:
         raise _unusable(folder, "needs code of its own, which is not run")
-    for kind in _module_kinds(folder):
-        if not kind.startswith(f"{_LIBRARY}."):
-            raise _unusable(folder, f"needs a module that is not supported: {kind!r}")
+    for one in stated_modules(folder, refusal=_unusable) or ():
+        if not one.type.startswith(f"{_LIBRARY}."):
+            raise _unusable(folder, f"needs a module that is not supported: {brief(one.type)}")
     return CrossEncoderReranker(choice.name, folder)
-
-
-def _module_kinds(folder: str) -> list[str]:
-    modules = _json(folder, "modules.json")
-    if modules is None:
-        return []
-    try:
-        return [str(one["type"]) for one in modules]
-    except (TypeError, KeyError) as error:
-        raise _unusable(folder, "has a modules.json that is no list of modules") from error
-
-
-def _json(folder: str, name: str) -> Any:
-    try:
-        path = os.path.join(folder, name)
-        return orjson.loads(disk.read_path(path, limit=_CONFIG_LIMIT, follow_links=True))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise _unusable(folder, f"has a {name} that cannot be read", str(error)) from error
 
 
 def _load(folder: str) -> CrossEncoder:
