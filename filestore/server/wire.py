@@ -65,6 +65,8 @@ _OWN: Final = ("--at", "--rerank", "--rewrite", "--help", "-h")
 SILENT_S: Final = 0.25
 """A server that is alive says so twenty times a second; one that is not costs no more than this."""
 _MOST_BEATS: Final = 1200
+_MOST_DOTS: Final = 2_000
+"""A key of many parts takes the parser of TOML minutes: the command itself says so."""
 _CHUNK_BYTES: Final = 1 << 18
 _MOST_SETTINGS_BYTES: Final = 1 << 20
 
@@ -224,6 +226,8 @@ def _sidecars(root: str) -> list[str]:
         data = _settings(f"{folder}/filestore/settings.toml")
     except (FileNotFoundError, NotADirectoryError):
         data = b""
+    if data.count(b".") > _MOST_DOTS:
+        return []
     if b"sidecar" in data:
         import tomllib
 

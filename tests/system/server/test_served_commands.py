@@ -624,3 +624,14 @@ def test_a_sidecar_elsewhere_with_a_long_path(
     with served_here(place) as sidecars:
         assert sidecars == [str(sidecar)]
         assert is_answered(SEARCH, place, monkeypatch)
+
+
+def test_settings_with_an_endless_key_are_left_to_the_command(workspace, monkeypatch):
+    """No server is asked: the parser takes long over such a key, and the command names its line."""
+    own = workspace.folder / "own" / "filestore" / "settings.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[sidecar]\n" + "a." * 3_000 + "a = 1\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own.parents[1]))
+    assert wire._sidecars(str(workspace.store)) == []
+    said = workspace("status", code=3).stderr
+    assert f"{own} cannot be read: nested more than 32 deep (at line 2)" in said
