@@ -34,11 +34,16 @@ _KINDS: Final = {
 }
 
 
+_ROOM: Final = 54
+"""Levels of the 254 that can be written: what is read is written again as a part of more."""
+_TOO_DEEP: Final = "it nests too deep"
+
+
 class UnfitError(FilestoreError, ValueError):
     """A value is not of its type; tells where, what was expected and what was found."""
 
 
-def json_of(data: bytes) -> Any:
+def json_of(data: bytes | bytearray | str) -> Any:
     """The value of some JSON, in which no object has a key twice.
 
     Raises:
@@ -47,10 +52,17 @@ def json_of(data: bytes) -> Any:
     """
     found = orjson.loads(data)
     refuse_twice(data)
+    inside = found
+    for _ in range(_ROOM):
+        inside = [inside]
+    try:
+        orjson.dumps(inside)
+    except TypeError as error:
+        raise UnfitError(_TOO_DEEP) from error
     return found
 
 
-def refuse_twice(data: bytes) -> None:
+def refuse_twice(data: bytes | bytearray | str) -> None:
     """See that no object of some JSON has a key twice.
 
     Raises:
@@ -58,9 +70,10 @@ def refuse_twice(data: bytes) -> None:
         ValueError: It is no JSON.
     """
     try:
-        json.loads(data, object_pairs_hook=each_once, parse_int=str, parse_float=str)
+        # No object is kept: what is large is held in memory once, by who reads it.
+        json.loads(data, object_pairs_hook=lambda pairs: each_once(pairs) and None, parse_int=str)
     except RecursionError as error:
-        raise UnfitError("it nests too deep") from error
+        raise UnfitError(_TOO_DEEP) from error
 
 
 def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
 
+from filestore.core.decoding import json_of
 from filestore.core.limits import LINE_BYTES
 from filestore.core.safe_text import brief, listed
 from filestore.exchange.rows import COLUMNS, encoded
@@ -146,7 +147,7 @@ def _conversion(name: str, kind: "pyarrow.DataType") -> Convert | None:
     if name in _VECTORS or name == "question_vectors":
         return _vector_conversion(name, kind)
     if types.is_string(kind) or types.is_large_string(kind):
-        return orjson.loads if name in _JSON else _same
+        return json_of if name in _JSON else _same
     if name in _JSON:
         return _plain if types.is_struct(kind) or types.is_map(kind) else None
     if name in COLUMNS and name != "id":

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 from msgspec import Struct
 
+from filestore.core.decoding import UnfitError, json_of
 from filestore.core.limits import LINE_BYTES, why_bomb
 from filestore.core.safe_text import brief
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
@@ -83,7 +84,9 @@ def parsed_line(line: bytes) -> tuple[Any, str]:
     if why := why_bomb(line):
         return None, why
     try:
-        return orjson.loads(line.removeprefix(_BYTE_ORDER_MARK)), ""
+        return json_of(line.removeprefix(_BYTE_ORDER_MARK)), ""
+    except UnfitError as error:
+        return None, error.message
     except orjson.JSONDecodeError as error:
         return None, f"no JSON: {error.msg}, column {error.colno}"
 

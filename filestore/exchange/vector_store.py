@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import orjson
 from msgspec import Struct
 
 from filestore.core.errors import UsageError
@@ -27,7 +26,7 @@ from filestore.remote.address import (
     key_for,
     parse_address,
 )
-from filestore.remote.refusals import Asked, fields_of, is_final, refusal
+from filestore.remote.refusals import Asked, fields_of, is_final, parsed, refusal
 from filestore.remote.service import Answer, Deadline, Limits, Service
 
 USE: Final = Use(
@@ -155,10 +154,7 @@ class VectorStore:
             return identifier
         if answer.status in (401, 429):
             raise refusal(answer, self._asked, ())
-        try:
-            found = orjson.loads(answer.body) if answer.status == 200 else None
-        except orjson.JSONDecodeError:
-            found = None
+        found = parsed(answer.body) if answer.status == 200 else None
         name = found.get("filename") if isinstance(found, Mapping) else None
         return name if isinstance(name, str) and name.strip() else identifier
 

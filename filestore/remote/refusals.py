@@ -96,7 +96,7 @@ def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
     Raises:
         EndpointError: It holds an error, or no such list.
     """
-    found = _parsed(body)
+    found = parsed(body)
     answer: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     if "error" in answer and name not in answer:
         said = _said(Answer(status=200, body=body, wait_s=None, location=""), asked)
@@ -114,7 +114,7 @@ def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
     return answer
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(body: bytes) -> Any:
     """The JSON of an answer; None for what is none; NaN is read, to be named as what it is."""
     try:
         return orjson.loads(body)
@@ -130,7 +130,7 @@ def _kind(body: bytes) -> str:
         return "an empty answer"
     if body.lstrip()[:1] == b"<":
         return "a page of HTML"
-    return "other JSON" if _parsed(body) is not None else "something that is no JSON"
+    return "other JSON" if parsed(body) is not None else "something that is no JSON"
 
 
 def says_too_long(answer: Answer) -> bool:
@@ -157,7 +157,7 @@ def start_of(text: str) -> str:
 
 def message_of(answer: Answer) -> str:
     """What a service says is wrong: OpenAI's form, Ollama's, vLLM's or FastAPI's; or ""."""
-    values = _parsed(answer.body)
+    values = parsed(answer.body)
     if not isinstance(values, Mapping):
         return ""
     for found in (values.get("error"), values.get("message"), values.get("detail")):

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
+from filestore.core.decoding import UnfitError, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
@@ -107,7 +108,9 @@ def _typed(line: bytes, number: int, where: str) -> Question:
 
 def _question(line: bytes, number: int, where: str, *, known: bool) -> Question:
     try:
-        values = orjson.loads(line)
+        values = json_of(line)
+    except UnfitError as error:
+        raise _invalid(f"{where}: {error.message}") from error
     except orjson.JSONDecodeError as error:
         raise _invalid(f"{where}: not JSON: {error}") from error
     if not isinstance(values, dict):

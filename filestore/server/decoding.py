@@ -60,15 +60,15 @@ def decoded(kind: type[T], given: Any, name: str) -> T:
         orjson.dumps(given)
     except TypeError as error:
         raise UsageError(f"{name}: not valid UTF-8, or no JSON", remedy=remedy) from error
-    if isinstance(given, dict):
-        fields = fields_for(kind)
-        for key in given:
-            if key not in fields:
-                meant = did_you_mean(key[:80], fields)
-                raise UsageError(f"unknown parameter {key[:80]!r}{meant}", remedy=remedy)
-        read = {key: _meant(fields[key], value) for key, value in given.items()}
-        given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
     try:
+        if isinstance(given, dict):
+            fields = fields_for(kind)
+            for key in given:
+                if key not in fields:
+                    meant = did_you_mean(key[:80], fields)
+                    raise UsageError(f"unknown parameter {key[:80]!r}{meant}", remedy=remedy)
+            read = {key: _meant(fields[key], value) for key, value in given.items()}
+            given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
         return converted(given, kind)
     except UnfitError as error:
         raise UsageError(f"{name}: {error.message}", remedy=remedy) from error
@@ -113,7 +113,7 @@ def _parsed(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return orjson.loads(value if value not in ("True", "False") else value.lower())
+        return json_of(value if value not in ("True", "False") else value.lower())
     except orjson.JSONDecodeError:
         return value
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import UnfitError, converted
+from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
@@ -173,21 +173,11 @@ def read_json(data: bytes | bytearray, what: str, block: tuple[int, int] | None 
     if why := why_bomb(raw):
         refuse(f"the {what} has {why}")
     try:
-        return orjson.loads(raw)
+        return json_of(raw)
+    except UnfitError as error:
+        refuse(f"in the {what} {error.message}")
     except orjson.JSONDecodeError as error:
         refuse(f"the {what} is no JSON: {error.msg}, line {error.lineno}, column {error.colno}")
-
-
-def write_json(value: Any) -> bytes:
-    """JSON of what was read or is written.
-
-    Raises:
-        FormDamaged: It is nested deeper than JSON is written.
-    """
-    try:
-        return orjson.dumps(value)
-    except TypeError as error:
-        refuse(f"its metadata cannot be written again: {error}")
 
 
 def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:

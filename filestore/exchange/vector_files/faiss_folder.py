@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,7 +33,6 @@ from filestore.exchange.vector_files.document_map import (
     read_json,
     refuse,
     too_large,
-    write_json,
 )
 from filestore.fs import disk
 from filestore.fs.staged_folder import staged_folder
@@ -299,7 +299,7 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
         WriteFailedError: The disk refused; what was there is untouched.
     """
     texts = [text or "" for text in made.texts()]
-    corpus = write_json({"documents": texts, "count": len(texts)})
+    corpus = orjson.dumps({"documents": texts, "count": len(texts)})
     count, dimension = made.rows.shape
     numbers = faiss_bytes.bytes_of(made.rows)
     contents = {
@@ -309,7 +309,7 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
     }
     sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
     own = {"chunks": made.chunk_list(), "documents": made.documents}
-    metadata = write_json(
+    metadata = orjson.dumps(
         {
             "rag_name": os.path.basename(target),
             "document_count": count,

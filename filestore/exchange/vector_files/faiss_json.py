@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+import orjson
+
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.exchange.base import Collection, Form, TargetRefused
@@ -32,7 +34,6 @@ from filestore.exchange.vector_files.document_map import (
     refuse,
     too_large,
     utc,
-    write_json,
 )
 from filestore.fs import disk, staged_file
 from filestore.fs.staged_file import staged
@@ -238,7 +239,7 @@ def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
     files = tuple(os.path.join(folder, one) for one in _names(_stem(name)))
     count, dimension = made.rows.shape
     index = faiss_bytes.head(made.flat, count, dimension) + bytes(faiss_bytes.bytes_of(made.rows))
-    metadata = write_json(
+    metadata = orjson.dumps(
         {
             "format_version": VERSION,
             "model_name": made.model,

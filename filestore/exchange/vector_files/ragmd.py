@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+import orjson
+
 from filestore.chunks import frontmatter
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.safe_text import brief, safe_text
@@ -32,7 +34,6 @@ from filestore.exchange.vector_files.document_map import (
     refuse,
     too_large,
     utc,
-    write_json,
 )
 from filestore.fs import disk, staged_file
 from filestore.fs.staged_file import HEAD_BYTES, staged
@@ -277,11 +278,7 @@ def _decoded(data: bytes | bytearray, block: tuple[int, int]) -> tuple[bytes, by
 
 
 def serialize(made: DocumentMap) -> Iterator[bytes]:
-    """The bytes of a file: everything up to the vectors, then these, some at a time.
-
-    Raises:
-        FormDamaged: What another program wrote of a document is nested too deep.
-    """
+    """The bytes of a file: everything up to the vectors, then these, some at a time."""
     yield _text(made)
     count, dimension = made.rows.shape
     head = faiss_bytes.head(made.flat, count, dimension)
@@ -337,7 +334,7 @@ def _cell(text: str) -> str:
 
 def _json(value: Any) -> bytes:
     r"""JSON without what a simpler reader may take for the end of a line, or of the block."""
-    data = write_json(value)
+    data = orjson.dumps(value)
     for sign, escape in _LINE_ENDS.items():
         data = data.replace(sign.encode(), escape)
     return data.replace(*_BACKTICKS)

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from filestore.config.layout import SETTINGS, folded_path
-from filestore.core.decoding import converted
+from filestore.core.decoding import converted, json_of
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief
@@ -69,7 +69,7 @@ def record_of(path: str) -> Record:
     """The record; where it cannot be used, what the files tell."""
     try:
         data = disk.read_path(os.path.join(path, RECORD), limit=_MOST_RECORD_BYTES)
-        found = converted(orjson.loads(data), Record)
+        found = converted(json_of(data), Record)
         for one in (found.created_at, found.updated_at):
             datetime.fromisoformat(one)
         return found
