@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -54,17 +54,17 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
             raise OtherStoreError("another store is meant")
-        _tell_unknown(open_already)
+        tell_unknown(open_already.settings.unknown)
         return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     store = Store(root_of(options), processes=os.cpu_count() or 1, on_wait=_tell_waiting)
-    _tell_unknown(store)
+    tell_unknown(store.settings.unknown)
     return store
 
 
-def _tell_unknown(store: Store) -> None:
+def tell_unknown(unknown: Iterable[str]) -> None:
     """Name the keys of the settings that nothing reads: one may be spelled wrong, or gone."""
-    for one in store.settings.unknown:
+    for one in dict.fromkeys(unknown):
         _diagnostics.say(f"filestore: {one}")
 
 

@@ -50,7 +50,13 @@ def run(options: Options) -> int:
     if sys.stdin.isatty():
         _diagnostics.say("waiting for an agent on standard input; Ctrl-C ends it")
         _diagnostics.say("a program is told of it by: filestore mcp --install claude")
-    return run_stdio(lambda: Stores.open(_given(options), Access(writes=options.write)))
+
+    def opened() -> Stores:
+        stores = Stores.open(_given(options), Access(writes=options.write))
+        _context.tell_unknown(one for store in stores for one in store.unknown)
+        return stores
+
+    return run_stdio(opened)
 
 
 def _given(options: Options) -> list[str]:

@@ -103,6 +103,7 @@ def run(options: Options) -> int:
         stores = stack.enter_context(
             Stores.open(_named(options), access, configuration=configuration)
         )
+        _context.tell_unknown(one for store in stores for one in store.unknown)
         collections = stack.enter_context(_collections(options, configuration))
         parts = Parts(
             stores=stores,

@@ -62,6 +62,8 @@ class ServedStore(Struct):
     name: str
     root: str
     places: Places
+    unknown: tuple[str, ...]
+    """A sentence on each key of its settings that nothing reads."""
     access: Access
     _configuration: str | None
     _readers: StoreThreads
@@ -78,8 +80,8 @@ class ServedStore(Struct):
         """Open a store; see `Store`, which says what is raised."""
         watched = WatchedTree()
         threads = StoreThreads(root, configuration=configuration, most=readers, watched=watched)
-        places = threads.call(lambda store: store.places)
-        return cls(name, places.root, places, access, configuration, threads, watched)
+        places, unknown = threads.call(lambda store: (store.places, store.settings.unknown))
+        return cls(name, places.root, places, unknown, access, configuration, threads, watched)
 
     def warm_up(self) -> None:
         """Have model and index loaded before somebody asks."""

@@ -116,3 +116,17 @@ def test_what_was_below_a_message_is_painted_again(tmp_path, monkeypatch):
             assert not len(inspector._notifications)
 
     asyncio.run(run())
+
+
+def test_settings_that_nothing_reads_are_named(case, monkeypatch):
+    """Once, as the store is opened."""
+    messages = []
+    settings = case.root / "filestore.toml"
+    settings.write_text('vault = "x"\n' + settings.read_text())
+    monkeypatch.setattr(Inspector, "notify", lambda _, text, **__: messages.append(text))
+
+    async def act(session):
+        await session.until(lambda: any("unknown key 'vault'" in one for one in messages))
+
+    case.inspect(act, page="browse")
+    assert sum("unknown key" in one for one in messages) == 1

@@ -115,14 +115,18 @@ class Inspector(Menus):
         left = "browse" if self.options.select else self.saved.page
         self.go(self.options.page or cast("Place", left))
         self.task_manager.read(
-            _catalog_of,
+            lambda store: (_catalog_of(store), store.settings.unknown),
             partial(self._opened, made_early),
             group="open",
             failed=self.cannot_open,
             urgent=True,
         )
 
-    def _opened(self, made_early: Sequence[View], catalog: str) -> None:
+    def _opened(self, made_early: Sequence[View], found: tuple[str, Sequence[str]]) -> None:
+        catalog, unknown = found
+        for one in unknown:
+            self.notify(one, severity="warning")
+
         def show_first() -> None:
             self._until_first.close()
             self.take_keys()

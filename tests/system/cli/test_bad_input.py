@@ -16,6 +16,10 @@ from typing import Any
 
 import pytest
 
+from filestore.server.operations import COMMANDS
+from tests.system.conftest import Workspace
+from tests.system.server.serving import serving
+
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -420,10 +424,9 @@ def test_settings_that_cannot_be_used(workspace: Any, old: str, new: str, says: 
     assert workspace.committed() == before
 
 
-def test_settings_that_nothing_reads_are_named(
-    workspace: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A key that is spelled wrong, in the store's file or in the user's: once, and no failure."""
+@pytest.fixture
+def odd(workspace: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Workspace:
+    """A key that is spelled wrong, in the store's file and in the user's."""
     workspace.write("note.md", "Words.\n")
     workspace("add", "note.md")
     settings = workspace.store / "filestore.toml"
@@ -432,10 +435,55 @@ def test_settings_that_nothing_reads_are_named(
     own.parent.mkdir(parents=True)
     own.write_text('[side]\n"/kb" = "/away"\n')
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
-    for words in (["status"], ["search", "words"], ["sync", "--json"]):
-        said = workspace(*words).stderr
-        assert said.count("unknown key 'chunker.budgets'; did you mean 'budget'?") == 1
-        assert said.count(f"{own}: unknown key 'side'") == 1
+    return workspace
+
+
+def assert_named_once(said: str, tmp_path: Path, words: object) -> None:
+    """Each of them."""
+    own = tmp_path / "own" / "filestore" / "settings.toml"
+    assert said.count("unknown key 'chunker.budgets'; did you mean 'budget'?") == 1, (words, said)
+    assert said.count(f"{own}: unknown key 'side'") == 1, (words, said)
+
+
+def test_settings_that_nothing_reads_are_named(odd: Workspace, tmp_path: Path) -> None:
+    """Once, by each command."""
+    odd.write("q.jsonl", '{"query": "words", "relevant": ["note.md"]}\n')
+    file = "chunked/note.md/chunk1.md"
+    given = {
+        **dict.fromkeys(("add", "reconstruct", "rm"), ("note.md",)),
+        **dict.fromkeys(("show", "similar", "links"), (file,)),
+        **dict.fromkeys(("search", "about", "log"), ("words",)),
+        "open": (file, "--print"),
+        "git": ("status",),
+        "evaluate": ("q.jsonl",),
+        "compare": ("HEAD", "--queries", "q.jsonl"),
+        "embeddings": ("prune",),
+        "export": ("jsonl", "all.jsonl"),
+        "import": ("jsonl", "all.jsonl"),
+    }
+    # These open no store, wait for somebody, or draw.
+    others = {"init", "convert", "demo", "mcp", "serve", "watch", "tui"}
+    for name in sorted(COMMANDS.keys() - others):
+        words = [name, *given.get(name, ())]
+        assert_named_once(odd(*words, code=None).stderr, tmp_path, words)
+
+
+def test_settings_that_nothing_reads_are_named_by_servers(odd: Workspace, tmp_path: Path) -> None:
+    """Once, on standard error."""
+    command = [sys.executable, "-m", "filestore", "mcp"]
+    ended = subprocess.run(
+        command,
+        cwd=odd.folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert_named_once(ended.stderr, tmp_path, command)
+    with serving(tmp_path / "own", odd.store) as server:
+        pass
+    assert_named_once("".join(server.errors), tmp_path, ["serve"])
 
 
 def test_settings_that_are_not_text(workspace: Any) -> None:
