@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeAlias, TypeGuard
 
 import orjson
-from msgspec import Meta, Struct, json
+from msgspec import Meta, Struct
 
 from filestore.config.settings import ModelOptions
-from filestore.core.decoding import UnfitError, converted
+from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.safe_text import brief, listed
 from filestore.embed.base import ModelUnusable
 from filestore.fs import disk
@@ -224,8 +224,8 @@ def read_record(path: str) -> Record | None:
 def parse_record(data: bytes) -> Record | None:
     """A record from its JSON; None where any of it is not what an export wrote."""
     try:
-        return json.decode(data, type=Record)
-    except (ValueError, RecursionError):
+        return converted(json_of(data), Record)
+    except ValueError:
         return None
 
 

@@ -251,7 +251,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
 TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "core/frontmatter_yaml._bounded_events": DOORS["chunks/frontmatter._json_value"],
     "embed/_model_folder._json_in": (MODEL, _model),
-    "embed/_model_folder.read_record": (
+    "embed/_model_folder.parse_record": (
         MODEL,
         lambda data, folder: read_record(_placed(data, folder, "filestore.json")),
     ),
