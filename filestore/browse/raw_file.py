@@ -15,7 +15,6 @@ from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.chunks.observe import describe_unread
 from filestore.fs import disk
 
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEXT_START: Final = 8192
 """A file with a NUL in so many first bytes is no text, as git has it."""
 
@@ -52,13 +51,9 @@ def look(root: str, path: str) -> Present:
         path: Relative to it, with forward slashes.
     """
     try:
-        handle = os.open(root, _FOLDER_FLAGS)
-        try:
-            parent, _, name = path.rpartition("/")
-            with disk.folder(handle, parent) as folder:
-                return _look_at(folder, name or ".")
-        finally:
-            os.close(handle)
+        parent, _, name = path.rpartition("/")
+        with disk.folder_at(root) as handle, disk.folder(handle, parent) as folder:
+            return _look_at(folder, name or ".")
     except (FileNotFoundError, NotADirectoryError):
         return GONE
     except (OSError, ValueError) as error:

@@ -15,7 +15,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
-from filestore.fs import transaction
+from filestore.fs import disk, transaction
 from filestore.fs.transaction import (
     Content,
     HalfReplacedError,
@@ -139,25 +139,24 @@ def undo_or_redo(
         if identifier is None:
             return None
         raise BatchMissingError("nothing was kept yet", remedy="filestore undo --list")
-    root = os.open(snapshot.places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with Originals.open(snapshot.places.undo) as originals:
-            if identifier is not None:
-                group: Group | None = named(originals, identifier)
-            else:
-                group = _chosen(root, originals, wanted)
-            if group is None:
-                return None
-            done = _put(look(root, originals, group, wanted))
-            # A writer that died staged files also in folders where nothing had to be put back.
-            for folder in {os.path.dirname(path) for path in group.links()}:
-                collect_staged(root, folder)
-            report = _index(store, done, on_progress)
-            # Last: if the process dies before this, the next call updates the sidecar.
-            for batch in group.batches:
-                originals.finish(batch.identifier)
-    finally:
-        os.close(root)
+    with (
+        disk.folder_at(snapshot.places.root) as root,
+        Originals.open(snapshot.places.undo) as originals,
+    ):
+        if identifier is not None:
+            group: Group | None = named(originals, identifier)
+        else:
+            group = _chosen(root, originals, wanted)
+        if group is None:
+            return None
+        done = _put(look(root, originals, group, wanted))
+        # A writer that died staged files also in folders where nothing had to be put back.
+        for folder in {os.path.dirname(path) for path in group.links()}:
+            collect_staged(root, folder)
+        report = _index(store, done, on_progress)
+        # Last: if the process dies before this, the next call updates the sidecar.
+        for batch in group.batches:
+            originals.finish(batch.identifier)
     return _result(group, done, report, wanted)
 
 

@@ -77,19 +77,10 @@ def differing_files(
         return paths
 
     with (
-        _opened(root) as tree,
+        disk.folder_at(root) as tree,
         shared(len(blocks), read, processes=processes) as results,
     ):
         yield lambda: list(chain.from_iterable(results()))
-
-
-@contextlib.contextmanager
-def _opened(root: str) -> Iterator[int]:
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _unlike(root: int, folder: bytes, files: Sequence[Recorded], most_bytes: int) -> list[bytes]:

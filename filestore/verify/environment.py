@@ -66,11 +66,8 @@ def _broken_off(places: Places) -> Iterator[Finding]:
 
 def _is_half(root: str, group: Group) -> bool:
     """Whether files of a change are neither all as before nor all as after it."""
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with disk.folder_at(root) as handle:
         held = {path: _digest(handle, path) for path in group.links()}
-    finally:
-        os.close(handle)
     sides = (
         {path: links[0].entry.before for path, links in group.links().items()},
         {path: links[-1].entry.after for path, links in group.links().items()},
@@ -164,20 +161,18 @@ def committed_copies(places: Places) -> list[Copy]:
 
 
 def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with process.Blobs(root) as blobs:
-            for path, name in names.items():
-                held, committed = b"", b""
-                with contextlib.suppress(OSError, WriteFailedError):
-                    held = disk.read_below(handle, path)[0]
-                with contextlib.suppress(process.NoAnswerError):
-                    committed = blobs.read(name, MOST_BYTES)[1]
-                yield Copy(path=path, loss=_loss(held, committed))
-    except process.NoAnswerError:
-        return
-    finally:
-        os.close(handle)
+    with (
+        disk.folder_at(root) as handle,
+        contextlib.suppress(process.NoAnswerError),
+        process.Blobs(root) as blobs,
+    ):
+        for path, name in names.items():
+            held, committed = b"", b""
+            with contextlib.suppress(OSError, WriteFailedError):
+                held = disk.read_below(handle, path)[0]
+            with contextlib.suppress(process.NoAnswerError):
+                committed = blobs.read(name, MOST_BYTES)[1]
+            yield Copy(path=path, loss=_loss(held, committed))
 
 
 def _loss(held: bytes, committed: bytes) -> Loss:

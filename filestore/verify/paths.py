@@ -128,12 +128,12 @@ def _refuse_many(found: Collection[str]) -> None:
 def _entries(chunked: str, path: ChunkPath) -> list[tuple[str, bool]]:
     """Name, and whether it is a folder, of what is in a folder; nothing where it is none."""
     try:
-        root = os.open(chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with disk.folder(root, path) as handle, os.scandir(handle) as entries:
-                return [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
-        finally:
-            os.close(root)
+        with (
+            disk.folder_at(chunked) as root,
+            disk.folder(root, path) as handle,
+            os.scandir(handle) as entries,
+        ):
+            return [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
     except OSError:
         return []
 
