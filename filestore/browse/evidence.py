@@ -72,11 +72,7 @@ def evidence(parts: Parts, finding: Finding) -> Evidence:
 def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
     if parts.places.tree.holds(finding.path):
         return _File(parts, finding, catalog).evidence()
-    return _other_evidence(parts, finding, catalog)
-
-
-def _other_evidence(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
-    """Of a part of the sidecar, an original, the settings, or a whole folder."""
+    # Of a part of the sidecar, an original, the settings, or a whole folder.
     named = catalog.index_file() if catalog is not None else None
     is_index = named is not None and finding.path == parts.places.part(named.name)
     return Evidence(
@@ -211,22 +207,19 @@ class _File:
             self._parts.layout.settle(seen)
         return seen.chunk.body if seen is not None and seen.chunk is not None else None
 
-    def _difference_of_documents(self) -> Difference:
-        """Between what was read of a document and what is read of it now, without frontmatter."""
-        before, after = self._text_kept, self._text_now
-        if before is None or after is None:
-            return Difference()
-        path = shown_path(self._finding.path)
-        found = unified(before, after, names=(f"indexed/{path}", f"on disk/{path}"))
-        whole = self._now.text if self._now.is_text else ""
-        above = whole.count("\n") - after.count("\n") if whole.endswith(after) else None
-        is_there = found.line > 0 and above is not None and not self._now.is_gone
-        return replace(found, line=found.line + (above or 0) if is_there else 0)
-
     @cached_property
     def _difference(self) -> Difference:
         if self._parts.places.is_in_place:
-            return self._difference_of_documents()
+            # Between what was read of a document and what is read of it now, without frontmatter.
+            before, after = self._text_kept, self._text_now
+            if before is None or after is None:
+                return Difference()
+            path = shown_path(self._finding.path)
+            found = unified(before, after, names=(f"indexed/{path}", f"on disk/{path}"))
+            whole = self._now.text if self._now.is_text else ""
+            above = whole.count("\n") - after.count("\n") if whole.endswith(after) else None
+            is_there = found.line > 0 and above is not None and not self._now.is_gone
+            return replace(found, line=found.line + (above or 0) if is_there else 0)
         before, label = self._before()
         if before is None or not (self._now.is_text or self._now.is_gone):
             return Difference()
@@ -259,20 +252,17 @@ class _File:
         if seen is None:
             return 0, 0
         if self._finding.code == "link-dangling":
-            return self._place_of_link(seen)
+            dangling = self._catalog.dangling_links() if self._catalog else []
+            for link in dangling:
+                if recorded_state.dangling_link(self._tree, link) == self._finding and seen.chunk:
+                    at = links.offset_of(link.path, seen.chunk.body, link.target)
+                    if at is not None:
+                        body = seen.data.decode("utf-8", "replace")
+                        return _line_and_column(body, len(body) - len(seen.chunk.body) + at)
+            return 0, 0
         if seen.state not in (INDEXED, RECORD):
             return seen.line, seen.column
         return self._difference.line, 0
-
-    def _place_of_link(self, seen: Observation) -> tuple[int, int]:
-        dangling = self._catalog.dangling_links() if self._catalog else []
-        for link in dangling:
-            if recorded_state.dangling_link(self._tree, link) == self._finding and seen.chunk:
-                at = links.offset_of(link.path, seen.chunk.body, link.target)
-                if at is not None:
-                    body = seen.data.decode("utf-8", "replace")
-                    return _line_and_column(body, len(body) - len(seen.chunk.body) + at)
-        return 0, 0
 
     def _notes(self) -> Iterator[str]:
         yield self._note_of_disk()

@@ -176,7 +176,16 @@ def _of_chunks(
             at,
             wanted,
         )
-    given = _outdated(parts, catalog, given, row.resource, recorded)
+    # The parts; those that are as indexed say where what they were made from is not.
+    resource = row.resource
+    found = [
+        KnownFile(path=one.path, resource=resource, source=recorded, freshness=one.freshness)
+        for one in given
+    ]
+    marked, _ = outdated.marked(found, parts, catalog)
+    given = tuple(
+        replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
+    )
     path = StorePath(source) if source else tree.store_path(row.path)
     metadata = document_metadata(catalog, row.resource, recorded)
     own = queries.titles_of_files(catalog, [row.id]).get(row.id)
@@ -237,24 +246,6 @@ def _chunk_part(
         freshness=freshness,
         text=text,
         problem=problem,
-    )
-
-
-def _outdated(
-    parts: Parts,
-    catalog: Catalog,
-    given: Sequence[DocumentPart],
-    resource: str,
-    source: str | None,
-) -> tuple[DocumentPart, ...]:
-    """The parts; those that are as indexed say where what they were made from is not."""
-    found = [
-        KnownFile(path=one.path, resource=resource, source=source, freshness=one.freshness)
-        for one in given
-    ]
-    marked, _ = outdated.marked(found, parts, catalog)
-    return tuple(
-        replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )
 
 

@@ -122,24 +122,20 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     # Whoever gives a text up has to see each of them.
     most = len(steps) if KINDS[kind].named else _SHOWN
     for step in steps[:most]:
-        _show_step(step, line)
+        # One step below its kind: on one line where it fits, else the detail below the path.
+        from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
+        path = f"    {shown_path(step.path)}{from_where}"
+        detail = shown_path(step.detail) if step.truth or step.part else ""
+        if len(path) + 2 + len(detail) <= _WIDTH:
+            line(f"{path}  {detail}".rstrip())
+        else:
+            line(path)
+            for text in _wrapped(detail):
+                line(f"      {text}")
+        for text in step.diff.splitlines():
+            line(f"      {text}")
     if len(steps) > most:
         line(f"    … and {len(steps) - most:,} more")
-
-
-def _show_step(step: Step, line: Any) -> None:
-    """One step below its kind: on one line where it fits, else the detail below the path."""
-    from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
-    path = f"    {shown_path(step.path)}{from_where}"
-    detail = shown_path(step.detail) if step.truth or step.part else ""
-    if len(path) + 2 + len(detail) <= _WIDTH:
-        line(f"{path}  {detail}".rstrip())
-    else:
-        line(path)
-        for text in _wrapped(detail):
-            line(f"      {text}")
-    for text in step.diff.splitlines():
-        line(f"      {text}")
 
 
 def _sizes(steps: list[Step]) -> str:

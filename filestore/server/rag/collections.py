@@ -359,16 +359,7 @@ class Collections:
                 f"the sidecar of {shown} lies elsewhere: {shown_path(sidecar)}",
                 remedy="take it out of your settings, or remove the folder yourself",
             )
-        self._require_own_vectors(served)
-
-    def _require_own_vectors(self, served: ServedCollection) -> None:
-        """Refuse a collection whose vectors lie elsewhere.
-
-        There they could not be exchanged in one step, nor would they go with its folder.
-
-        Raises:
-            RefusedError: They do.
-        """
+        # Vectors elsewhere could not be exchanged in one step, nor would they go with its folder.
         if not _has_settings(served.path):
             return
         rows = None
@@ -437,7 +428,16 @@ class Collections:
             store.stand_in_for(served.path)
             embedder = store.embedder
             if embedder is not None and not embedder.lexical:
-                _carry_embeddings(served, store)
+                # Let no text be embedded twice; where that cannot be it only takes longer.
+                pack = os.path.join(store.root, _PACK)
+                try:
+                    served.call(lambda old: old.export_embeddings(pack))
+                    store.import_embeddings(pack, unchecked=True)
+                except FilestoreError:
+                    pass
+                finally:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(pack)
             yield store
 
     def _import(self, served: ServedCollection) -> None:
@@ -486,19 +486,6 @@ def _put(store: Store, documents: Sequence[Document]) -> "Put":
     if done.problem is not None:
         raise done.problem
     return done
-
-
-def _carry_embeddings(served: ServedCollection, store: Store) -> None:
-    """Let no text be embedded twice; where that cannot be it only takes longer."""
-    pack = os.path.join(store.root, _PACK)
-    try:
-        served.call(lambda old: old.export_embeddings(pack))
-        store.import_embeddings(pack, unchecked=True)
-    except FilestoreError:
-        pass
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(pack)
 
 
 def _counted(store: Store) -> dict[str, Any]:
