@@ -23,7 +23,6 @@ from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
     from filestore.search.compare_models import ModelComparison
-    from filestore.sidecar.model import StoreModel
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
@@ -141,23 +140,18 @@ class Fetch(CommonOptions, frozen=True, kw_only=True):
 
 def _list(options: List) -> int:
     here = user_config.read_machine(configuration_folder(), os.environ)
-    found = {}
-    for kind in known_embedders():
-        if not is_service(kind):
-            name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
-            model = open_model(Choice(name=name, machine=here))
-            problem = model.problem
-            found[name] = f"{problem.message}; {problem.remedy}" if problem else ""
+    kinds = [kind for kind in known_embedders() if not is_service(kind)]
+    names = [f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind for kind in kinds]
+    items = [_usable(name, open_model(Choice(name=name, machine=here)).problem) for name in names]
     own, beside = _own(options)
     if options.json:
-        items = [Embedder(name, not why, why) for name, why in found.items()]
         _output.write_json(Embedders(items, here.models, own, beside).to_dict())
         return 0
-    for whose, one in (("this store", own), ("beside it", beside)):
-        if one:
-            _output.line(f"{whose}: {one.name}: {one.why or 'can be used'}")
-    for name, why in found.items():
-        _output.line(f"{name}: {why or 'can be used'}")
+    for whose, model in (("this store", own), ("beside it", beside)):
+        if model:
+            _output.line(f"{whose}: {model.name}: {model.why or 'can be used'}")
+    for one in items:
+        _output.line(f"{one.name}: {one.why or 'can be used'}")
     _output.line("openai:MODEL: any OpenAI-compatible service, with --endpoint")
     for name, folder in here.models.items():
         _output.line(f"{name}: a model in {shown_path(folder)}")
@@ -168,17 +162,16 @@ def _own(options: List) -> "tuple[Embedder | None, Embedder | None]":
     """What the store that is meant uses, and what stands beside; None where there is none."""
     try:
         with _context.open_store(options) as store:
-            own = _usable(store.settings.embedder, store.model)
+            own = _usable(store.settings.embedder, store.model.problem)
             beside = store.settings.beside
             if beside is None or store.beside is None:
                 return own, None
-            return own, _usable(beside.embedder, store.beside)
+            return own, _usable(beside.embedder, store.beside.problem)
     except NoStoreError:
         return None, None
 
 
-def _usable(name: str, model: "StoreModel") -> Embedder:
-    problem = model.problem
+def _usable(name: str, problem: FilestoreError | None) -> Embedder:
     why = f"{problem.message}; {problem.remedy}" if problem else ""
     return Embedder(name, not why, why)
 

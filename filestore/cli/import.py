@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore import jsonl handbook.jsonl --plan"
 
 _SHOWN = 10
-_WORDS = {
-    "added": "added",
-    "replaced": "replaced",
-    "unchanged": "unchanged",
-    "refused": "refused",
-}
 
 
 class Options(Limited, frozen=True, kw_only=True):
@@ -63,14 +57,14 @@ def run(options: Options) -> int:
 
 
 def _told(done: "Imported") -> None:
-    for status, word in _WORDS.items():
+    for status in ("added", "replaced", "unchanged", "refused"):
         found = done.of_status(status)
         if not found:
             continue
         would = "would be " if done.planned and status in ("added", "replaced") else ""
         files = sum(one.files for one in found)
         counted = f", {_output.count(files, 'file')}" if files else ""
-        _output.line(f"{would}{word}: {_output.count(len(found), 'resource')}{counted}")
+        _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
         for one in found[:_SHOWN] if status != "unchanged" else ():
             reason = f": {one.reason}" if one.reason else ""
             _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
