@@ -4,13 +4,13 @@ One rule: every text of a line is safe for a terminal, whatever the file, name o
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import CHUNKS, CatalogNewerError, StorePath, Tree, safe_text, shown_path
 from tui.formatting.findings import SEVERITY, drift_bar, place_of
-from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, arrow, count, cut, field, line, one_line, span
 from tui.formatting.summaries import question_lines, relations
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _PREFIXES: Final[Mapping[str, str]] = {"h:": "hybrid", "v:": "vector", "k:": "ke
 """The prefix of a query that chooses the search mode."""
 KINDS: Final = ("kind:summary", "kind:chunk")
 """Words of a query that keep to one kind of file."""
-_SYNTAXES: Final = ("syntax:auto", "syntax:plain", "syntax:operators")
+SYNTAXES: Final = ("syntax:auto", "syntax:plain", "syntax:operators")
 _MODE_WORDS: Final = {
     "hybrid": "by meaning and by words",
     "vector": "by meaning (v:)",
@@ -90,11 +90,10 @@ def resource_row(
         shown: How many of them pass the filter; None without one.
         ascii_only: Whether the screen shows no more than ASCII.
     """
-    arrow = ("- " if is_open else "+ ") if ascii_only else ("▾ " if is_open else "▸ ")
     chunks = f"{row.chunks:,}" if shown is None else f"{shown:,} of {row.chunks:,}"
     drift = drift_bar(found, row.chunks, ascii_only=ascii_only)
     return (
-        Span(arrow, "quiet"),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(shown_path(row.resource) or "(no resource)", "title"),
         Span(f"  {chunks}", "quiet"),
         *((Span(" "), *drift) if drift else ()),
@@ -165,16 +164,19 @@ def chunk_name(path: str, resource: str) -> str:
     return shown_path(below.removeprefix(f"{resource}/") if resource else below)
 
 
-def count_line(*, shown: int, resources: int, chunks: int | None, filtered: str) -> Line:
+def count_line(
+    *, shown: int, resources: int, chunks: int | None, filtered: str, in_place: bool
+) -> Line:
     """Below the tree: what there is of it, and what the filter leaves."""
+    above, below = ("document", "section") if in_place else ("resource", "chunk")
+    message = count(resources, above)
     if filtered:
         return (
-            span(f"{count(shown, 'chunk')} of {count(resources, 'resource')} for ", "quiet"),
+            span(f"{count(shown, below)} of {message} for ", "quiet"),
             span(cut(filtered, 40), "match"),
             Span("  escape shows all", "quiet"),
         )
-    message = count(resources, "resource")
-    return line(message if chunks is None else f"{message} · {count(chunks, 'chunk')}", "quiet")
+    return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
 
 
 def filtering_line(filtered: str) -> Line:
@@ -492,20 +494,12 @@ def parse_source(text: str) -> tuple[str, str | None]:
     return kept, globs[-1][3:] if globs else None
 
 
-def parse_kind(text: str) -> tuple[str, str]:
-    """The words of a query without its `kind:NAME`, and that name; "" for all kinds."""
+def parse_named(text: str, among: Collection[str]) -> tuple[str, str]:
+    """The words of a query without those of `KINDS` or `SYNTAXES`, and what the last one names."""
     words = text.split(" ")
-    named = [word for word in words if word in KINDS]
-    kept = " ".join(word for word in words if word not in KINDS).strip()
+    named = [word for word in words if word in among]
+    kept = " ".join(word for word in words if word not in among).strip()
     return kept, named[-1].partition(":")[2] if named else ""
-
-
-def parse_syntax(text: str) -> tuple[str, str]:
-    """The words of a query without its `syntax:NAME`, and that name."""
-    words = text.split(" ")
-    named = [word for word in words if word in _SYNTAXES]
-    kept = " ".join(word for word in words if word not in _SYNTAXES).strip()
-    return kept, named[-1].partition(":")[2] if named else "auto"
 
 
 def next_mode(mode: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
 from tui.formatting.chunks import MOST_PLACE, MOST_TITLE, finding_marks, severity_marks, size
-from tui.formatting.lines import Line, Span, count, cut, field, line, span
+from tui.formatting.lines import Line, Span, arrow, cut, field, line, span
 
 if TYPE_CHECKING:
     from filestore import Finding
@@ -24,12 +24,6 @@ _MOST_LINKS: Final = 200
 def indent(depth: int) -> str:
     """What stands before a row of a tree."""
     return _INDENT * min(depth, _MOST_INDENTS)
-
-
-def _arrow(*, is_open: bool, ascii_only: bool) -> Span:
-    if ascii_only:
-        return Span("- " if is_open else "+ ", "quiet")
-    return Span("▾ " if is_open else "▸ ", "quiet")
 
 
 def folder_row(
@@ -53,7 +47,7 @@ def folder_row(
     """
     return (
         Span(indent(depth)),
-        _arrow(is_open=is_open, ascii_only=ascii_only),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(shown_path(name), "title"),
         Span(f"  {row.chunks:,}", "quiet"),
         *severity_marks(found),
@@ -85,7 +79,7 @@ def document_row(
     """
     parts = [
         Span(indent(depth)),
-        _arrow(is_open=is_open, ascii_only=ascii_only),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(shown_path(name)),
         *finding_marks(found, known.withheld if known is not None else ""),
     ]
@@ -110,20 +104,6 @@ def section_row(row: "SectionRow", *, depth: int) -> Line:
     if row.headings and row.words:
         parts.append(span(f"  {cut(row.words, MOST_PLACE)}", "quiet"))
     return tuple(parts)
-
-
-def count_line(*, shown: int, documents: int, sections: int | None, filtered: str) -> Line:
-    """Below the tree: what there is of it, and what the filter leaves."""
-    if filtered:
-        return (
-            span(f"{count(shown, 'section')} of {count(documents, 'document')} for ", "quiet"),
-            span(cut(filtered, 40), "match"),
-            Span("  escape shows all", "quiet"),
-        )
-    message = count(documents, "document")
-    return line(
-        message if sections is None else f"{message} · {count(sections, 'section')}", "quiet"
-    )
 
 
 def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:

@@ -9,7 +9,7 @@ from unicodedata import combining, east_asian_width
 
 from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
 from tui.formatting.diffs import diff_lines
-from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, arrow, count, cut, field, line, one_line, span
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding
@@ -112,9 +112,8 @@ def group_line(
         marked: How many of them are marked.
         ascii_only: Whether the screen shows no more than ASCII.
     """
-    arrow = ("- " if is_open else "+ ") if ascii_only else ("▾ " if is_open else "▸ ")
     message = [
-        Span(arrow, "key"),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "key"),
         severity_span(first.severity),
         span(f" {first.code} ", "title"),
         Span(f" {members:,} "),

@@ -62,6 +62,13 @@ def field(label: str, value: object, role: Role = "text") -> Line:
     return (span(f"{label:<{LABEL_WIDTH}}", "quiet"), span(value, role))
 
 
+def arrow(*, is_open: bool, ascii_only: bool) -> str:
+    """What stands before a row that opens: whether it is open."""
+    if ascii_only:
+        return "- " if is_open else "+ "
+    return "▾ " if is_open else "▸ "
+
+
 def cut(text: str, length: int) -> str:
     """A text, shortened where it is longer."""
     # What joins two letters would stand at an edge, and be shown.

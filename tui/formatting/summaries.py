@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
 from tui.formatting.findings import SEVERITY, place_of
-from tui.formatting.lines import Line, Role, Span, count, cut, line, span
+from tui.formatting.lines import Line, Role, Span, arrow, count, cut, line, span
 
 if TYPE_CHECKING:
     from filestore.browse import (
@@ -32,7 +32,6 @@ _STATES: Final[Mapping[str, tuple[str, Role]]] = {
 """A sign, a word and a role for a child; a fresh one needs none."""
 _DEEPEST: Final = 12
 """Levels that are drawn with an indent of their own."""
-"""Cells of a title at least, however little room there is."""
 
 
 # Rows of the tree
@@ -42,7 +41,7 @@ def resource_row(row: "SummarisedResource", *, is_open: bool, ascii_only: bool =
     """A resource above the roots of its tree."""
     stale = (Span(f"  {SEVERITY['W'][0]} {row.stale:,} stale", "warning"),) if row.stale else ()
     return (
-        Span(_arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(shown_path(row.resource) or "(no resource)", "title"),
         Span(f"  {_summaries(row.summaries)}", "quiet"),
         *stale,
@@ -74,7 +73,7 @@ def node_row(
     """
     sign = "  "
     if node.children and not is_circle:
-        sign = _arrow(is_open=is_open, ascii_only=ascii_only)
+        sign = arrow(is_open=is_open, ascii_only=ascii_only)
     parts = [Span(f"{'  ' * min(depth, _DEEPEST)}{sign}", "quiet"), *state_spans(node)]
     if is_circle:
         parts.append(Span("o is above already  ", "warning"))
@@ -102,12 +101,6 @@ def short_title(title: str, above: str) -> str:
     """A title without what the one above begins with, too."""
     shared = above.partition(": ")[0]
     return title.removeprefix(f"{shared}: ") if shared else title
-
-
-def _arrow(*, is_open: bool, ascii_only: bool) -> str:
-    if ascii_only:
-        return "- " if is_open else "+ "
-    return "▾ " if is_open else "▸ "
 
 
 def _made_from(children: int) -> str:

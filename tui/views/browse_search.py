@@ -184,15 +184,15 @@ class BrowseSearch(Vertical):
 
     def _ask(self) -> None:
         asked, self.asked_mode = texts.parse_query(self._typed, self.mode)
-        asked, syntax = texts.parse_syntax(asked)
-        asked, self.asked_kind = texts.parse_kind(asked)
+        asked, syntax = texts.parse_named(asked, texts.SYNTAXES)
+        asked, self.asked_kind = texts.parse_named(asked, texts.KINDS)
         query, source = texts.parse_source(asked)
         self.query_words = query
         self.hits.marks = set()
         self._found, self._known_of = {}, {}
         self.hits.show(Listed())
         self._hit_caption.show([])
-        arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
+        arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax or "auto"}
         self._end_waiting()
 
         def no_answer(error: FilestoreError) -> None:

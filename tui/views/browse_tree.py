@@ -19,7 +19,6 @@ from textual.widgets import Input
 
 from filestore import FilestoreError
 from tui.formatting import chunks as texts
-from tui.formatting import documents
 from tui.formatting.lines import Line, line
 from tui.state.tree import TreeRows, folder_above, folders_above, in_sight, is_folder
 from tui.views.browse_detail import Target
@@ -248,21 +247,17 @@ class BrowseTree(Vertical):
         names = self.model.resources
         shown = sum(self.model.count(name) for name in names) if matches else 0
         filtered = self._filter if matches else ""
-        if self._labels.is_in_place:
+        total, in_place = len(names), self._labels.is_in_place
+        if in_place and not matches:
             total = sum(not is_folder(row.resource) for row in self._all)
-            counts = documents.count_line(
-                shown=shown,
-                documents=len(names) if matches else known.resources if known else total,
-                sections=known.chunks if known is not None else None,
-                filtered=filtered,
-            )
-        else:
-            counts = texts.count_line(
-                shown=shown,
-                resources=len(names),
-                chunks=known.chunks if known is not None else None,
-                filtered=filtered,
-            )
+            total = known.resources if known else total
+        counts = texts.count_line(
+            shown=shown,
+            resources=total,
+            chunks=known.chunks if known is not None else None,
+            filtered=filtered,
+            in_place=in_place,
+        )
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []

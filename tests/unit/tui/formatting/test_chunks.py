@@ -124,7 +124,7 @@ def test_no_word_steers_the_terminal(text, name):
         chunks.filtering_line(text),
         *chunks.absence_lines(FilestoreError(text, remedy=name)),
         *chunks.absence_lines(FilestoreError(text, remedy="filestore sync")),
-        chunks.count_line(shown=1, resources=2, chunks=3, filtered=text),
+        chunks.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=False),
     ]
     for one in lines:
         for span in one:
@@ -363,8 +363,11 @@ def test_a_query_can_keep_to_sources():
 
 def test_a_syntax_can_be_named():
     """`syntax:WORD` is taken out of the words, where the word is a syntax; else it is searched."""
-    assert chunks.parse_syntax("boat -anchor syntax:plain") == ("boat -anchor", "plain")
-    assert chunks.parse_syntax("python syntax:error") == ("python syntax:error", "auto")
+    assert chunks.parse_named("boat -anchor syntax:plain", chunks.SYNTAXES) == (
+        "boat -anchor",
+        "plain",
+    )
+    assert chunks.parse_named("python syntax:error", chunks.SYNTAXES) == ("python syntax:error", "")
 
 
 @pytest.mark.parametrize(
@@ -466,9 +469,9 @@ def test_the_chosen_section_is_told_by_brackets():
 
 def test_the_number_line_names_the_filter():
     """Below the tree stands how much there is, or how much a filter leaves."""
-    whole = chunks.count_line(shown=0, resources=3, chunks=1500, filtered="")
+    whole = chunks.count_line(shown=0, resources=3, chunks=1500, filtered="", in_place=False)
     assert plain([whole]) == "3 resources · 1,500 chunks"
-    left = chunks.count_line(shown=2, resources=1, chunks=1500, filtered="!draft")
+    left = chunks.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", in_place=False)
     assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from filestore import Finding
 from filestore.browse import DocumentRow, ResourceRow, SectionRow
 from tui.formatting import documents
+from tui.formatting.chunks import count_line
 from tui.formatting.lines import plain
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -45,7 +46,7 @@ def test_no_word_steers_the_terminal(text, name):
         documents.folder_row(row, name, {}, depth=99, is_open=True, ascii_only=True),
         documents.document_row(row, read, name, [], depth=0, is_open=True, ascii_only=True),
         documents.section_row(section, depth=3),
-        documents.count_line(shown=1, documents=2, sections=3, filtered=text),
+        count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=True),
     ]
     for one in lines:
         for span in one:
