@@ -102,17 +102,12 @@ def is_committed(folder: str, path: str) -> bool:
 def last_commit(folder: str, path: str) -> tuple[int, bytes] | None:
     """When the newest commit that HEAD has of a path was made, in seconds, and its bytes."""
     data = blob(folder, path)
-    made_s = _committed_s(folder, "--", path)
+    made_s = head_time(folder, "--", path)
     return None if data is None or made_s is None else (made_s, data)
 
 
-def head_time(folder: str) -> int | None:
-    """When HEAD was committed, in seconds; None without git, or where nothing is committed."""
-    return _committed_s(folder)
-
-
-def _committed_s(folder: str, *words: str) -> int | None:
-    """When the newest commit of HEAD, or of some paths, was made."""
+def head_time(folder: str, *words: str) -> int | None:
+    """When HEAD, or its newest commit of some paths, was made, in seconds; None without any."""
     stamp = (_git(folder, "rev-list", "-1", "--timestamp", "HEAD", *words) or b"").split(b" ")[0]
     return int(stamp) if stamp.isdigit() else None
 

@@ -41,11 +41,8 @@ def check(
             report.not_checked.append(f"full-text entries ({', '.join(reported)})")
         return
     try:
-        reader = Reader.open(snapshot.places.fulltext, stamp)
-        try:
+        with Reader.open(snapshot.places.fulltext, stamp) as reader:
             _check_entries(snapshot, reader, level, sample, report)
-        finally:
-            reader.close()
     except (FulltextDamaged, FulltextMissing) as error:
         detail = f"{error.message} ({error.detail})" if error.detail else error.message
         report.add([Finding(code="fulltext-damaged", path=path, detail=detail)])
