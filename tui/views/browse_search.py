@@ -115,11 +115,6 @@ class BrowseSearch(Vertical):
         return str(key) if key is not None else ""
 
     @property
-    def is_typing(self) -> bool:
-        """Whether the box has the focus."""
-        return self.input.is_typing
-
-    @property
     def is_asking(self) -> bool:
         """Whether an answer is awaited."""
         return self._question is not None

@@ -424,11 +424,6 @@ class BrowseTree(Vertical):
         # At once: the next key may be here already.
         self.screen.set_focus(self.input)
 
-    @property
-    def is_typing(self) -> bool:
-        """Whether the filter has the focus."""
-        return self.input.is_typing
-
     def set_filter(self, text: str) -> None:
         """Show only what matches a filter."""
         with self.input.prevent(Input.Changed):
