@@ -131,7 +131,7 @@ class _Model(Struct, frozen=True, kw_only=True):
         return lengths == {self.vector_bytes}
 
 
-class EmbeddingCache:
+class EmbeddingCache(disk.Closing):
     """Embeddings by fingerprint and key. Open it with `open`; one thread at a time."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
@@ -170,12 +170,6 @@ class EmbeddingCache:
                     raise
                 # On a full disk no shared memory can be made, and without a log none is needed.
                 return cls(path, _opened(path, _IMMUTABLE, read_only=True))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; a second time does nothing."""

@@ -125,7 +125,7 @@ class PackInfo(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_byte
     """What is in it."""
 
 
-class Pack:
+class Pack(disk.Closing):
     """A pack that is open. A context manager; it may come from anybody.
 
     Opening it holds its length against what its head says. `check` reads all of it; what is read
@@ -169,12 +169,6 @@ class Pack:
             pack.close()
             raise
         return pack
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file; a second time does nothing."""

@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from xxhash import xxh3_128
 
@@ -137,6 +137,22 @@ def open_folder(root: int, path: str) -> int:
         os.close(handle)
         handle = following
     return handle
+
+
+class Closing:
+    """What holds files open until it is closed. A context manager."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Let go of every file."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
+from filestore.fs.disk import Closing
 from filestore.fs.path_names import is_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
@@ -66,7 +67,7 @@ and German ones without a mistake, whose words a small store lacks, lose a quart
 Hit = tuple[int, float]
 
 
-class Reader:
+class Reader(Closing):
     """One commit of the index, which it goes on reading whatever is written afterwards."""
 
     def __init__(
@@ -96,12 +97,6 @@ class Reader:
 
         with TantivyGuard(folder), _lockable(folder, stamp) as path:
             return cls(tantivy.Index.open(path).searcher(), build_schema(), folder, stamp.deleted)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the files."""

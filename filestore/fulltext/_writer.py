@@ -62,7 +62,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Body and questions."""
 
 
-class Writer:
+class Writer(disk.Closing):
     """Adds and deletes documents, and commits once; left without a commit, it changes nothing.
 
     The caller holds the store's lock: there is one writer at a time.
@@ -117,12 +117,6 @@ class Writer:
         self._index.register_tokenizer("gram", build_gram_analyzer())
         self._index.register_tokenizer(DEFAULT_LANGUAGE, build_stem_analyzer(DEFAULT_LANGUAGE))
         return self._index.writer(**(_SMALL if self._previous else _BULK))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add documents. An id that may be there already is deleted first by the caller."""

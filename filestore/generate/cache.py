@@ -31,7 +31,7 @@ def key_of(fingerprint: str, task: Task) -> str:
     return hashlib.sha256(made_by + task.key).hexdigest()
 
 
-class GeneratedCache:
+class GeneratedCache(disk.Closing):
     """Results by key, read whole when it is opened. The caller holds a lock while it puts."""
 
     def __init__(self, path: str, lines: dict[str, bytes]) -> None:
@@ -55,12 +55,6 @@ class GeneratedCache:
         keys = slice(len(_START), len(_START) + _KEY_DIGITS)
         lines = (line for line in data.split(b"\n") if line.startswith(_START))
         return cls(path, {line[keys].decode("ascii", "replace"): line for line in lines})
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Bring what was put to the disk, and let go of the file."""

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from filestore.core.safe_text import Unshown, brief
 from filestore.core.spelling import did_you_mean
+from filestore.fs.disk import Closing
 from filestore.index.base import BackendError, VectorIndex, Where
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def plan(state: Mapping[str, DocState], wanted: Mapping[str, str]) -> Plan:
     return Plan(delete=tuple(sorted(gone)), upsert=tuple(sorted(new)), kept=kept)
 
 
-class IndexBackend(ABC):
+class IndexBackend(Closing, ABC):
     """Vectors by id, kept where the settings say.
 
     Opened by `filestore.index.open_backend`; closed by its user. Methods raise
@@ -282,12 +283,6 @@ class IndexBackend(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
-
-    def __enter__(self) -> "IndexBackend":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class BackendChoice(Unshown, Struct, frozen=True, kw_only=True):

@@ -1,10 +1,11 @@
 """A store as it was at a commit, open to be searched."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from filestore.core.progress import OnProgress, ignore
+from filestore.fs.disk import Closing
 from filestore.git.revisions import Commit, resolve
 from filestore.past.views import open_view
 from filestore.search.answer import At
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from filestore.search.answer import Answer
 
 
-class PastStore:
+class PastStore(Closing):
     """A store as a commit had it, for the thread that opened it. A context manager.
 
     It is read by the settings of that commit, or where that has none by those of today, and answers
@@ -46,12 +47,6 @@ class PastStore:
         lacking = self.parts.catalog().vector_keys(embedded=False)
         self.not_embedded = len(lacking)
         """How many of its texts have no vector here."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of every file."""

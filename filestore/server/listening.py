@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
+from filestore.fs.disk import Closing
 from filestore.server import wire
 from filestore.server.stores import BusyError
 
@@ -194,7 +195,7 @@ RunWords = Callable[["Store", Request], Reply | None]
 """Runs a command on an open store; None for what only the command's own process can say."""
 
 
-class Listener:
+class Listener(Closing):
     """Answers the commands of this user on some stores until it is closed. A context manager.
 
     A thread takes connections, and one answers each of them. Where another server answers for a
@@ -225,12 +226,6 @@ class Listener:
     def sidecars(self) -> list[str]:
         """Where commands are answered."""
         return [os.path.dirname(place.path) for place, _ in self._places.values()]
-
-    def __enter__(self) -> "Listener":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Take no more commands, and leave those that wait to themselves."""

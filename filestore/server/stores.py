@@ -20,6 +20,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
+from filestore.fs.disk import Closing
 from filestore.fs.watched_tree import WatchedTree
 from filestore.store import Store
 from filestore.store.threads import StoreThreads
@@ -218,7 +219,7 @@ def _load(store: Store) -> None:
         store.search("a", k=1, mode="keyword" if store.model.reaches else "hybrid")
 
 
-class Stores:
+class Stores(Closing):
     """Every store that is served. A context manager."""
 
     def __init__(self, stores: Mapping[str, ServedStore]) -> None:
@@ -297,12 +298,6 @@ class Stores:
         """Close all of them."""
         for store in self._stores.values():
             store.close()
-
-    def __enter__(self) -> "Stores":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def named_roots(given: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from filestore.core.caller import absolute, leads
 from filestore.core.errors import UsageError
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
+from filestore.fs.disk import Closing
 from filestore.fs.programs import require_utf8
 from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.session import Parts
@@ -68,7 +69,7 @@ class OtherThreadError(UsageError):
     """A store is used by another thread than the one that opened it."""
 
 
-class ReadableStore:
+class ReadableStore(Closing):
     """A store that is open for the thread that opened it, and asked. A context manager."""
 
     def __init__(
@@ -159,12 +160,6 @@ class ReadableStore:
                 remedy="open it again in this thread: filestore.open(…)",
             )
         return self._session
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of every file."""

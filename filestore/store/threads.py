@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
 from filestore.core.errors import UsageError
+from filestore.fs.disk import Closing
 from filestore.fulltext import STAMP_NAME
 from filestore.store.writing import Store
 
@@ -49,7 +50,7 @@ class _Work(Struct):
     """The user's file that said then what a model may reach."""
 
 
-class StoreThreads:
+class StoreThreads(Closing):
     """One store, asked from any thread. A context manager.
 
     As many threads as are needed at once are started, at most `most`. They end with `close`, with
@@ -139,12 +140,6 @@ class StoreThreads:
         """Wait for what is being done, and close every store."""
         self._is_closed = True
         self._end()
-
-    def __enter__(self) -> "StoreThreads":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _serve(opened: Open, work: _Work) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
+from filestore.fs.disk import Closing
 from filestore.index._qdrant import Place, said
 from filestore.index.backend import WITHOUT, BackendUnreachable, BackendUnusable, WrongDimension
 from filestore.remote.address import Address
@@ -178,7 +179,7 @@ def _message(content: bytes) -> str:
         return content[:1_000].decode("utf-8", "replace")
 
 
-class _Transport:
+class _Transport(Closing):
     """Sends requests of httpx, each with one limit for all of its answer.
 
     httpx itself limits each read alone, so that an answer may drip for ever. All go to one address,
@@ -246,12 +247,6 @@ class _Transport:
     def close(self) -> None:
         """What httpx calls."""
         self._pool.close()
-
-    def __enter__(self) -> "_Transport":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _Timed:

@@ -71,7 +71,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Collections:
+class Collections(disk.Closing):
     """Every collection of one folder, from any thread. A context manager."""
 
     def __init__(
@@ -123,12 +123,6 @@ class Collections:
             raise UsageError(
                 f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
             )
-
-    def __enter__(self) -> "Collections":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of every file."""
