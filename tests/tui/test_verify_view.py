@@ -11,6 +11,7 @@ import pytest
 from filestore import Finding, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
+from tui.formatting.lines import plain
 from tui.state import finding_rows
 from tui.state.findings import Coverage, key_of
 from tui.views.verify import VerifyView
@@ -112,7 +113,7 @@ def screen(inspector):
 
 def head(inspector):
     """What stands above the list."""
-    return page(inspector).query_one("#verify-head").plain
+    return plain(page(inspector).query_one("#verify-head")._lines)
 
 
 def listed(inspector):

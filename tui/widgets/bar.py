@@ -10,7 +10,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.formatting.lines import Line, Span, plain
+from tui.formatting.lines import Line, Span
 from tui.widgets.cells import cells, fitted, strip
 from tui.widgets.styles import Drawn
 
@@ -54,11 +54,6 @@ class Bar(Drawn, can_focus=False):
         if (self._left, self._right) != (left, right):
             self._left, self._right = left, right
             self.refresh()
-
-    @property
-    def plain(self) -> str:
-        """All its text, also what did not fit."""
-        return "  ".join(plain([one]) for one in [*(item.line for item in self._left), self._right])
 
     def render_line(self, y: int) -> Strip:
         """Draw it: the items that fit before the text on the right."""
@@ -116,11 +111,6 @@ class Caption(Drawn, can_focus=False):
         self._lines: Sequence[Line] = ()
         self._most = most
         self.display = False
-
-    @property
-    def plain(self) -> str:
-        """Its text."""
-        return plain(self._lines)
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines, in as much room as they need."""
