@@ -119,11 +119,9 @@ def _prune(options: Prune) -> int:
             if found.embeddings and not options.yes:
                 _diagnostics.ask(f"{_unneeded(found)} would be removed")
             found = store.prune_embeddings()
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        verb = "would be removed" if options.plan else "removed"
-        _output.line(f"{_unneeded(found)} {verb}, {found.kept:,} kept")
+    verb = "would be removed" if options.plan else "removed"
+    words = f"{_unneeded(found)} {verb}, {found.kept:,} kept"
+    _context.tell(options, found, lambda _: _output.line(words))
     return 0
 
 

@@ -12,7 +12,7 @@ from filestore.core.safe_text import shown_path
 from filestore.server.requests import Links as Options
 
 if TYPE_CHECKING:
-    from filestore.browse.links import Link
+    from filestore.browse.links import Link, Links
 
 EXAMPLE = "filestore links chunked/glossary.md/chunk1.md"
 
@@ -22,15 +22,14 @@ def run(options: Options) -> int:
     with _context.open_store(options) as store:
         found = options.answer(store)
         is_in_place = store.places.is_in_place
-    if options.json:
-        _output.write_json(found.to_dict())
-    else:
-        for note in found.notes:
-            _diagnostics.say(note)
+
+    def words(found: "Links") -> None:
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
         if found.broken and not is_in_place:
             _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
+
+    _context.tell(options, found, words)
     return 1 if found.broken else 0
 
 

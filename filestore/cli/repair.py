@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore repair --write-files --path chunked/notes.md/chunk1.md"
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
-_WIDTH = 80
 
 
 class PlannedRepair(JsonObject, Struct, frozen=True):
@@ -103,7 +102,7 @@ def _show(plan: Plan, line: Any) -> None:
         groups.setdefault(step.kind, []).append(step)
     for kind, steps in groups.items():
         _show_kind(kind, steps, plan, line)
-    for text in _wrapped(_price(plan), _WIDTH):
+    for text in _wrapped(_price(plan), _output.WIDTH):
         line(text)
     if plan.left:
         line("left for you:")
@@ -126,7 +125,7 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
         from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
         path = f"    {shown_path(step.path)}{from_where}"
         detail = shown_path(step.detail) if step.truth or step.part else ""
-        if len(path) + 2 + len(detail) <= _WIDTH:
+        if len(path) + 2 + len(detail) <= _output.WIDTH:
             line(f"{path}  {detail}".rstrip())
         else:
             line(path)
@@ -166,7 +165,7 @@ def _price(plan: Plan) -> str:
     return f"{words}, and re-ingested documents" if unknown else words
 
 
-def _wrapped(text: str, width: int = _WIDTH - 8) -> list[str]:
+def _wrapped(text: str, width: int = _output.WIDTH - 8) -> list[str]:
     import textwrap
 
     return textwrap.wrap(text, width)
