@@ -5,7 +5,6 @@ rule: a file we generate is a function of what it is made from, and a file that 
 only in our keys.
 """
 
-import base64
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
@@ -553,6 +552,8 @@ def _name_bytes(name: str) -> bytes:
 
 def _base32(data: bytes) -> str:
     """The SHA-256 of some bytes in lower-case base 32 (``a-z2-7``): 52 characters."""
+    import base64
+
     return base64.b32encode(hashlib.sha256(data).digest()).decode().rstrip("=").lower()
 
 

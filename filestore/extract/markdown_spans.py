@@ -4,12 +4,10 @@ Pure, and in linear time whatever the text: notes are read by the hundred thousa
 may have written them. One rule: nothing is moved, so that an offset here is one in the text.
 """
 
-import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 from filestore.core.encoded_data import blanked, fenced
 
@@ -57,13 +55,19 @@ def without_brackets(destination: str) -> str:
 
 def unescaped(text: str) -> str:
     """A text without its entities and backslashes."""
-    return _ESCAPE.sub(r"\1", html.unescape(text))
+    if "&" in text:
+        import html
+
+        text = html.unescape(text)
+    return _ESCAPE.sub(r"\1", text)
 
 
 def percent_decoded(name: str) -> str | None:
     """A name as it is on the disk; None for one that no file can have."""
     decoded = name
     if "%" in name:
+        from urllib.parse import unquote_to_bytes
+
         encoded = name.encode("utf-8", "surrogateescape")
         decoded = unquote_to_bytes(encoded).decode("utf-8", "surrogateescape")
     return None if "\0" in decoded else decoded

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any, Final
-from urllib.parse import quote
 
 from filestore.fs import part
 
@@ -47,7 +46,8 @@ def connect(
         with suppress(OSError):
             os.close(part.open_file(path, flags, mode=0o644))
         mode = "mode=rw"
-    address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
+    # Every byte of the path in hexadecimal: what quotes only some takes longer to load.
+    address = f"file:%{os.fsencode(os.path.abspath(path)).hex('%')}?{mode}"
     connection = sqlite3.connect(
         address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False
     )

@@ -5,7 +5,6 @@ very signs that were typed is meant, else the one thing whose name is equal in N
 """
 
 import os
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -95,6 +94,8 @@ def in_utf8(path: str) -> Iterator[str]:
     if is_utf8(path):
         yield path
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
         link = os.path.join(folder, "link")
         os.symlink(os.path.abspath(path), link)

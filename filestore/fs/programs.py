@@ -8,7 +8,6 @@ a program that a person names with a slash.
 import contextlib
 import errno
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -60,6 +59,8 @@ def was_restarted() -> bool:
 
 def find_program(name: str) -> str | None:
     """The file of a program; only absolute entries of PATH are searched for a name."""
+    import shutil
+
     return shutil.which(name, path=_program_path(os.environ))
 
 

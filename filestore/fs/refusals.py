@@ -14,7 +14,6 @@ import resource
 import shlex
 import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
@@ -146,17 +145,22 @@ def _places(path: str) -> Iterator[str]:
 
 def no_locks(folder: str) -> OSError | None:
     """How a file in a folder cannot be locked as SQLite does it; None where it can be."""
-    with suppress(OSError), tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            return _error(errno.ENOLCK, folder, error.strerror)
+    with suppress(OSError):
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                return _error(errno.ENOLCK, folder, error.strerror)
     return None
 
 
 def _tried(folder: str) -> OSError | None:
     """How a file in a folder cannot be written or mapped; None where it can be."""
     try:
+        import tempfile
+
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             left = _TRIED_BYTES
             while left:

@@ -7,8 +7,6 @@ keeps, and then takes the new ones.
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -79,6 +77,8 @@ def copy(places: Places, stamp: Stamp, copied: Places) -> None:
     Raises:
         OSError: A file of it is gone, or there is no room for a copy.
     """
+    import shutil
+
     for name, _, _ in stamp.files:
         source, target = os.path.join(places.fulltext, name), os.path.join(copied.fulltext, name)
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
@@ -228,6 +228,8 @@ def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> "Reader
     can_sync = os.access(places.sidecar, os.W_OK) and user_config.can_seal(places.configuration)
     if can_sync and sum(map(len, lacking)) > MOST_REPLAYED:
         return None
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
         # Its seal is made with a secret of its own: there may be no place for the user's.
         scratch = replace(places, sidecar=folder, configuration=folder)

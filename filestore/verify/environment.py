@@ -17,7 +17,7 @@ from filestore.core.paths import StorePath, is_below
 from filestore.core.safe_text import brief, listed
 from filestore.fs import disk, lock, transaction
 from filestore.fs.disk import WriteFailedError
-from filestore.git import process, repository
+from filestore.git import repository
 from filestore.git.attributes import (
     NAME,
     OLD,
@@ -161,6 +161,8 @@ def committed_copies(places: Places) -> list[Copy]:
 
 
 def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
+    from filestore.git import process
+
     with (
         disk.folder_at(root) as handle,
         contextlib.suppress(process.NoAnswerError),
