@@ -16,13 +16,10 @@ Most texts are English prose in ASCII: everything else is behind a test that cos
 nothing. Pure; the tokenizers themselves are tantivy's.
 """
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
-
-from msgspec import Struct
 
 if TYPE_CHECKING:
     import tantivy
@@ -247,26 +244,21 @@ def grams_of(text: str, *, shortest: int) -> list[str]:
     ]
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """A text, ready for the tokenizers of the fields."""
-
-    exact: str
-    stem: str
-    identifiers: tuple[str, ...]
-
-
 _APART: Final = f" {'0' * MAX_WORD_BYTES} "
 """A word that is too long for the index, and leaves its place empty: no phrase reaches across."""
 
 
-def prepare(text: str) -> Prepared:
-    """What the fields get of a text that `clean` returned: words that markup parts as one, too."""
+def prepare(text: str) -> tuple[str, str]:
+    """What the fields `exact` and `stem` get of a text that `clean` returned.
+
+    Words that markup parts are in it as one word, too.
+    """
     if parted := [clean(read) for _, _, read in parted_words(text)]:
         text = _APART.join((text, *parted))
     exact, stem = space_pairs(text), space_singles(text)
     if camel_words := camel_words_of(text):
         stem = f"{stem} {camel_parts(camel_words)}"
-    return Prepared(exact=exact, stem=stem, identifiers=identifiers_of(exact))
+    return exact, stem
 
 
 def build_schema() -> "tantivy.Schema":
@@ -320,6 +312,8 @@ def parted_words(text: str) -> Iterator[tuple[int, int, str]]:
         whole = _WHOLE.match(text, start)
         if whole is None:
             continue
+        import html
+
         end = whole.end()
         read = _BARE.sub("", html.unescape(_BARE.sub("", whole[0])))
         apart = set(_WHOLE_WORD.findall(_PART.sub(" ", whole[0])))

@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
@@ -117,7 +116,7 @@ class Reader(Closing):
         """Whether a document is held with the words of some texts; for verification."""
         from tantivy import Occur, Query
 
-        words = [word for text in texts for word in self._exact.analyze(prepare(clean(text)).exact)]
+        words = [word for text in texts for word in self._exact.analyze(prepare(clean(text))[0])]
         with self._guard:
             # A query by term takes a number for a signed one and silently finds nothing.
             own = Query.term_set_query(self._schema, "id", [file_id])
@@ -355,7 +354,7 @@ class Reader(Closing):
 
     def _stems_of(self, text: str) -> list[str]:
         """The stems of the words in every language the store has, once each."""
-        stem_text = prepare(text).stem
+        _, stem_text = prepare(text)
         stems = (stem for analyzer in self._stems for stem in analyzer.analyze(stem_text))
         return list(dict.fromkeys(stems))
 
@@ -417,6 +416,8 @@ def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
     if is_utf8(path) and os.access(path, os.W_OK):
         yield path
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory() as links:
         for name, _, _ in stamp.files:
             source = os.path.abspath(os.path.join(folder, name))

@@ -26,6 +26,7 @@ from filestore.fulltext._analysis import (
     build_stem_analyzer,
     clean,
     grams_of,
+    identifiers_of,
     language_of,
     prepare,
 )
@@ -223,17 +224,15 @@ class Writer(disk.Closing):
     def _add_piece(
         self, document: "tantivy.Document", text: str, language: str, weight: int
     ) -> None:
-        prepared = prepare(text)
-        document.add_text("exact", prepared.exact)
-        if prepared.identifiers:
+        exact, stem = prepare(text)
+        document.add_text("exact", exact)
+        if identifiers := identifiers_of(exact):
             import tantivy
 
-            tokens = [
-                tantivy.Token(word, 2 * place, 0) for place, word in enumerate(prepared.identifiers)
-            ]
+            tokens = [tantivy.Token(word, 2 * place, 0) for place, word in enumerate(identifiers)]
             document.add_pre_tokenized_text("exact", tantivy.PreTokenizedString("", tokens))
         for _ in range(weight):
-            self._add_stems(document, prepared.stem, language)
+            self._add_stems(document, stem, language)
         if language in COMPOUNDING:
             grams = grams_of(text, shortest=MIN_COMPOUND_CHARACTERS)
             document.add_text("gram", " ".join(grams))
