@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import find_root
-from filestore.core.caller import named_store, working_folder
+from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text
 from filestore.store import Store
@@ -62,6 +61,13 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
     return store
 
 
+def calculate_in_one_thread() -> None:
+    """Have numpy, which loads later, start no threads: they take more time than one question."""
+    # What another process asks is answered in one that has numpy, and children of its own.
+    if other_caller() is None:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def tell_unknown(unknown: Iterable[str]) -> None:
     """Name the keys of the settings that nothing reads: one may be spelled wrong, or gone."""
     for one in dict.fromkeys(unknown):
@@ -107,6 +113,8 @@ def tell(options: "Common", found: Any, words: Callable[[Any], None]) -> None:
 
 def end_politely() -> threading.Event:
     """Let the system's polite end interrupt as Ctrl-C does; the event tells which it was."""
+    import signal
+
     ended = threading.Event()
 
     def end(*_: object) -> None:

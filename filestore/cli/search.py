@@ -116,6 +116,8 @@ def run(options: Options) -> int:
         raise UsageError("--embed is for --at", remedy="filestore sync")
     if options.beside and options.at is not None:
         raise UsageError("--at answers by the model of that commit", remedy="leave --beside out")
+    if options.rerank is None:
+        _context.calculate_in_one_thread()
     with (
         _context.open_store(options) as store,
         _diagnostics.ProgressBar() as on_progress,

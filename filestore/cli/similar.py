@@ -20,6 +20,7 @@ _LINES: Final = 2
 
 def run(options: Options) -> int:
     """Show them, nearest first; 1 where nothing of what is found is still there."""
+    _context.calculate_in_one_thread()
     with _context.open_store(options) as store:
         found = options.answer(store)
     _context.tell(options, found, _words)
