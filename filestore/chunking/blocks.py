@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.chunking._splitting import LINE_END, VISIBLE, Block, Kind, Measure, Unit, windows
+from filestore.chunking._splitting import (
+    LINE_END,
+    VISIBLE,
+    Block,
+    Draft,
+    Kind,
+    Measure,
+    Unit,
+    join_small,
+    pack,
+    verified_spans,
+    windows,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -149,6 +161,18 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
                     bisect_right(block.boundaries, start) : bisect_left(block.boundaries, end)
                 ],
             )
+
+
+def text_spans(measure: Measure, is_markdown: bool) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """The pieces of a text: start, end, and the headings around the start."""
+    blocks = markdown_blocks(measure.text) if is_markdown else paragraphs(measure.text)
+    drafts: list[Draft] = []
+    for section in sections_of(units_of(measure, visible_blocks(measure.text, blocks))):
+        drafts.extend(pack(measure, section))
+    for draft in join_small(measure, drafts):
+        starts = [unit.start for unit in draft.units]
+        for start, end in verified_spans(measure, draft):
+            yield start, end, draft.units[bisect_right(starts, start) - 1].titles
 
 
 def sections_of(units: Iterable[Unit]) -> Iterator[list[Unit]]:

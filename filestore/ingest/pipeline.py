@@ -47,7 +47,7 @@ from filestore.ingest.resource_names import (
     writable_renames,
 )
 from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
-from filestore.sidecar.documents import Chunker
+from filestore.sidecar.cutting import Chunker
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder

@@ -54,7 +54,8 @@ from filestore.past.checkout import (
     with_submodules,
 )
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.documents import IN_PLACE, Chunker
+from filestore.sidecar.cutting import Chunker
+from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:

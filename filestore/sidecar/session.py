@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.beside import BesideFeed
     from filestore.sidecar.commit import Commit
+    from filestore.sidecar.cutting import Chunker
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
@@ -88,9 +89,11 @@ class Parts:
     def layout(self) -> "Layout":
         """How the files of the store are named, and what they mean."""
         if self.settings.layout == "in-place":
-            from filestore.sidecar.documents import IN_PLACE, Chunker, InPlace
+            from filestore.sidecar.documents import IN_PLACE, InPlace
 
-            def chunker() -> Chunker:
+            def chunker() -> "Chunker":
+                from filestore.sidecar.cutting import Chunker
+
                 return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
 
             return InPlace(self.places, chunker, processes=self._processes)

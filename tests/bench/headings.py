@@ -19,7 +19,7 @@ from filestore.embed import Choice, Embedder, open_embedder
 from filestore.extract import for_name
 from filestore.extract.about import about
 from filestore.extract.base import EmptyDocumentError
-from filestore.sidecar.documents import Chunker
+from filestore.sidecar.cutting import Chunker
 
 BUDGET = 256
 QUERIES = 400

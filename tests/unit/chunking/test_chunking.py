@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filestore.chunking import HEADING_SEPARATOR, Piece, Section, join, split
+from filestore.chunking import Piece, Section, join, split
+from filestore.chunking._splitting import HEADING_SEPARATOR
 from filestore.chunking.blocks import markdown_blocks
 
 Syntax = Literal["text", "markdown", "code"]

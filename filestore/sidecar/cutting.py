@@ -1,0 +1,297 @@
+"""Documents in place, read and cut into sections, and what was kept of them.
+
+Apart from `documents`, since most commands read and cut none. One rule: the same bytes are never
+extracted twice.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Self
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from filestore import chunking, extract
+from filestore.catalog.extracted import DocumentCache, key_of
+from filestore.chunks import kept
+from filestore.chunks.chunk_file import Section
+from filestore.chunks.kept import DocumentDamagedError, Extracted, decode, encode
+from filestore.chunks.observation import Observation
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath
+from filestore.extract.about import Lines, about, frontmatter_alone
+from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
+from filestore.extract.links import Link
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+    from filestore.extract.pool import Pending
+
+
+class Chunker(Struct, frozen=True, kw_only=True):
+    """Cuts documents for one model."""
+
+    budget: int
+    """The most tokens of a chunk and its heading path."""
+    count_tokens: Callable[[str], int]
+    label: str
+    """Says how a text is cut: another label means other chunks."""
+
+    @classmethod
+    def of(cls, budget: int, embedder: "Embedder | None", *, way: str = chunking.CHUNKER) -> Self:
+        """The chunker of a store.
+
+        Args:
+            budget: Of its settings.
+            embedder: Counts tokens; None leaves an estimate: few models have a token to fewer
+                characters than three.
+            way: Name and version of how it cuts, as its label has it.
+        """
+        most = embedder.max_tokens if embedder is not None else None
+        counter = embedder.tokenizer if embedder is not None else "estimate"
+        return cls(
+            budget=chunking.room(budget, most),
+            count_tokens=embedder.count_tokens
+            if embedder is not None
+            else lambda text: (len(text) + 2) // 3,
+            label=chunking.label(budget, most=most, counter=counter, way=way),
+        )
+
+    def pieces(self, document: Document) -> list[chunking.Piece]:
+        """The pieces of a document's text, in order; see `chunking.split`."""
+        return chunking.split(
+            document.text,
+            syntax=document.syntax,
+            budget=self.budget,
+            count_tokens=self.count_tokens,
+            title=document.title,
+            outline=document.outline,
+        )
+
+
+_AT_ONCE: Final = 64
+"""So many documents are read ahead, and kept together: what is interrupted loses no more."""
+
+
+class _Held(Struct, frozen=True, kw_only=True):
+    """A file whose bytes are in memory, for whoever extracts it."""
+
+    path: str
+    held: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """How large it is."""
+        return len(self.held)
+
+    def data(self) -> bytes:
+        """Its bytes."""
+        return self.held
+
+
+def complete(
+    waiting: Iterable[Observation], chunker: Chunker, cache_path: str, processes: int
+) -> None:
+    """Read and cut documents, or take what was kept of the same bytes.
+
+    Args:
+        waiting: Their files.
+        chunker: Cuts them.
+        cache_path: Where is kept what was read.
+        processes: At most so many child processes read them.
+    """
+    with contextlib.closing(DocumentCache.open(cache_path)) as cache:
+        by_key: dict[bytes, list[Observation]] = {}
+        for look in waiting:
+            by_key.setdefault(key_of_file(look.file_hash, look.path), []).append(look)
+        known = cache.get(by_key)
+        for some in _in_turns(by_key, _AT_ONCE):
+            cache.put(_completed(some, known, chunker, processes))
+
+
+def _completed(
+    looks: Mapping[bytes, Sequence[Observation]],
+    known: Mapping[bytes, bytes],
+    chunker: Chunker,
+    processes: int,
+) -> dict[bytes, bytes]:
+    """Fill in some documents; returns those that are to be kept, by key.
+
+    Args:
+        looks: Files by the key of their document: those of one key hold the same bytes.
+        known: Documents that were kept.
+        chunker: Cuts them.
+        processes: At most so many child processes read them.
+    """
+    fresh: dict[bytes, bytes] = {}
+    unread: dict[bytes, Observation] = {}
+    for key, (first, *_) in looks.items():
+        data = _as_cut(first, known.get(key), chunker)
+        if data is None:
+            unread[key] = first
+        elif data is not known[key]:
+            fresh[key] = data
+    fresh |= _read(unread, chunker, processes)
+    for first, *others in looks.values():
+        for look in others:
+            look.state, look.detail, look.pending = first.state, first.detail, first.pending
+            look.data, look.chunk = first.data, first.chunk
+            look.texts, look.keys = first.texts, first.keys
+    return fresh
+
+
+def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | None:
+    """Fill in what was kept, cut as it is cut today; None where nothing of use was."""
+    if data is None:
+        return None
+    try:
+        if kept.file_hash(data) != look.file_hash:
+            return None
+        before = decode(data)
+        if before.chunker != chunker.label:
+            document = _document(before)
+            data = encode(_cut(document, look, chunker), look.file_hash)
+        kept.fill(look, data)
+    except DocumentDamagedError:
+        return None
+    return data
+
+
+def _read(
+    looks: Mapping[bytes, Observation], chunker: Chunker, processes: int
+) -> Iterator[tuple[bytes, bytes]]:
+    """Extract and cut documents, some ahead of others; those that can be read, by key."""
+    from filestore.extract.pool import Extraction
+
+    extraction = Extraction(workers=processes)
+    try:
+        begun = [
+            (key, look, extraction.begin(_Held(path=look.path, held=look.data)))
+            for key, look in looks.items()
+        ]
+        for key, look, pending in begun:
+            fill(look, pending, chunker)
+            if look.chunk is not None:
+                yield key, look.data
+    finally:
+        extraction.close()
+
+
+def fill(look: Observation, pending: "Pending", chunker: Chunker) -> None:
+    """Fill in what a document says, or why it cannot be read."""
+    try:
+        document = pending()
+    except EmptyDocumentError as error:
+        alone = frontmatter_alone(look.data, name=look.path)
+        if alone is None:
+            _fail(look, "empty", error)
+        else:
+            kept.fill(look, encode(_cut(alone, look, chunker), look.file_hash))
+    except FilestoreError as error:
+        _fail(look, _code_of_failure(look.path), error)
+    else:
+        kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
+
+
+def _in_turns(
+    looks: Mapping[bytes, Sequence[Observation]], size: int
+) -> Iterator[dict[bytes, Sequence[Observation]]]:
+    """Consecutive parts of a mapping."""
+    items = iter(looks.items())
+    while some := dict(islice(items, size)):
+        yield some
+
+
+def extracted_here(data: bytes, name: str) -> Document:
+    """A document read in this process."""
+    extractor = extract.for_name(name)
+    if extractor is None:
+        raise ExtractionError(f"{name}: no extractor reads this kind of file")
+    return extractor.extract(data, name=name)
+
+
+def _code_of_failure(path: ChunkPath) -> str:
+    """What a file is that cannot be read as a document."""
+    if not extract.is_text(path):
+        return "extraction-failed"
+    # Of a name that says nothing, what is no text is no document either.
+    return "bad-encoding" if extract.is_known(os.path.basename(path)) else "litter"
+
+
+def _fail(look: Observation, code: str, error: FilestoreError) -> None:
+    look.state, look.detail, look.pending = code, error.message, False
+    look.data = b""
+
+
+def key_of_file(file_hash: bytes, path: str) -> bytes:
+    """The key of what is kept of a file: its bytes, and who reads files of such a name."""
+    name = path.rpartition("/")[2]
+    extractor = extract.for_name(name)
+    suffix = os.path.splitext(name)[1].lower() or (name if extract.is_code(name) else "")
+    return key_of(file_hash, f"{extractor.label if extractor else ''} {suffix}")
+
+
+def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
+    """A document with its sections."""
+    said = about(document, name=look.path)
+    if document.title == os.path.basename(look.path):
+        # What is embedded must not hang on what a file is called: a rename embeds nothing.
+        document = replace(document, title="")
+    lines = Lines.of(document, look.data, name=look.path) if extract.is_text(look.path) else None
+    sections = []
+    for piece in chunker.pieces(document):
+        line, end_line = lines.span(piece.start, piece.end) if lines is not None else (0, 0)
+        pages = document.pages_between(piece.start, piece.end)
+        sections.append(
+            Section(
+                start=piece.start,
+                end=piece.end,
+                headings=piece.headings,
+                line=line,
+                end_line=end_line,
+                page=pages[0] if pages else 0,
+            )
+        )
+    return Extracted(
+        text=document.text,
+        syntax=document.syntax,
+        extractor=document.extractor,
+        chunker=chunker.label,
+        sections=sections,
+        heading=document.title,
+        title=said.heading_title,
+        names=said.words(),
+        metadata=document.metadata,
+        pairs=list(said.pairs()),
+        links=_with_lines(said.links, document.text, lines),
+        pages=[(page.start, page.number) for page in document.pages],
+        outline=[tuple(asdict(symbol).values()) for symbol in document.outline],
+    )
+
+
+def _with_lines(links: Sequence[Link], text: str, lines: Lines | None) -> list[Link]:
+    """Links with their line in the file in place of the one in its text."""
+    if lines is None or not links:
+        return [replace(link, line=0) for link in links]
+    starts = [0, *(place + 1 for place, sign in enumerate(text) if sign == "\n")]
+    return [
+        replace(link, line=lines.span(at := starts[link.line - 1], at + 1)[0] if link.line else 0)
+        for link in links
+    ]
+
+
+def _document(before: Extracted) -> Document:
+    """The document that was cut, to be cut again."""
+    from filestore.chunking import Section as Symbol
+
+    return Document(
+        text=before.text,
+        syntax=before.syntax,
+        metadata=before.metadata,
+        extractor=before.extractor,
+        title=before.heading,
+        outline=tuple(Symbol(start=s, level=v, title=t) for s, v, t in before.outline),
+        pages=tuple(Page(start=start, number=number) for start, number in before.pages),
+    )
