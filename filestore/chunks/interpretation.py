@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from filestore.chunks import chunk_file, questions_file
-from filestore.chunks.observation import UNMERGED, Observation
+from filestore.chunks.observation import Observation
 from filestore.core import encoded_data
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import embedding_key
@@ -13,12 +13,6 @@ from filestore.core.hashing import embedding_key
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
 _CODE_FENCE: Final = re.compile(rb"^ {0,3}(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
-
-
-def exclude(seen: Observation) -> None:
-    """Exclude a file that git has as unmerged: it holds one side, and which is unknown."""
-    seen.state, seen.detail = "conflict-markers", UNMERGED
-    seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()
 
 
 def interpret_chunk(seen: Observation) -> None:

@@ -10,9 +10,8 @@ import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 
-from filestore.chunks.interpretation import exclude
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation
+from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, UNMERGED, Observation
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
@@ -50,7 +49,9 @@ def observe(
                     open_path = parent
                 seen = observe_entry(handle, path, name, layout=layout)
                 if path in unmerged and seen.state in (INDEXED, RECORD):
-                    exclude(seen)
+                    # It holds one side, and which is unknown.
+                    seen.state, seen.detail = "conflict-markers", UNMERGED
+                    seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()
                 yield seen
             except OSError as error:
                 disk.pass_limits(error)

@@ -117,11 +117,11 @@ def folded(text: str, *, indent: int) -> list[str]:
 
 def next_command(found: Iterable[Finding]) -> None:
     """Print the command that repairs findings, and the one for what it leaves."""
-    from filestore.sidecar import vector_rows
-
     serious = [one for one in found if one.severity != "I" and not one.accepted]
     safe = sum(finding.safe for finding in serious)
     if safe:
+        from filestore.sidecar import vector_rows
+
         full = any(one.meaning.repaired_after == "full" for one in serious if one.safe)
         full = full or vector_rows.is_doubted(serious)  # which a plain sync does not ask
         words = "filestore sync --full" if full else "filestore sync"

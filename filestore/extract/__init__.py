@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from filestore.extract.base import Extractor as Extractor
 
 
+FRONTMATTER_ERROR: Final = "frontmatter_error"
+"""The metadata key under which a document has why its frontmatter cannot be read."""
+
 _LANGUAGES: Final = {
     "python": ".py .pyi .pyw",
     "javascript": ".js .mjs .cjs .jsx",

@@ -18,8 +18,6 @@ from msgspec import Struct
 from filestore.chunking import Section
 from filestore.core.errors import FilestoreError
 
-FRONTMATTER_ERROR: Final = "frontmatter_error"
-"""The metadata key under which a document has why its frontmatter cannot be read."""
 MAX_DEPTH: Final = 8
 """Of metadata: lists and mappings inside each other; more is hostile, or no metadata."""
 

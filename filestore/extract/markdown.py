@@ -21,9 +21,9 @@ from filestore.core.frontmatter_yaml import (
     read_yaml,
 )
 from filestore.core.safe_text import listed
+from filestore.extract import FRONTMATTER_ERROR
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import (
-    FRONTMATTER_ERROR,
     DepthError,
     Document,
     Extractor,

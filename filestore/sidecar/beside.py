@@ -15,7 +15,6 @@ from filestore.catalog import Catalog, in_batches
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.progress import OnShare, ignore_share
-from filestore.sidecar.file_rows import texts_of_vectors
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -174,6 +173,9 @@ class BesideFeed:
 
     def embed_missing(self, on_share: OnShare = ignore_share) -> None:
         """Embed every text of the catalog that has no vector of this model."""
+        # Parses files, which nobody needs who only asks what is remembered.
+        from filestore.sidecar.file_rows import texts_of_vectors
+
         self._is_complete = False
         missing = lacking(self._catalog, self._embeddings, self._fingerprint)
         for number, ids in enumerate(in_batches(missing, _BATCH)):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.catalog import AWAITED, LET_GO, Catalog, CatalogWriter, FileRow
+from filestore.catalog import AWAITED, LET_GO, Catalog, FileRow
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, Observation
 from filestore.config.layout import Places
@@ -27,6 +27,7 @@ from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_name
 from filestore.git import repository, state
 
 if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
 
 
@@ -47,7 +48,7 @@ class Loss(Struct, frozen=True, kw_only=True):
     """Of its bytes, where they are known."""
 
 
-def note(catalog: CatalogWriter, losses: Sequence[Loss]) -> dict[ChunkPath, int]:
+def note(catalog: "CatalogWriter", losses: Sequence[Loss]) -> dict[ChunkPath, int]:
     """Add rows of files that are gone, inside a transaction.
 
     Returns:
@@ -59,7 +60,7 @@ def note(catalog: CatalogWriter, losses: Sequence[Loss]) -> dict[ChunkPath, int]
     return {loss.path: number for number, loss in zip(ids, losses, strict=True)}
 
 
-def _row(loss: Loss, number: int, catalog: CatalogWriter) -> tuple[Observation, FileRow]:
+def _row(loss: Loss, number: int, catalog: "CatalogWriter") -> tuple[Observation, FileRow]:
     row = FileRow(
         id=number,
         path=loss.path,
@@ -78,7 +79,7 @@ def _row(loss: Loss, number: int, catalog: CatalogWriter) -> tuple[Observation, 
     return Observation(path=loss.path, values=_NEVER, state=GONE), row
 
 
-def _note_entries(catalog: CatalogWriter, paths: Iterable[ChunkPath]) -> None:
+def _note_entries(catalog: "CatalogWriter", paths: Iterable[ChunkPath]) -> None:
     """Have the stat cache name the files, too: what it has and the tree has not is missing."""
     recorded = catalog.folders()
     folders: dict[ChunkPath, dict[str, bytes]] = {}

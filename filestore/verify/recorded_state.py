@@ -23,23 +23,22 @@ from filestore.catalog import (
     queries,
     summaries,
 )
-from filestore.chunks import chunk_file, frontmatter, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
-from filestore.extract.base import FRONTMATTER_ERROR
-from filestore.git.merge import with_line_ends
+from filestore.extract import FRONTMATTER_ERROR
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
-from filestore.sidecar.summary_tree import Staleness, SummaryTree
 from filestore.verify import names
 
 if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
     from filestore.embed.base import Embedder
+    from filestore.sidecar.summary_tree import Staleness, SummaryTree
 
 
 _BYTES_PER_TOKEN = 4
@@ -53,6 +52,8 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
         return
     if summaries.is_in_step(catalog) and not summaries.texts_in_none(catalog):
         return
+    from filestore.sidecar.summary_tree import SummaryTree
+
     reasons = why_stale(catalog, SummaryTree(summaries.all_children(catalog)))
     sizes = summaries.bytes_below(catalog, list(reasons))
     for path in sorted(reasons):
@@ -70,7 +71,7 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
         )
 
 
-def why_stale(catalog: Catalog, tree: SummaryTree) -> dict[ChunkPath, str]:
+def why_stale(catalog: Catalog, tree: "SummaryTree") -> dict[ChunkPath, str]:
     """The summaries that are out of date, each with why, in words."""
     reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
     for root, new in _not_summarised(catalog, tree):
@@ -82,7 +83,7 @@ def why_stale(catalog: Catalog, tree: SummaryTree) -> dict[ChunkPath, str]:
     return reasons
 
 
-def _why(found: Staleness | None) -> str:
+def _why(found: "Staleness | None") -> str:
     assert found is not None
     parts = [
         f"{len(paths)} {words[len(paths) > 1]}"
@@ -99,7 +100,7 @@ def _why(found: Staleness | None) -> str:
     return ", ".join(parts) or "it is made from itself"
 
 
-def _not_summarised(catalog: Catalog, tree: SummaryTree) -> Iterator[tuple[ChunkPath, int]]:
+def _not_summarised(catalog: Catalog, tree: "SummaryTree") -> Iterator[tuple[ChunkPath, int]]:
     """The highest root of each resource that has summaries and texts in none, and how many."""
     new = summaries.texts_in_none(catalog)
     if not new:
@@ -128,7 +129,7 @@ def is_of_source(conflict: Conflict, found: str | None) -> bool:
     return found is None or found == conflict.document
 
 
-def is_of_file(conflict: Conflict, chunk: chunk_file.Chunk | None) -> bool:
+def is_of_file(conflict: Conflict, chunk: "Chunk | None") -> bool:
     """Whether a conflict is about a file as it is: edited, and made from what it was made from.
 
     Args:
@@ -139,12 +140,14 @@ def is_of_file(conflict: Conflict, chunk: chunk_file.Chunk | None) -> bool:
         return True
     if (chunk.origin or "") != conflict.base:
         return False
+    from filestore.chunks import chunk_file
+
     # Where the text went from the source, keys and questions of a person's are at stake, too.
     mine = conflict.theirs is None and (chunk.user or chunk_file.own_questions(chunk))
     return bool(chunk_file.hand_edited(chunk) or mine)
 
 
-def still_open(conflict: Conflict, chunk: chunk_file.Chunk | None, found: str | None) -> bool:
+def still_open(conflict: Conflict, chunk: "Chunk | None", found: str | None) -> bool:
     """Whether a conflict is about a file and a source as they are; a choice in any other loses."""
     return is_of_source(conflict, found) and is_of_file(conflict, chunk)
 
@@ -164,6 +167,9 @@ def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
     Raises:
         MalformedFrontmatter: The frontmatter cannot be read or not be edited in place.
     """
+    from filestore.chunks import chunk_file, frontmatter
+    from filestore.git.merge import with_line_ends
+
     if choice == "ours":
         return chunk_file.update(data, origin=conflict.origin)
     if conflict.theirs is None:
@@ -252,6 +258,8 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
 
 
 def _is_of_row(catalog: Catalog, conflict: Conflict) -> bool:
+    from filestore.chunks import kept
+
     row = catalog.files([conflict.path])[conflict.path]
     data = catalog.content(row.id) if row.state == INDEXED else None
     return is_of_file(conflict, None if data is None else kept.read(data))

@@ -343,7 +343,7 @@ def _compare_readers(data: bytes) -> None:
 def _compare_document(block: bytes) -> None:
     """Hold a document with this frontmatter against a chunk file with it."""
     from filestore.chunks import frontmatter
-    from filestore.extract.base import FRONTMATTER_ERROR
+    from filestore.extract import FRONTMATTER_ERROR
     from filestore.extract.markdown import read_frontmatter
 
     if b"\r" in block or b"\n..." in block or block.startswith((b"...", b"---")):

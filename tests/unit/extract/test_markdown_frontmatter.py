@@ -5,7 +5,7 @@ import re
 import pytest
 
 from filestore.chunks.frontmatter import parse_block
-from filestore.extract.base import FRONTMATTER_ERROR
+from filestore.extract import FRONTMATTER_ERROR
 from filestore.extract.markdown import read_frontmatter
 
 
