@@ -9,16 +9,14 @@ from importlib import import_module
 from typing import Final, cast
 
 from filestore.config.settings import ModelOptions
-from filestore.embed.base import EMBEDDING
 from filestore.embed.base import Choice as Choice
 from filestore.embed.base import Embedder as Embedder
 from filestore.embed.base import EndpointUnasked as EndpointUnasked
 from filestore.embed.base import ModelMissing as ModelMissing
 from filestore.embed.base import ModelUnusable as ModelUnusable
 from filestore.embed.base import UnknownEmbedder as UnknownEmbedder
-from filestore.remote.address import DEFAULT_ENDPOINT, parse_address
-from filestore.remote.address import EndpointError as EndpointError
-from filestore.remote.address import EndpointUntrusted as EndpointUntrusted
+from filestore.remote import EndpointError as EndpointError
+from filestore.remote import EndpointUntrusted as EndpointUntrusted
 
 _REACHES_OUT: Final = {
     "builtin": False,
@@ -47,6 +45,9 @@ def reaches_out(name: str, options: ModelOptions) -> str | None:
     """
     if not is_service(name.partition(":")[0]):
         return None
+    from filestore.embed._openai import EMBEDDING
+    from filestore.remote.address import DEFAULT_ENDPOINT, parse_address
+
     return str(parse_address(options.endpoint or DEFAULT_ENDPOINT, EMBEDDING))
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from filestore.embed.base import (
-    EMBEDDING,
     Choice,
     Embedder,
     ModelUnusable,
@@ -22,7 +21,8 @@ from filestore.embed.base import (
     neutral_vector,
 )
 from filestore.embed.models import read_dimension, write_dimension
-from filestore.remote.address import DEFAULT_ENDPOINT, EndpointError, key_for, trusted_address
+from filestore.remote import EndpointError
+from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, trusted_address
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
 from filestore.remote.service import Deadline, Limits, Service, in_order
 
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+EMBEDDING: Final = Use(
+    path="/embeddings",
+    table="model",
+    model_key="embedder",
+    too_long="set `max_tokens` under [model] in filestore.toml to what the model takes, then add "
+    "the source again; or split the text",
+    kept="what was embedded is kept",
+    without="`filestore search --mode keyword` works without it",
+)
+"""What a service that embeds is asked for."""
 _LENGTH_STATUSES: Final = frozenset({400, 413, 422})
 VERSION: Final = 1
 """Raised whenever the same service would give other vectors through us."""

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from filestore.config.settings import ModelOptions
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError
-from filestore.remote.address import EndpointError, Use
+from filestore.remote import EndpointError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
 LENGTH_TOLERANCE: Final = 1e-3
 """How far the length of a stored vector may be from 1."""
-
-EMBEDDING: Final = Use(
-    path="/embeddings",
-    table="model",
-    model_key="embedder",
-    too_long="set `max_tokens` under [model] in filestore.toml to what the model takes, then add "
-    "the source again; or split the text",
-    kept="what was embedded is kept",
-    without="`filestore search --mode keyword` works without it",
-)
-"""What a service that embeds is asked for."""
 
 _BYTES_PER_TOKEN: Final = 3
 _PUNCTUATION: Final = re.compile(rb"[!-/:-@\[-`{-~]")

@@ -28,7 +28,7 @@ from filestore.exchange.joining import (
 )
 from filestore.exchange.names import FileNames
 from filestore.fs import disk
-from filestore.remote.address import EndpointUnusable
+from filestore.remote import EndpointUnusable
 
 
 class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):

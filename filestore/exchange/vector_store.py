@@ -18,14 +18,8 @@ from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
 from filestore.exchange.foreign_chunks import Document
 from filestore.exchange.joining import Strategy, tokens
-from filestore.remote.address import (
-    DEFAULT_ENDPOINT,
-    EndpointError,
-    EndpointUnusable,
-    Use,
-    key_for,
-    parse_address,
-)
+from filestore.remote import EndpointError, EndpointUnusable
+from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, parse_address
 from filestore.remote.refusals import Asked, fields_of, is_final, parsed, refusal
 from filestore.remote.service import Answer, Deadline, Limits, Service
 

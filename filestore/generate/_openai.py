@@ -39,15 +39,8 @@ from filestore.generate.base import (
     Task,
     UnknownGenerator,
 )
-from filestore.remote.address import (
-    DEFAULT_ENDPOINT,
-    Address,
-    EndpointError,
-    EndpointUntrusted,
-    EndpointUnusable,
-    key_for,
-    trusted_address,
-)
+from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
+from filestore.remote.address import DEFAULT_ENDPOINT, Address, key_for, trusted_address
 from filestore.remote.refusals import Asked, fields_of, is_final, refusal, start_of
 from filestore.remote.service import Answer, Deadline, Limits, Pace, Service, as_ended
 

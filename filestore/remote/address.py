@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.config.user_config import Machine
-from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text
+from filestore.remote import EndpointError, EndpointUntrusted
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "FILESTORE_API_KEY"
@@ -30,18 +31,6 @@ _ADDRESS: Final = re.compile(
     r"(?P<path>(/(?!\.{1,2}(?:/|$))[a-z0-9._~%:@+-]+)*)/*",
     re.IGNORECASE | re.ASCII,
 )
-
-
-class EndpointError(FilestoreError, ConnectionError):
-    """A service does not answer as it should. Its key never stands in the message."""
-
-
-class EndpointUnusable(EndpointError):
-    """A service that takes no request of ours: gone, moved, it refuses the key, nothing is left."""
-
-
-class EndpointUntrusted(RefusedError):
-    """The store's settings name a service that the user did not allow it to reach."""
 
 
 class Use(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,8 @@ import orjson
 from msgspec import Struct
 
 from filestore.core.safe_text import Unshown, safe_text
-from filestore.remote.address import KEY_VARIABLE, EndpointError, EndpointUnusable, Use
+from filestore.remote import EndpointError, EndpointUnusable
+from filestore.remote.address import KEY_VARIABLE, Use
 from filestore.remote.service import Answer
 
 _SAID_LENGTH: Final = 300

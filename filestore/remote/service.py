@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
-from filestore.remote.address import Address, EndpointError, EndpointUnusable, Use
+from filestore.remote import EndpointError, EndpointUnusable
+from filestore.remote.address import Address, Use
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry

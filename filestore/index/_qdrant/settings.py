@@ -26,7 +26,8 @@ from filestore.index.backend import (
     BackendSettingsWrong,
     checked_options,
 )
-from filestore.remote.address import Address, EndpointError, Use, parse_address
+from filestore.remote import EndpointError
+from filestore.remote.address import Address, Use, parse_address
 
 _KNOWN: Final[Mapping[str, type]] = {
     "url": str,

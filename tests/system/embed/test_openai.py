@@ -26,8 +26,7 @@ from filestore.embed import (
     ModelUnusable,
     open_embedder,
 )
-from filestore.embed._openai import OpenAIEmbedder
-from filestore.embed.base import EMBEDDING
+from filestore.embed._openai import EMBEDDING, OpenAIEmbedder
 from filestore.remote.address import Address, key_for
 from filestore.remote.address import parse_address as parsed
 from filestore.remote.service import Limits

@@ -14,7 +14,7 @@ import pytest
 
 import filestore
 from filestore.fs.disk import TEMPORARY_PREFIX
-from filestore.remote.address import EndpointUnusable
+from filestore.remote import EndpointUnusable
 from tests.system import chat_server as service
 from tests.system.chat_server import ChatServer, by_text, once, slow, well, writes, written
 from tests.system.embedding_server import Behaviour, Handler, Request, hangs_up, status

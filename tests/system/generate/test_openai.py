@@ -26,7 +26,7 @@ from filestore.generate import (
     reaches_out,
 )
 from filestore.generate._openai import FAILURES_IN_A_ROW, THREADS, OpenAIGenerator
-from filestore.remote.address import EndpointError, EndpointUntrusted, EndpointUnusable
+from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
 from filestore.remote.service import Deadline, Limits
 from tests.system import chat_server as service
 from tests.system import embedding_server as any_service

@@ -3,16 +3,10 @@
 import pytest
 
 from filestore.config.user_config import Machine
-from filestore.embed.base import EMBEDDING
+from filestore.embed._openai import EMBEDDING
 from filestore.generate.base import GENERATION
-from filestore.remote.address import (
-    EndpointError,
-    EndpointUntrusted,
-    Use,
-    check_trusted,
-    parse_address,
-    trusted_address,
-)
+from filestore.remote import EndpointError, EndpointUntrusted
+from filestore.remote.address import Use, check_trusted, parse_address, trusted_address
 
 ROOT = "/a/store"
 
