@@ -9,13 +9,11 @@ import orjson
 from msgspec.structs import asdict, astuple
 
 from filestore.catalog import _remembered, queries
+from filestore.catalog._absent import Conflict, Deleted, Forgotten
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
     SOME_TIME,
-    Conflict,
-    Deleted,
     FileRow,
-    Forgotten,
     IndexFile,
     decode_path,
     encode_path,
