@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from filestore.core.errors import RefusedError
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.git import state as git_state
@@ -198,12 +196,9 @@ def _blob_history(folder: str, path: str, most: int) -> list[str]:
         names.append(other)
 
 
-class _Change(Struct, frozen=True):
-    """What a commit did to a file."""
-
-    blobs: tuple[str, ...]
-    """What it held after the commit and before it; of a merge only what was made in it."""
-    is_added: bool
+_Change = tuple[tuple[str, ...], bool]
+"""What a commit did to a file: what it held after and before, of a merge only what was made in it;
+and whether it was added."""
 
 
 def _followed(
@@ -223,8 +218,9 @@ def _followed(
         looked_at += 1
         if looked_at > most:
             break
-        blobs |= dict.fromkeys(change.blobs)
-        source = source_of(commit, current) if change.is_added else None
+        held, is_added = change
+        blobs |= dict.fromkeys(held)
+        source = source_of(commit, current) if is_added else None
         if source is None:
             continue
         if not earlier:
@@ -251,7 +247,7 @@ def _changes(tree: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, _
         held = (after, *before) if parents == 1 else (after,)
         is_added = parents == 1 and said[-1] == "A"
         path = next(fields, "")
-        changes[path] = _Change(tuple(name for name in held if name.strip("0")), is_added)
+        changes[path] = tuple(name for name in held if name.strip("0")), is_added
     if commit:
         yield commit, changes
 

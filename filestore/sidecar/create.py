@@ -58,10 +58,11 @@ def make(
     check_sidecar(places)
     here = user_config.read_machine(configuration, os.environ)
     if embedder is None:
-        chosen = best_installed(here)
+        choice, reason = best_installed(here)
     else:
-        chosen = chosen_by(embedder, root=root, machine=here, configuration=configuration)
-    choice = replace(chosen.choice, options=options, root=root)
+        choice = chosen_by(embedder, root=root, machine=here, configuration=configuration)
+        reason = "as asked"
+    choice = replace(choice, options=options, root=root)
     service = reaches_out(choice.name, options)
     if service is not None:
         # Whoever names a service allows it; remembered once it has answered.
@@ -77,7 +78,7 @@ def make(
     )
     if service is not None:
         user_config.trust(configuration, root, service)
-    return chosen.reason
+    return reason
 
 
 def _refuse_inside_store(root: str) -> None:

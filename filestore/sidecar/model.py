@@ -186,13 +186,6 @@ class StoreModel:
         return self._rerankers[name]
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
-    """What a new store is given, and why."""
-
-    choice: Choice
-    reason: str
-
-
 def open_model(choice: Choice) -> Model:
     """Open the model of a store, as far as that can be done without asking anybody."""
     opened = _open(choice)
@@ -236,25 +229,20 @@ def _open(choice: Choice) -> Model:
     return Model(embedder=embedder)
 
 
-def best_installed(machine: Machine) -> Chosen:
-    """The best embedder whose library and default model are here."""
+def best_installed(machine: Machine) -> tuple[Choice, str]:
+    """The best embedder whose library and default model are here, and why it is that one."""
     from filestore.embed.models import DEFAULT_MODEL
 
     for kind in PREFERRED:
         choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
         model = open_model(choice)
         if model.embedder is not None:
-            return Chosen(
-                choice=choice,
-                reason=f"{kind} is installed and its model is here: it compares meaning",
-            )
-    return Chosen(
-        choice=Choice(name=FALLBACK, machine=machine),
-        reason="no model that compares meaning is here; see 'filestore embedder'",
-    )
+            return choice, f"{kind} is installed and its model is here: it compares meaning"
+    reason = "no model that compares meaning is here; see 'filestore embedder'"
+    return Choice(name=FALLBACK, machine=machine), reason
 
 
-def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> Chosen:
+def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> Choice:
     """The embedder that a person names.
 
     A folder inside the work tree is recorded relative to the store; another one under its own name,
@@ -277,12 +265,11 @@ def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> 
         kind, model = _kind_of(os.path.expanduser(word), word), word
     elif not colon:
         name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
-        return Chosen(choice=Choice(name=name, machine=machine, root=root), reason="as asked")
+        return Choice(name=name, machine=machine, root=root)
     if kind in PREFERRED and os.path.isdir(os.path.expanduser(model)):
         folder = os.path.realpath(os.path.expanduser(model))
         model, machine = _recorded(folder, root, machine, configuration)
-    choice = Choice(name=f"{kind}:{model}", machine=machine, root=root)
-    return Chosen(choice=choice, reason="as asked")
+    return Choice(name=f"{kind}:{model}", machine=machine, root=root)
 
 
 def _kind_of(folder: str, word: str) -> str:

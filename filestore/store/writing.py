@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
 from filestore.core.findings import marked
-from filestore.core.limits import USUAL, Limits
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.refusals import refuse_in_place
@@ -20,6 +19,7 @@ from filestore.store.reading import ReadableStore, StrPath
 if TYPE_CHECKING:
     from threading import Event
 
+    from filestore.core.limits import Limits
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
     from filestore.exchange.base import Imported
@@ -362,8 +362,7 @@ class Store(ReadableStore):
         *,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
-        limits: Limits = USUAL,
-        **wanted: bool,
+        **wanted: Any,
     ) -> "Imported":
         """Take in what another store or program wrote; see `into_store.import_from`.
 
@@ -372,15 +371,14 @@ class Store(ReadableStore):
             source: The file or folder; it may come from anybody.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            limits: How much of it is taken.
-            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `base.Wanted`.
+            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``, ``limits``: see `base.Wanted`.
         """
         from filestore.exchange import base, into_store
 
         self.close()
         place = absolute(os.fsdecode(source))
         how: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = base.Wanted(limits=limits, **wanted)
+        wish = base.Wanted(**wanted)
         return into_store.import_from(self._parts, form, place, wish, **how)
 
     def _undo_or_redo(
@@ -438,7 +436,7 @@ class Store(ReadableStore):
         unchecked: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
-        limits: Limits = USUAL,
+        limits: "Limits | None" = None,
     ) -> "ImportedEmbeddings":
         """Take embeddings from a pack, so that `sync` need not make them; see `packs.import_pack`.
 
@@ -447,13 +445,14 @@ class Store(ReadableStore):
             unchecked: Take what the store's model cannot be asked about, too.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            limits: How much of it is taken.
+            limits: How much of it is taken; None for what is usual.
         """
+        from filestore.core.limits import USUAL
         from filestore.sync import packs
 
         self.close()
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
-        return packs.import_pack(self._parts, os.fsdecode(path), limits=limits, **options)
+        return packs.import_pack(self._parts, os.fsdecode(path), limits=limits or USUAL, **options)
 
     def plan_prune(self) -> "Pruning":
         """What `prune_embeddings` would remove; see `prune.plan`, which says what is raised."""

@@ -79,7 +79,7 @@ def plan(
     """
     here = user_config.read_machine(configuration, os.environ)
     chosen = chosen_by(word, root=places.root, machine=here, configuration=configuration)
-    choice = replace(chosen.choice, options=options, root=places.root)
+    choice = replace(chosen, options=options, root=places.root)
     service = reaches_out(choice.name, options)
     if service is not None:
         forget_dimension(here.cache, service, choice.model)
