@@ -35,15 +35,19 @@ HEAVY = frozenset(
     }
 )
 TOLD = """
-import sys
+import os, sys
 from filestore.cli import main
 try:
     code = main(sys.argv[1:])
 except SystemExit as end:
     code = end.code
+threads = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+sys.stderr.write(f"\\nTHREADS {threads}")
 sys.stderr.write("\\nLOADED " + " ".join(sorted({name.partition(".")[0] for name in sys.modules})))
 sys.exit(code)
 """
+RARE = frozenset({"base64", "html", "shutil", "subprocess", "tempfile", "urllib"})
+"""Of the standard library: what each loads costs as much as the rest of a short command."""
 PACKAGE = """
 import sys
 before = set(sys.modules)
@@ -62,12 +66,12 @@ print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
 def loaded(script):
     """The heavy packages that a command loaded, and its exit code."""
 
-    def command(*words, cwd=None):
+    def command(*words, cwd=None, among=HEAVY):
         done = script(TOLD, *words, cwd=cwd)
         assert "Traceback" not in done.stderr, done.stderr
         _, _, names = done.stderr.rpartition("\nLOADED ")
         assert "filestore" in names.split()
-        return done.code, HEAVY.intersection(names.split())
+        return done.code, among.intersection(names.split())
 
     return command
 
@@ -139,3 +143,22 @@ def test_vector_search_is_what_loads_numpy(filled, loaded):
     code, heavy = loaded("search", "--mode", "vector", "moon", cwd=filled)
     assert code == 0
     assert "numpy" in heavy
+
+
+def test_commands_that_look_load_no_tools_of_rare_cases(filled, loaded):
+    """What starts programs, makes temporary files or reads pages is loaded where it happens."""
+    commands = ("status", "ls", "verify", "search --mode keyword moon")
+    for words in commands:
+        assert loaded(*words.split(), cwd=filled, among=RARE) == (0, frozenset())
+    notes = filled.parent
+    (notes / "notes.md").write_text("# Tides\n\n[The moon](moon.md) pulls & pulls.\n")
+    assert loaded("init", "--in-place", ".", cwd=notes)[0] == 0
+    for words in commands:
+        assert loaded(*words.split(), cwd=notes, among=RARE)[1] == frozenset()
+
+
+def test_one_question_is_answered_in_one_thread(filled, script):
+    """The threads that numpy starts with would take a fifth of a search, and have nothing to do."""
+    for words in (("search", "--mode", "vector", "moon"), ("similar", "notes.md")):
+        done = script(TOLD, *words, cwd=filled)
+        assert "\nTHREADS 1\n" in done.stderr, done.stderr
