@@ -29,6 +29,12 @@ class Server:
         with open(f"/proc/{self.process.pid}/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
+    def processor_s(self) -> float:
+        """The processor time that it took until now, of all its threads."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            user, system = file.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
 
 @contextlib.contextmanager
 def serving(root: str, *words: str) -> Iterator[Server]:

@@ -15,7 +15,7 @@ from statistics import median
 
 import measure
 import structure
-from served import serving
+from served import Server, serving
 from stores import TextMaker
 
 from filestore.fs.watched_tree import WatchedTree
@@ -25,6 +25,7 @@ SMALL_FILES = 1_000
 SMALL_FOLDERS = 10
 WORDS = 3
 QUERIES_SEED = 2
+SERVED = ("search kalo mir", "status", "ls", "about")
 MAKER = TextMaker(QUERIES_SEED)
 
 
@@ -46,23 +47,20 @@ def main() -> None:
         print(measure.table(f"Cold commands, median of {options.runs}", rows))
         loaded = [_loaded(*words) for words in (("search", "basalt"), ("status",))]
         print(measure.table("What they load: modules, classes, values among these", loaded))
-        with serving(small):
-            rows = [
-                _gained(f"`{name}` over the socket", ask, small, options.runs)
-                for name, ask in (("search", _search), ("status", _status))
-            ]
-        walked = _walked(large, f"{options.files:,} files", options.runs)
-        print(measure.table("What a server gains", [*rows, walked]))
+        with serving(small) as server:
+            rows = [row for words in SERVED for row in _gained(server, words, small, options.runs)]
+        rows += _walked(large, f"{options.files:,} files", options.runs)
+        print(measure.table("What a server gains", rows))
 
 
-def _search(root: str, *words: str, before: tuple[str, ...] = ()) -> measure.Run:
+def _search(root: str, *words: str) -> measure.Run:
     query = [MAKER.word() for _ in range(WORDS)]
-    command = [*before, *measure.filestore("search", *words, *query)]
+    command = measure.filestore("search", *words, *query)
     return measure.run(command, folder=root, expected=measure.FOUND)
 
 
-def _status(root: str, before: tuple[str, ...] = ()) -> measure.Run:
-    return measure.run([*before, *measure.filestore("status")], folder=root)
+def _status(root: str) -> measure.Run:
+    return measure.run(measure.filestore("status"), folder=root)
 
 
 def _empty() -> measure.Run:
@@ -81,15 +79,29 @@ def _loaded(*words: str) -> measure.Row:
     return measure.Row(figure=f"`{words[0]}`", ours=", ".join(map(str, counts)))
 
 
-def _gained(name: str, ask: Callable[..., measure.Run], root: str, runs: int) -> measure.Row:
-    """A command that a server answers, in turns with the same one by itself."""
-    ours, alone = measure.alternate(
-        runs + 1, lambda: ask(root), lambda: ask(root, before=("env", "FILESTORE_SERVER=off"))
-    )
-    return _beside(name, measure.median_s(ours[1:]), measure.median_s(alone[1:]))
+def _gained(server: Server, words: str, root: str, runs: int) -> list[measure.Row]:
+    """A command that a server answers, in turns with the same one by itself.
+
+    The server runs it with its output captured: its processor time is that of both.
+    """
+
+    def asked(*before: str) -> measure.Run:
+        command = [*before, *measure.filestore(*words.split())]
+        return measure.run(command, folder=root, expected=measure.FOUND)
+
+    spent = server.processor_s()
+    ours, alone = measure.alternate(runs + 1, asked, lambda: asked("env", "FILESTORE_SERVER=off"))
+    own_s = (server.processor_s() - spent) / (runs + 1)
+    name = f"`{words}` that a server answers"
+    mine, theirs = measure.median_cpu_s(ours[1:]), measure.median_cpu_s(alone[1:])
+    return [
+        _beside(f"{name}, clock", measure.median_s(ours[1:]), measure.median_s(alone[1:])),
+        _beside(f"{name}, processor of the command", mine, theirs),
+        _beside(f"{name}, with that of the server", mine + own_s, theirs),
+    ]
 
 
-def _walked(root: str, files: str, runs: int) -> measure.Row:
+def _walked(root: str, files: str, runs: int) -> list[measure.Row]:
     """A look for drift in a process that keeps its walk of the tree, in turns with one that walks.
 
     It starts neither a process nor Python: what is left is what the kept walk gains.
@@ -102,13 +114,20 @@ def _walked(root: str, files: str, runs: int) -> measure.Row:
     ):
         keeping.watch_tree(watched)
 
-        def took(store: Store) -> float:
-            started = time.perf_counter()
+        def took(store: Store) -> tuple[float, float]:
+            clock, processor = time.perf_counter(), time.process_time()
             store.status()
-            return time.perf_counter() - started
+            return time.perf_counter() - clock, time.process_time() - processor
 
         ours, alone = measure.alternate(runs + 1, lambda: took(keeping), lambda: took(walking))
-    return _beside(f"`Store.status` with a kept walk, {files}", median(ours[1:]), median(alone[1:]))
+    return [
+        _beside(
+            f"`Store.status` with a kept walk, {files}, {kind}",
+            median(spent[at] for spent in ours[1:]),
+            median(spent[at] for spent in alone[1:]),
+        )
+        for at, kind in enumerate(("clock", "processor"))
+    ]
 
 
 def _beside(name: str, ours_s: float, alone_s: float) -> measure.Row:
