@@ -72,12 +72,13 @@ _UNSEGMENTED_RANGES: Final = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_UNSEGMENTED: Final = re.compile(f"[{_UNSEGMENTED_RANGES}]+")
+# Two milliseconds to compile, and asked of no text in ASCII: `re` compiles and keeps it then.
+_UNSEGMENTED: Final = f"[{_UNSEGMENTED_RANGES}]+"
 # Indic vowel signs are marks, not letters, to `\w`, yet belong to the word.
 _WORD: Final = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 
 _LETTERS_PER_TOKEN: Final = 7
-_TOKEN: Final = re.compile(
+_TOKEN: Final = (
     rf"[A-Za-z]{{1,{_LETTERS_PER_TOKEN}}}|[0-9]{{1,2}}"
     rf"|[{_UNSEGMENTED_RANGES}]|[^\W\dA-Za-z_{_UNSEGMENTED_RANGES}]{{1,2}}|\S"
 )
@@ -206,10 +207,10 @@ def _words(text: str) -> list[str]:
         return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
     folded = unicodedata.normalize("NFC", bare)
-    if not _UNSEGMENTED.search(folded):
+    if not re.search(_UNSEGMENTED, folded):
         return _WORD.findall(folded)
-    words = _WORD.findall(_UNSEGMENTED.sub(" ", folded))
-    for run in _UNSEGMENTED.findall(folded):
+    words = _WORD.findall(re.sub(_UNSEGMENTED, " ", folded))
+    for run in re.findall(_UNSEGMENTED, folded):
         words.extend(run)
         words.extend(map("".join, pairwise(run)))
     return words
@@ -218,7 +219,7 @@ def _words(text: str) -> list[str]:
 def _features(word: str) -> list[int]:
     """The hash of the whole word, then those of its n-grams."""
     hashes = [xxh3_64_intdigest(word.encode("utf-8", "surrogatepass"), _HASH_SEED)]
-    if _UNSEGMENTED.match(word):
+    if not word.isascii() and re.match(_UNSEGMENTED, word):
         return hashes
     bounded = f"{_BOUNDARY}{word[:_NGRAM_REACH]}{_BOUNDARY}"
     if word.isascii():
@@ -235,7 +236,7 @@ def _features(word: str) -> list[int]:
 
 
 def _row_length(word: str) -> int:
-    if _UNSEGMENTED.match(word):
+    if not word.isascii() and re.match(_UNSEGMENTED, word):
         return _CHARACTER_ROW_LENGTH if len(word) == 1 else _PAIR_ROW_LENGTH
     if word.isdigit():
         return _NUMBER_ROW_LENGTH
@@ -257,7 +258,7 @@ def unit_rows(sums: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def count_tokens(text: str) -> int:
     """About as many tokens as the word pieces of an English BERT vocabulary."""
-    return _count_ascii_tokens(text) if text.isascii() else len(_TOKEN.findall(text))
+    return _count_ascii_tokens(text) if text.isascii() else len(re.findall(_TOKEN, text))
 
 
 def _count_ascii_tokens(text: str) -> int:
