@@ -275,9 +275,8 @@ class _File:
             embeddings = _embeddings(self._parts)
             yield from evidence_notes.of_vectors(self._row, self._catalog, embeddings)
         if self._finding.code == "duplicate":
-            owners = self._catalog.files_of_vectors(self._catalog.parts_of(self._row.id))
-            files = {file for held in owners.values() for file, _ in held} - {self._row.id}
-            paths = sorted(self._catalog.indexed_paths(sorted(files)).values())
+            groups = [one for one in self._catalog.duplicates() if self._row.path in one]
+            paths = sorted({path for one in groups for path in one} - {self._row.path})
             for path in paths[:_NAMED]:
                 yield f"a text in common: {shown_path(self._tree.store_path(path))}"
             if len(paths) > _NAMED:

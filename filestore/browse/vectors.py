@@ -242,7 +242,7 @@ class Explorer:
                 titles=_titles(catalog, paths),
                 xs=plane.xs,
                 ys=plane.ys,
-                total=catalog.indexed_count(),
+                total=len({path for _, path, _ in queries.bodies(catalog)}),
                 explained=plane.explained,
                 generation=catalog.generation,
             )

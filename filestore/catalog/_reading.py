@@ -43,6 +43,8 @@ FILE_COLUMNS: Final = (
     "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"
     " edited, generation, place"
 )
+BODY: Final = "(parts.part = 0 AND files.kind <> 'questions' OR files.kind = 'document')"
+"""What a file says itself, each section of a document too; the rest are questions."""
 
 STATES: Final = frozenset({INDEXED, RECORD, *CODES})
 """What a file may be: searchable, a record, or excluded by a finding."""
@@ -439,16 +441,16 @@ class Catalog(Snapshots):
         return [decode_path(path) for (path,) in found]
 
     def duplicates(self) -> list[tuple[ChunkPath, ...]]:
-        """Files that have an embedded text in common, each group once, by path."""
+        """Files that say the same themselves, each group once, by path."""
         found = self.connection.execute(
             "SELECT vector, path FROM (SELECT vector FROM parts GROUP BY vector"
-            " HAVING min(file) <> max(file)) JOIN parts USING (vector)"
-            " JOIN files ON files.id = parts.file GROUP BY vector, path ORDER BY vector, path"
+            " HAVING min(file) <> max(file)) JOIN parts USING (vector) JOIN files"
+            f" ON files.id = parts.file AND {BODY} GROUP BY vector, path ORDER BY vector, path"
         )
         groups: dict[int, list[ChunkPath]] = {}
         for vector, path in found:
             groups.setdefault(vector, []).append(decode_path(path))
-        return sorted({tuple(paths) for paths in groups.values()})
+        return sorted({tuple(paths) for paths in groups.values() if len(paths) > 1})
 
     def hand_edited_paths(self) -> list[ChunkPath]:
         """Indexed files whose body a person changed."""

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from filestore.catalog._reading import FILE_COLUMNS, Catalog
+from filestore.catalog._reading import BODY, FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO, ROWS_AT, ROWS_GENERATION
 from filestore.catalog._rows import (
     MADE,
@@ -37,7 +37,7 @@ _FILES: Final = (
 _BODIES: Final = (
     "SELECT parts.vector, vectors.key, files.path, files.resource FROM parts"
     " JOIN vectors ON vectors.id = parts.vector JOIN files ON files.id = parts.file"
-    " WHERE (part = 0 OR ? AND kind = 'document') AND embedded <> 0 AND state = ''"
+    f" WHERE {BODY} AND (part = 0 OR ?) AND embedded <> 0 AND state = ''"
     " ORDER BY parts.vector, files.path LIMIT ?"
 )
 SALVAGED: Final = {
@@ -149,7 +149,7 @@ def bodies(catalog: Catalog) -> list[tuple[int, bytes, int]]:
     """
     return catalog.rows(
         "SELECT parts.vector, files.path, part FROM parts JOIN files ON files.id = parts.file"
-        " WHERE (part = 0 OR kind = 'document') AND state = '' ORDER BY 1, 2, 3"
+        f" WHERE {BODY} AND state = '' ORDER BY 1, 2, 3"
     )
 
 

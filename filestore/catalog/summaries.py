@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filestore.catalog._reading import Catalog
+from filestore.catalog._reading import BODY, Catalog
 from filestore.catalog._rows import decode_path, encode_path
 from filestore.chunks.frontmatter import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
@@ -45,8 +45,7 @@ _LACKS_TEXTS: Final = (
     "SELECT 1 FROM files AS top CROSS JOIN files ON files.resource = top.resource"
     " CROSS JOIN parts ON parts.file = files.id"
     " CROSS JOIN vectors ON vectors.id = parts.vector"
-    " WHERE top.path = ? AND files.state = ''"
-    " AND (parts.part = 0 AND files.kind = 'chunk' OR files.kind = 'document')"
+    f" WHERE top.path = ? AND files.state = '' AND files.kind <> 'summary' AND {BODY}"
     " AND EXISTS (SELECT 1 FROM children WHERE file = top.id)"
     " AND NOT EXISTS (SELECT 1 FROM children WHERE path = top.path)"
     " AND NOT EXISTS (SELECT 1 FROM children WHERE path = files.path AND key = vectors.key)"
@@ -209,8 +208,7 @@ def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
     found = catalog.connection.execute(
         "SELECT DISTINCT vectors.key FROM vectors JOIN parts ON parts.vector = vectors.id"
         " JOIN files ON files.id = parts.file"
-        " WHERE embedded <> 0 AND state = ''"
-        " AND (part = 0 AND kind = 'chunk' OR kind = 'document')"
+        f" WHERE embedded <> 0 AND state = '' AND kind <> 'summary' AND {BODY}"
         " ORDER BY vectors.id LIMIT ?",
         (most,),
     )
@@ -242,7 +240,7 @@ def texts_in_none(catalog: Catalog) -> dict[str, int]:
         " JOIN vectors ON vectors.id = parts.vector"
         " WHERE files.state = '' AND files.resource IN"
         f" (SELECT files.resource FROM files JOIN children ON {_OF_SUMMARIES})"
-        " AND (parts.part = 0 AND files.kind = 'chunk' OR files.kind = 'document')"
+        f" AND files.kind <> 'summary' AND {BODY}"
         " AND vectors.key NOT IN"
         f" (SELECT key FROM children JOIN files ON {_OF_SUMMARIES}) GROUP BY files.resource"
     )

@@ -411,16 +411,19 @@ def test_an_original_is_described(workspace: Any, opened: Callable[[], Inspected
 
 def test_copies_are_named(workspace: Any, opened: Callable[[], InspectedStore]) -> None:
     """Every other file with the text is listed, and both can be kept, or one removed."""
+    asked = '---\nquestions: ["Who?"]\n---\n'
     for name in ("a.md", "b.md", "it's $x.md"):
-        write(workspace, name, "The same.\n")
+        write(workspace, name, f"{asked}The same.\n")
+    write(workspace, "d.md", f"{asked}Something else.\n")
     workspace.sync()
     store = opened()
     finding = told(store, "duplicate")
     said = store.evidence(finding).notes
     assert "a text in common: chunked/b.md" in said
     assert "a text in common: chunked/it's $x.md" in said
+    assert not any("d.md" in note for note in said)
     found = store.sides(Finding(code="duplicate", path="chunked/it's $x.md", other="chunked/a.md"))
-    assert (found.ours, found.theirs) == ("The same.\n", "The same.\n")
+    assert (found.ours, found.theirs) == (f"{asked}The same.\n", f"{asked}The same.\n")
     assert (found.path, found.other) == ("chunked/it's $x.md", "chunked/a.md")
     choices = {one.name: one for one in found.choices}
     assert choices["keep-both"].policy is None

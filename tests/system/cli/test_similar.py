@@ -265,6 +265,21 @@ def test_duplicates_as_they_are_now(house: Any) -> None:
     house("duplicates", "--above", "1", code=1)
 
 
+def test_a_question_in_common_makes_no_duplicate(workspace: Any) -> None:
+    """Nothing could be done about it: only files that say the same themselves are named."""
+    asked = '---\nquestions: ["Who has the key?"]\n---\n'
+    same = "The cellar is below the stairs.\n"
+    for name, text in (("a", asked + same), ("b", f"{asked}The lease ends in May.\n"), ("c", same)):
+        workspace.write(f"file_index/chunked/{name}.md", text)
+    workspace("sync")
+    (remark,) = workspace.json("verify")["findings"]
+    assert remark["code"] == "duplicate"
+    assert remark["path"] == "chunked/a.md"
+    assert remark["detail"] == "has a text in common with chunked/c.md"
+    (group,) = workspace.json("duplicates", "--above", "1")["groups"]
+    assert [file["path"] for file in group["files"]] == ["chunked/a.md", "chunked/c.md"]
+
+
 def test_boilerplate_is_one_group_with_few_diffs(workspace: Any) -> None:
     """A footer on thirty pages is one group, ten of it printed, and a note says why."""
     for number in range(30):

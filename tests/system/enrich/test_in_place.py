@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from filestore.browse import InspectedStore
 from tests.system.conftest import Workspace, files_below
 
 HOME = """# Home
@@ -302,6 +303,11 @@ def test_nothing_is_embedded_or_made_twice(notes: Workspace) -> None:
     assert (report["questions"], report["summaries"], report["embedded"]) == (0, 0, 0)
     assert made(notes) == before
     assert notes.json("verify")["findings"] == []
+    assert notes.json("duplicates", "--above", "1", code=1)["groups"] == []
+    with InspectedStore(notes.folder) as store:
+        drawn = store.vector_map()
+        assert not any(path.endswith("/questions.md") for path in drawn.paths)
+        assert (len(drawn.paths), drawn.left_out) == (drawn.total, 0)
 
 
 def test_what_was_made_goes_along_with_a_note(notes: Workspace) -> None:
