@@ -4,6 +4,7 @@ A line "Made at `COMMIT` by `COMMAND`:" says what made the table below it. Each 
 or those that contain every word, and its tables take the place of the old ones.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -15,8 +16,11 @@ FIGURES: Final = ROOT / "tests" / "FIGURES.md"
 MADE: Final = re.compile(r"^Made at `[^`]*` by `(python [^`]+)`:\n\n(?:(?:\|.*)?\n)+", re.MULTILINE)
 
 
-def main(words: list[str]) -> int:
+def main() -> int:
     """Make them; 1 where a command failed, whose table then stays."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    words = parser.parse_args().words
     failed = False
     for command in MADE.findall(FIGURES.read_text("utf-8")):
         if not all(word in command for word in words):
@@ -44,4 +48,4 @@ def _commit() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
