@@ -166,7 +166,7 @@ def test_a_resource_is_enriched_and_that_is_undone(folder):
     async def act(onlooker):
         app = onlooker.app
         await onlooker.press("j", "j", "j", "M", words="runs here: costs nothing")
-        assert "enrich handover.docx: questions for" in seen(app)
+        assert "enrich handover.docx: keys for" in seen(app)
         await onlooker.press("enter")
         assert not enriched(folder, "handover.docx")
         await onlooker.press("M", words="runs here: costs nothing")
@@ -191,7 +191,7 @@ def test_what_is_stale_is_refreshed(folder):
 
     async def act(onlooker):
         await onlooker.press("S", words="! 1 stale")
-        await onlooker.press("R", words="refresh checklist.txt: questions for 1 text, 1 summary")
+        await onlooker.press("R", words="refresh checklist.txt: keys for 1 text, 1 summary")
         await onlooker.press("y")
         await onlooker.told("1 summary written")
         await onlooker.until(lambda: "stale" not in seen(onlooker.app))
@@ -231,7 +231,7 @@ def test_a_run_is_stopped_and_what_was_made_is_kept(folder):
 
     async def act(onlooker):
         app = onlooker.app
-        await onlooker.press("j", "M", words="enrich field-guide: questions for")
+        await onlooker.press("j", "M", words="enrich field-guide: keys for")
         await onlooker.pilot.press("y")
         await onlooker.until(lambda: app.task_manager.stoppable is not None)
         await onlooker.until(lambda: any(one.title == "enrich field-guide" for one in tasks(app)))
