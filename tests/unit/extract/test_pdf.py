@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.extract._pdf import iso_date, to_markdown
 from filestore.extract._pdf.furniture import without_furniture
@@ -332,7 +333,7 @@ def visible(text):
 @given(pages=st.lists(odd_lines(), min_size=1, max_size=4))
 def test_any_lines_give_text_with_pages_in_order(pages):
     """Wherever lines stand, pages start in order within the text, and every character is kept."""
-    placed = [[one._replace(page=number) for one in lines] for number, lines in enumerate(pages)]
+    placed = [[replace(one, page=number) for one in lines] for number, lines in enumerate(pages)]
     text, starts = markdown(*placed)
     offsets = [page.start for page in starts]
     assert offsets == sorted(offsets)
