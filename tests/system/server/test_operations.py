@@ -109,7 +109,7 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
         {"query": "a", "tree": "5"},
         {"query": "a", "where": "tags"},
         {"query": "a", "where": '["a"]'},
-        {"query": "a", "source": '[["a"]]', "kind": "5"},
+        {"query": "a", "kind": [5]},
         {"query": "a", "unknown": None},
         {"query": "a", "k": 0},
         {"query": "a", "k": True},
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused(given: Any) -> None:
     ("name", "given", "most"),
     [
         ("search", {"query": "a", "source": [1] * 1_001}, "1,000 values"),
-        ("search", {"query": "a", "kind": ["x"] * 3}, "2 values"),
+        ("search", {"query": "a", "kind": ["x"] * 1_001}, "1,000 values"),
         ("search", {"query": "a", "where": {"a": [{}] * 101}}, "100 values"),
         ("search", {"query": "a", "where": {str(n): {} for n in range(101)}}, "100 keys"),
         ("search", {"query": "a" * 10_001}, "10,000 characters"),
