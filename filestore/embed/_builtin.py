@@ -30,40 +30,19 @@ _BATCH_TEXTS: Final = 512
 class BuiltinEmbedder(Embedder):
     """Hashed words and character n-grams: lexical, nothing to download, safe between threads."""
 
+    name = "builtin"
+    fingerprint = f"builtin/{VERSION}:{DIMENSION}"
+    dimension = DIMENSION
+    max_tokens = MAX_TOKENS
+    """The length up to which one vector still tells texts apart well; nothing is cut off."""
+    lexical = True
+    single_threaded = True
+    """Most of its work is Python."""
+
     def __init__(self) -> None:
         # Made on first use: opening an embedder, to ask for its name, loads no numpy.
         self._rows: WordRows | None = None
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """Always ``builtin``."""
-        return "builtin"
-
-    @property
-    def fingerprint(self) -> str:
-        """``builtin/<version>:<dimension>``."""
-        return f"builtin/{VERSION}:{DIMENSION}"
-
-    @property
-    def dimension(self) -> int:
-        """Always 384."""
-        return DIMENSION
-
-    @property
-    def max_tokens(self) -> int:
-        """The length up to which one vector still tells texts apart well; nothing is cut off."""
-        return MAX_TOKENS
-
-    @property
-    def lexical(self) -> bool:
-        """True: it compares words and parts of words."""
-        return True
-
-    @property
-    def single_threaded(self) -> bool:
-        """True: most of its work is Python."""
-        return True
 
     def count_tokens(self, text: str) -> int:
         """About as many tokens as the word pieces of an English BERT vocabulary."""

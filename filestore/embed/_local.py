@@ -210,18 +210,13 @@ class LocalEmbedder(Embedder):
 
     def __init__(self, choice: Choice, folder: ModelFolder, record: Record) -> None:
         check_dimension(folder.path, record.dimension, choice.options)
-        self._name = choice.name
+        self.name = choice.name
         self._folder = folder
         self._fingerprint = fingerprint(folder, record)
         self._dimension = record.dimension
         self._lock = threading.Lock()
         self._windows: Windows | None = None
         self._forward: Forward | None = None
-
-    @property
-    def name(self) -> str:
-        """As in the settings."""
-        return self._name
 
     @property
     def fingerprint(self) -> str:
@@ -242,11 +237,6 @@ class LocalEmbedder(Embedder):
     def max_tokens(self) -> int:
         """What fits into one window; a longer text is embedded as the mean of several."""
         return self._texts().room(self._folder.document_prefix)
-
-    @property
-    def lexical(self) -> bool:
-        """False: it compares meaning."""
-        return False
 
     def count_tokens(self, text: str) -> int:
         """By the model's own tokenizer, without special tokens."""
@@ -289,7 +279,7 @@ class LocalEmbedder(Embedder):
                     forward = self._load()
                 except ImportError as error:
                     raise ModelMissing(
-                        f"a library that runs {self._name} is installed and cannot be loaded:"
+                        f"a library that runs {self.name} is installed and cannot be loaded:"
                         f" {error}",
                         remedy="install it again",
                     ) from error

@@ -68,6 +68,7 @@ class OpenAIEmbedder(Embedder):
                 f"the embedder {choice.name!r} names no model",
                 remedy='write it as in `embedder = "openai:text-embedding-3-small"`',
             )
+        self.name = choice.name
         self._choice = choice
         self._limits = limits
         address = trusted_address(
@@ -79,11 +80,6 @@ class OpenAIEmbedder(Embedder):
         self._service = Service(address, EMBEDDING, limits=limits, is_final=is_final)
         self._lock = threading.Lock()
         self._dimension = choice.options.dimension
-
-    @property
-    def name(self) -> str:
-        """As the settings name it."""
-        return self._choice.name
 
     @property
     def fingerprint(self) -> str:
@@ -138,11 +134,6 @@ class OpenAIEmbedder(Embedder):
         """As set, else 512, less what the prefix of documents takes."""
         most = self._choice.options.max_tokens or DEFAULT_MAX_TOKENS
         return max(1, most - self.count_tokens(self._document_prefix))
-
-    @property
-    def lexical(self) -> bool:
-        """False: such models compare meaning."""
-        return False
 
     def count_tokens(self, text: str) -> int:
         """An estimate on the high side, since the model's own tokenizer is not here."""
@@ -257,7 +248,7 @@ class OpenAIEmbedder(Embedder):
     def _other_dimension(self, expected: int, found: int) -> ModelUnusable:
         remedy = (
             "if another model is served under that name now, take it: filestore embedder set "
-            f"{self._choice.name} --endpoint {self._address}; else fix the service"
+            f"{self.name} --endpoint {self._address}; else fix the service"
         )
         if self._choice.options.dimension is not None:
             remedy = f"set `dimension = {found}` under [model] in filestore.toml, or remove it"

@@ -88,10 +88,12 @@ class Embedder(ABC):
     loaded by the first call that needs them.
     """
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name in the settings, for example ``builtin`` or ``onnx:all-MiniLM-L6-v2``."""
+    name: str
+    """The name in the settings, for example ``builtin`` or ``onnx:all-MiniLM-L6-v2``."""
+    lexical: bool = False
+    """True when only words and characters are compared, not meaning: the user is informed."""
+    single_threaded: bool = False
+    """True where embedding keeps one core busy, so that a second process helps."""
 
     @property
     @abstractmethod
@@ -120,16 +122,6 @@ class Embedder(ABC):
     def tokenizer(self) -> str:
         """What counts tokens, in a word: chunks cut by another count are cut again."""
         return self.name
-
-    @property
-    @abstractmethod
-    def lexical(self) -> bool:
-        """True when only words and characters are compared, not meaning: the user is informed."""
-
-    @property
-    def single_threaded(self) -> bool:
-        """True where embedding keeps one core busy, so that a second process helps."""
-        return False
 
     @abstractmethod
     def count_tokens(self, text: str) -> int:

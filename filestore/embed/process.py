@@ -25,13 +25,11 @@ class OneAtATime(Embedder):
     """Another embedder, behind a lock."""
 
     def __init__(self, embedder: Embedder) -> None:
+        self.name = embedder.name
+        self.lexical = embedder.lexical
+        self.single_threaded = embedder.single_threaded
         self._embedder = embedder
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The other's."""
-        return self._embedder.name
 
     @property
     def fingerprint(self) -> str:
@@ -60,16 +58,6 @@ class OneAtATime(Embedder):
     def tokenizer(self) -> str:
         """The other's."""
         return self._embedder.tokenizer
-
-    @property
-    def lexical(self) -> bool:
-        """The other's."""
-        return self._embedder.lexical
-
-    @property
-    def single_threaded(self) -> bool:
-        """The other's."""
-        return self._embedder.single_threaded
 
     def count_tokens(self, text: str) -> int:
         """How many the other counts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from filestore.generate._checked import STOP_WORDS, well_formed
 from filestore.generate.base import (
@@ -66,33 +66,12 @@ _LONGEST_TERM: Final = 50
 class ExtractiveGenerator(Generator):
     """Works offline; safe between threads."""
 
+    label = fingerprint = f"extractive/{VERSION}"
+    lines = "keys"
+    window_tokens = WINDOW_TOKENS
+
     def __init__(self, choice: GeneratorChoice) -> None:
-        self._name = choice.name
-
-    @property
-    def name(self) -> str:
-        """``extractive``."""
-        return self._name
-
-    @property
-    def fingerprint(self) -> str:
-        """``extractive/<version>``."""
-        return self.label
-
-    @property
-    def label(self) -> str:
-        """``extractive/<version>``."""
-        return f"extractive/{VERSION}"
-
-    @property
-    def lines(self) -> Literal["questions", "keys"]:
-        """Keys: the heading path of a text, and its rare terms."""
-        return "keys"
-
-    @property
-    def window_tokens(self) -> int:
-        """Always 16,384."""
-        return WINDOW_TOKENS
+        self.name = choice.name
 
     def estimate(self, task: Task) -> tuple[int, int]:
         """Nothing: it is free."""

@@ -82,9 +82,12 @@ class OpenAIGenerator(Generator):
         PromptsUnusable: The store's own prompts cannot be read.
     """
 
+    is_free = False
+
     def __init__(self, choice: GeneratorChoice, *, limits: Limits = LIMITS) -> None:
         if not choice.model:
             raise UnknownGenerator(choice.name, ("extractive", "openai:MODEL"))
+        self.name = choice.name
         self._choice = choice
         if patience_s := choice.options.timeout_s:
             limits = replace(limits, read_s=patience_s, total_s=2 * patience_s)
@@ -103,11 +106,6 @@ class OpenAIGenerator(Generator):
         self._proven: frozenset[Takes] = frozenset()
 
     @property
-    def name(self) -> str:
-        """As it was opened."""
-        return self._choice.name
-
-    @property
     def fingerprint(self) -> str:
         """``openai/<version>:<model>:<hash of the prompts>``.
 
@@ -120,11 +118,6 @@ class OpenAIGenerator(Generator):
         """``openai/<model>``, cut and cleaned for a file."""
         model = re.sub(r"[^\w.:/@+-]+", "-", self._choice.model)
         return f"openai/{model}"[:_LONGEST_LABEL]
-
-    @property
-    def is_free(self) -> bool:
-        """False: what a service takes is its own affair."""
-        return False
 
     @property
     def price(self) -> Price | None:

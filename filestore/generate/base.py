@@ -147,10 +147,12 @@ class GeneratorChoice(Struct, frozen=True, kw_only=True):
 class Generator(ABC):
     """Makes questions, summaries and queries. Opening one is cheap and contacts nobody."""
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name it was opened with."""
+    name: str
+    """The name it was opened with."""
+    lines: Literal["questions", "keys"] = "questions"
+    """What it gives where questions are asked for: keys where it cannot put one."""
+    is_free: bool = True
+    """Whether it runs here and costs nothing but time."""
 
     @property
     @abstractmethod
@@ -164,16 +166,6 @@ class Generator(ABC):
     @abstractmethod
     def label(self) -> str:
         """The fingerprint in a few characters without spaces, for a file: ``extractive/2``."""
-
-    @property
-    def lines(self) -> Literal["questions", "keys"]:
-        """What it gives where questions are asked for: keys where it cannot put one."""
-        return "questions"
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it runs here and costs nothing but time."""
-        return True
 
     @property
     def price(self) -> Price | None:

@@ -79,6 +79,8 @@ class _Places(NamedTuple):
 class ApproximateIndex(FaissBacked):
     """Inverted lists of vectors cut to 8 bits a number, for inner product."""
 
+    has_lists = True
+
     def __init__(self, loaded: Any, vectors_of: "VectorsOf") -> None:
         """Use a trained FAISS index.
 
@@ -132,11 +134,6 @@ class ApproximateIndex(FaissBacked):
     def ids(self) -> "NDArray[int64]":
         """See the contract."""
         return self._located().ids
-
-    @property
-    def has_lists(self) -> bool:
-        """See the contract."""
-        return True
 
     def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract. A vector must also be in the list of its centre, or none finds it."""

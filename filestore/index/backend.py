@@ -175,6 +175,9 @@ class IndexBackend(Closing, ABC):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
+    lacking: str = ""
+    """What the last answer of `query` is without, for people; "" where it is whole. Only settings
+    that allow a part of an answer make a backend give one."""
 
     @abstractmethod
     def load(self) -> None:
@@ -251,14 +254,6 @@ class IndexBackend(Closing, ABC):
             BackendSettingsWrong: `where` asks of a key that the whitelist keeps back.
             BackendForeign: Its stamp is not what `expect` said.
         """
-
-    @property
-    def lacking(self) -> str:
-        """What the last answer of `query` is without, for people; "" where it is whole.
-
-        Only settings that allow a part of an answer make a backend give one.
-        """
-        return ""
 
     @abstractmethod
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
@@ -439,12 +434,8 @@ class ServedIndex(VectorIndex):
 
     def __init__(self, backend: IndexBackend, dimension: int) -> None:
         super().__init__(dimension)
+        self.takes_conditions = backend.capabilities.filters
         self._backend = backend
-
-    @property
-    def takes_conditions(self) -> bool:
-        """See the contract."""
-        return self._backend.capabilities.filters
 
     def __len__(self) -> int:
         return len(self.ids())

@@ -55,6 +55,11 @@ class VectorSource(ABC):
 class VectorIndex(ABC):
     """Vectors by id. Adding an id that is there replaces its vector."""
 
+    has_lists: bool = False
+    """Whether a vector can lie where no search for it looks."""
+    takes_conditions: bool = False
+    """Whether `search` takes `where`, and so needs no list of what is allowed."""
+
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
 
@@ -72,11 +77,6 @@ class VectorIndex(ABC):
 
         Compared are the bits that the index keeps of a vector: all, or what it shortens it to.
         """
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether a vector can lie where no search for it looks."""
-        return False
 
     def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """As `holds`, without looking whether a search would find them."""
@@ -116,11 +116,6 @@ class VectorIndex(ABC):
         """
 
     @property
-    def takes_conditions(self) -> bool:
-        """Whether `search` takes `where`, and so needs no list of what is allowed."""
-        return False
-
-    @property
     def lacking(self) -> str:
         """What the last answer is without, for people; "" where it is whole."""
         return ""
@@ -156,6 +151,7 @@ class OverlaidIndex(VectorIndex):
             upper: Empty; takes what is added.
         """
         super().__init__(lower.dimension)
+        self.has_lists = lower.has_lists
         self._lower = lower
         self._upper = upper
         self._hidden: set[int] = set()
@@ -182,11 +178,6 @@ class OverlaidIndex(VectorIndex):
         """See the contract."""
         below = self._lower.holds(ids, vectors) & ~self._is_hidden(ids)
         return below | self._upper.holds(ids, vectors)
-
-    @property
-    def has_lists(self) -> bool:
-        """See the contract."""
-        return self._lower.has_lists
 
     def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract."""

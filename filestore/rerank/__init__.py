@@ -43,10 +43,8 @@ class Reranker(ABC):
     Opening one is cheap; the model is loaded by the first call that needs it.
     """
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name it was opened with, for example ``cross-encoder:some/model``."""
+    name: str
+    """The name it was opened with, for example ``cross-encoder:some/model``."""
 
     @abstractmethod
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:

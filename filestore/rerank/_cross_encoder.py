@@ -37,15 +37,10 @@ class CrossEncoderReranker(Reranker):
     """
 
     def __init__(self, name: str, folder: str) -> None:
-        self._name = name
+        self.name = name
         self._folder = folder
         self._lock = threading.Lock()
         self._model: CrossEncoder | None = None
-
-    @property
-    def name(self) -> str:
-        """The name it was opened with."""
-        return self._name
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """How well each text answers a question: ``(n,) float32``, the model's raw scores."""

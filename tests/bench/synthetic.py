@@ -60,13 +60,11 @@ class Clusters:
 class SyntheticEmbedder(Embedder):
     """Gives a text a vector that depends on nothing but its bytes, as fast as can be."""
 
+    name = "synthetic"
+
     def __init__(self, total: int) -> None:
         self._total = total
         self._clusters: Clusters | None = None
-
-    @property
-    def name(self) -> str:
-        return "synthetic"
 
     @property
     def fingerprint(self) -> str:
@@ -79,10 +77,6 @@ class SyntheticEmbedder(Embedder):
     @property
     def max_tokens(self) -> int | None:
         return None
-
-    @property
-    def lexical(self) -> bool:
-        return False
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -75,7 +75,6 @@ class PgvectorRows(IndexBackend):
             )
         self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
         self._takes_partial: bool = options.get("partial", False)
-        self._lacking = ""
         schema = options.get("schema", "public")
         name = options.get("table", "filestore_vectors")
         self._session = Session(
@@ -315,7 +314,7 @@ class PgvectorRows(IndexBackend):
             f" ORDER BY distance{', id' if exact else ''} LIMIT %(count)s"
         )
         values = {**values, "count": count}
-        self._lacking = ""
+        self.lacking = ""
         try:
             rows = self._session.rows(self._nearest(statement), values)
         except BackendUnreachable:
@@ -346,13 +345,8 @@ class PgvectorRows(IndexBackend):
             lambda part: self._table.sql(statement, part=part),
             values,
         )
-        self._lacking = note(found.missing)
+        self.lacking = note(found.missing)
         return sorted(found.rows, key=lambda row: (row[1], row[0]))[: values["count"]]
-
-    @property
-    def lacking(self) -> str:
-        """See the contract."""
-        return self._lacking
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """See the contract."""

@@ -13,9 +13,7 @@ from filestore.search.session import rerank
 class ByVowels(Reranker):
     """A reranker that likes texts with as many of the question's letters as possible."""
 
-    @property
-    def name(self):
-        return "vowels"
+    name = "vowels"
 
     def score(self, query, texts):
         letters = set(query)
