@@ -326,9 +326,8 @@ class Explorer:
     def _index(self, catalog: Catalog, space: _Space) -> "VectorIndex":
         loaded, generation = self._loaded, catalog.generation
         if loaded is None or loaded.catalog is not catalog or loaded.generation != generation:
-            index = vector_file.load_to_search(
-                self._parts.places, catalog, self._embeddings(), space
-            )
+            stored = vector_file.StoredVectors(catalog, self._embeddings(), space)
+            index = stored.load_to_search(self._parts.places)
             self._loaded = loaded = _Loaded(catalog=catalog, generation=generation, index=index)
         return loaded.index
 

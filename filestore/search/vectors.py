@@ -123,7 +123,7 @@ class Vectors:
             made_from = (self._catalog, self._embeddings, self._embedder)
             is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
             self.index = (
-                vector_file.load_to_search(self._places, *made_from)
+                vector_file.StoredVectors(*made_from).load_to_search(self._places)
                 if self._rows is None or not is_counted_on
                 else self._rows.load(*made_from)
             )

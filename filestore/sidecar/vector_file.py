@@ -7,7 +7,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
@@ -68,16 +68,20 @@ def is_behind(catalog: Catalog) -> bool:
 
 
 class StoredVectors(VectorSource):
-    """The vectors that the catalog counts on, out of the embeddings."""
+    """The vectors of a model that the catalog counts on, out of the embeddings, and their index."""
 
     def __init__(self, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space) -> None:
         self.dimension = embedder.dimension
         self._catalog = catalog
         self._embeddings = embeddings
         self._fingerprint = embedder.fingerprint
-        self._wanted = catalog.vector_keys()
+        self._is_counted_on = is_counted_on(catalog, embedder)
         self.lacking: set[int] = set()
         """Ids whose embedding turned out to be lost or damaged."""
+
+    @cached_property
+    def _wanted(self) -> Sequence[tuple[int, bytes]]:
+        return self._catalog.vector_keys()
 
     def __len__(self) -> int:
         return len(self._wanted)
@@ -103,7 +107,12 @@ class StoredVectors(VectorSource):
     def _read(
         self, wanted: Sequence[tuple[int, bytes]]
     ) -> "Iterator[tuple[NDArray[int64], NDArray[float32]]]":
-        for ids, vectors, found in _stored(self._embeddings, self._fingerprint, wanted):
+        """Ids and vectors, in blocks; what is lost or damaged is noted and left out."""
+        import numpy
+
+        for block in in_batches(wanted, _BLOCK):
+            vectors, found = self._embeddings.get(self._fingerprint, [key for _, key in block])
+            ids = numpy.array([identifier for identifier, _ in block], numpy.int64)
             self.lacking.update(ids[~found].tolist())
             if found.all():
                 yield ids, vectors
@@ -111,8 +120,75 @@ class StoredVectors(VectorSource):
                 yield ids[found], vectors[found]
 
     def vectors_of(self, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
-        """See the contract."""
-        return _vectors_of(self._catalog, self._embeddings, self._fingerprint, ids)
+        """See the contract; none where the file of the embeddings cannot be walked."""
+        import numpy
+
+        from filestore.embed.cache import EmbeddingsDamaged
+
+        keys = self._catalog.keys_of_vectors(ids.tolist())
+        wanted = [keys.get(identifier, b"") for identifier in ids.tolist()]
+        try:
+            return self._embeddings.get(self._fingerprint, wanted)
+        except EmbeddingsDamaged:
+            # The index still answers, nearly as well; saying what is damaged is verification's
+            # part.
+            return numpy.empty((len(ids), 0), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
+
+    def load_to_search(self, places: Places) -> "VectorIndex":
+        """The vectors of the catalog's generation, the quickest way.
+
+        A few come straight from the embeddings: comparing them one by one takes less time than
+        loading the library that does it well for many.
+        """
+        if self._is_counted_on and self._catalog.count("vectors") <= FEW_VECTORS:
+            return self._filled("exact", self._wanted)
+        return self.load(places)
+
+    def load(self, places: Places) -> "VectorIndex":
+        """The vectors of the catalog's generation, from the file and what came since.
+
+        A file that is missing or damaged is not parsed: all vectors come from the embeddings. So do
+        those of another model than the catalog counts on. That has no file, which would have to be
+        kept in step with the catalog: 20,000 vectors of 384 numbers are read in 0.25 s, each held
+        against its checksum, and stay while the store is open.
+        """
+        if not self._is_counted_on:
+            wanted = self._catalog.vector_keys(embedded=None)
+            return self._filled("faiss" if len(wanted) > FEW_VECTORS else "exact", wanted)
+        index = self.read(places, mapped=True)
+        return self._filled("faiss", self._wanted) if index is None else self.laid_over(index)
+
+    def laid_over(self, index: "VectorIndex") -> "VectorIndex":
+        """An index with the catalog's difference to it laid over it."""
+        import numpy
+
+        removed, added = self._catalog.index_delta()
+        if removed or added:
+            index = overlaid(index, numpy.array(removed, numpy.int64))
+            self.fill(index, added)
+        return index
+
+    def read(self, places: Places, *, mapped: bool) -> "VectorIndex | None":
+        """The index in the file as it was written; None if it is missing, damaged or another's."""
+        if self._catalog.meta(_FINGERPRINT, self._fingerprint) != self._fingerprint:
+            return None
+        path = _sound_file(places, self._catalog)
+        if path is None:
+            return None
+        try:
+            return read_index(path, self.dimension, self.vectors_of, mapped=mapped)
+        except IndexDamagedError:
+            return None
+
+    def fill(self, index: "VectorIndex", wanted: Sequence[tuple[int, bytes]]) -> None:
+        """Add vectors to an index by id and embedding key."""
+        for ids, vectors in self._read(wanted):
+            index.add(ids, vectors)
+
+    def _filled(self, kind: str, wanted: Sequence[tuple[int, bytes]]) -> "VectorIndex":
+        index = new_index(kind, self.dimension)
+        self.fill(index, wanted)
+        return index
 
 
 def write(
@@ -145,7 +221,7 @@ def write(
     source = StoredVectors(catalog, embeddings, embedder)
     limits = limits or Limits()
     is_large = len(source) > limits.exact_up_to
-    grown = _grown(places, catalog, embeddings, embedder, source.ids()) if is_large else None
+    grown = _grown(places, catalog, source) if is_large else None
     tried = _tried(catalog, embedder)
     built = build(source, grown=grown, tried=tried, limits=limits)
     # A row that was lost or damaged is said to be lacking, so that the next sync embeds it.
@@ -199,13 +275,7 @@ def _tried(catalog: Catalog, embedder: "Embedder") -> "Description | None":
     return described if catalog.meta(_FINGERPRINT) == embedder.fingerprint else None
 
 
-def _grown(
-    places: Places,
-    catalog: Catalog,
-    embeddings: "EmbeddingCache",
-    embedder: "Embedder",
-    wanted: "NDArray[int64]",
-) -> "Grown | None":
+def _grown(places: Places, catalog: Catalog, source: StoredVectors) -> "Grown | None":
     """The trained index of the file with what came since, if it holds the wanted ids."""
     import numpy
 
@@ -214,102 +284,22 @@ def _grown(
     described = describe(catalog)
     is_trained = described is not None and described.kind == "approximate"
     trained_on = described.trained_on if described and is_trained else None
-    if trained_on is None or not is_current(len(wanted), trained_on):
+    if trained_on is None or not is_current(len(source), trained_on):
         return None
-    index = _read(places, catalog, embeddings, embedder, mapped=False)
+    index = source.read(places, mapped=False)
     if index is None:
         return None
     removed, added = catalog.index_delta()
     index.remove(numpy.array(removed, numpy.int64))
-    lacking = fill(index, added, embeddings, embedder)
-    if not numpy.array_equal(index.ids(), numpy.setdiff1d(wanted, lacking)):
+    source.fill(index, added)
+    if not numpy.array_equal(index.ids(), numpy.setdiff1d(source.ids(), list(source.lacking))):
         return None
     return Grown(index=index, trained_on=trained_on)
-
-
-def load_to_search(
-    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
-) -> "VectorIndex":
-    """The vectors of the catalog's generation, the quickest way.
-
-    A few come straight from the embeddings: comparing them one by one takes less time than loading
-    the library that does it well for many.
-    """
-    if not is_counted_on(catalog, embedder):
-        return _load_beside(catalog, embeddings, embedder)
-    if catalog.count("vectors") > FEW_VECTORS:
-        return load(places, catalog, embeddings, embedder)
-    index = new_index("exact", embedder.dimension)
-    fill(index, catalog.vector_keys(), embeddings, embedder)
-    return index
 
 
 def is_counted_on(catalog: Catalog, embedder: Space) -> bool:
     """Whether the catalog's vectors and the FAISS file are those of this model."""
     return bool(catalog.meta("fingerprint", embedder.fingerprint) == embedder.fingerprint)
-
-
-def _load_beside(catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space) -> "VectorIndex":
-    """The vectors of another model than the catalog counts on, straight from the embeddings.
-
-    It has no file, which would have to be kept in step with the catalog: 20,000 vectors of 384
-    numbers are read in 0.25 s, each held against its checksum, and stay while the store is open.
-    """
-    wanted = catalog.vector_keys(embedded=None)
-    index = new_index("faiss" if len(wanted) > FEW_VECTORS else "exact", embedder.dimension)
-    fill(index, wanted, embeddings, embedder)
-    return index
-
-
-def load(
-    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
-) -> "VectorIndex":
-    """The vectors of the catalog's generation, from the file and what came since.
-
-    A file that is missing or damaged is not parsed: all vectors come from the embeddings.
-    """
-    if not is_counted_on(catalog, embedder):
-        return _load_beside(catalog, embeddings, embedder)
-    index = _read(places, catalog, embeddings, embedder, mapped=True)
-    if index is None:
-        index = new_index("faiss", embedder.dimension)
-        fill(index, catalog.vector_keys(), embeddings, embedder)
-        return index
-    return laid_over(index, catalog, embeddings, embedder)
-
-
-def laid_over(
-    index: "VectorIndex", catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
-) -> "VectorIndex":
-    """An index with the catalog's difference to it laid over it."""
-    import numpy
-
-    removed, added = catalog.index_delta()
-    if removed or added:
-        index = overlaid(index, numpy.array(removed, numpy.int64))
-        fill(index, added, embeddings, embedder)
-    return index
-
-
-def _read(
-    places: Places,
-    catalog: Catalog,
-    embeddings: "EmbeddingCache",
-    embedder: Space,
-    *,
-    mapped: bool,
-) -> "VectorIndex | None":
-    """The index in the file as it was written; None where it is missing, damaged or another's."""
-    if catalog.meta(_FINGERPRINT, embedder.fingerprint) != embedder.fingerprint:
-        return None
-    path = _sound_file(places, catalog)
-    if path is None:
-        return None
-    vectors_of = partial(_vectors_of, catalog, embeddings, embedder.fingerprint)
-    try:
-        return read_index(path, embedder.dimension, vectors_of, mapped=mapped)
-    except IndexDamagedError:
-        return None
 
 
 def _sound_file(places: Places, catalog: Catalog) -> str | None:
@@ -337,49 +327,6 @@ def _none_of(dimension: int, ids: "NDArray[int64]") -> "tuple[NDArray[float32], 
     import numpy
 
     return numpy.empty((len(ids), dimension), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
-
-
-def fill(
-    index: "VectorIndex",
-    wanted: Sequence[tuple[int, bytes]],
-    embeddings: "EmbeddingCache",
-    embedder: Space,
-) -> list[int]:
-    """Add vectors to an index by id and embedding key; returns the ids that have no embedding."""
-    lacking: list[int] = []
-    for ids, vectors, found in _stored(embeddings, embedder.fingerprint, wanted):
-        lacking += ids[~found].tolist()
-        if found.any():
-            index.add(ids[found], vectors[found])
-    return lacking
-
-
-def _stored(
-    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
-) -> "Iterator[tuple[NDArray[int64], NDArray[float32], NDArray[bool_]]]":
-    """Ids, vectors, and which of them are sound, in blocks."""
-    import numpy
-
-    for block in in_batches(wanted, _BLOCK):
-        vectors, found = embeddings.get(fingerprint, [key for _, key in block])
-        yield numpy.array([identifier for identifier, _ in block], numpy.int64), vectors, found
-
-
-def _vectors_of(
-    catalog: Catalog, embeddings: "EmbeddingCache", fingerprint: str, ids: "NDArray[int64]"
-) -> "tuple[NDArray[float32], NDArray[bool_]]":
-    """The embeddings of some ids, for `VectorsOf`; none where their file cannot be walked."""
-    import numpy
-
-    from filestore.embed.cache import EmbeddingsDamaged
-
-    keys = catalog.keys_of_vectors(ids.tolist())
-    wanted = [keys.get(identifier, b"") for identifier in ids.tolist()]
-    try:
-        return embeddings.get(fingerprint, wanted)
-    except EmbeddingsDamaged:
-        # The index still answers, nearly as well; saying what is damaged is verification's part.
-        return numpy.empty((len(ids), 0), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
 
 
 def is_ours(places: Places, catalog: Catalog, named: IndexFile) -> bool:

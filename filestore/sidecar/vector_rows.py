@@ -41,7 +41,7 @@ from filestore.index.backend import (
 from filestore.index.base import BackendError, Where
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
-from filestore.sidecar.vector_file import Space, laid_over
+from filestore.sidecar.vector_file import Space, StoredVectors
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -340,7 +340,9 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             raise
         served = ServedIndex(backend, space.dimension)
         # The catalog's difference is not to this place where it was never told of it.
-        return served if known is None else laid_over(served, catalog, embeddings, space)
+        if known is None:
+            return served
+        return StoredVectors(catalog, embeddings, space).laid_over(served)
 
 
 def is_doubted(found: Iterable[Finding]) -> bool:

@@ -14,9 +14,9 @@ from filestore.core.progress import OnProgress, Progress
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingsDamaged
 from filestore.embed.canaries import TOLERANCE, canary_likeness
-from filestore.sidecar import vector_file
 from filestore.sidecar.file_rows import texts_of_vectors
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
+from filestore.sidecar.vector_file import StoredVectors
 from filestore.verify._vectors import file_of, findings
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _look_up(
     report: VerificationReport,
 ) -> None:
     """Ask the index that searches use for the neighbours of each vector: itself is the nearest."""
-    index = vector_file.load(snapshot.places, snapshot.catalog, embeddings, embedder)
+    index = StoredVectors(snapshot.catalog, embeddings, embedder).load(snapshot.places)
     wrong: dict[int, str] = {}
     for batch in in_batches(list(keys), _BATCH):
         vectors, present = embeddings.get(embedder.fingerprint, [keys[one] for one in batch])

@@ -130,7 +130,7 @@ def _index(
     if unread:
         report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
         return None
-    return vector_file.load(snapshot.places, snapshot.catalog, embeddings, embedder)
+    return vector_file.StoredVectors(snapshot.catalog, embeddings, embedder).load(snapshot.places)
 
 
 def _served(

@@ -209,7 +209,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
     with closing(catalog), closing(embeddings):
         started = time.perf_counter()
         embedder = SyntheticEmbedder(total)
-        index = vector_file.load(_places(root), catalog, embeddings, embedder)
+        index = vector_file.StoredVectors(catalog, embeddings, embedder).load(_places(root))
         index.search(asked[0], COUNT)
         ours = {"open_s": time.perf_counter() - started}
         started = time.perf_counter()

@@ -25,6 +25,7 @@ from filestore.index._faiss import FaissIndex
 from filestore.index.building import Description, Limits
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
+from filestore.sidecar.vector_file import StoredVectors
 from filestore.verify import _vectors
 
 DIMENSION = 32
@@ -126,7 +127,7 @@ class Shelf:
         return look, row
 
     def load(self) -> VectorIndex:
-        return vector_file.load(self.places, self.catalog, self.embeddings, EMBEDDER)
+        return StoredVectors(self.catalog, self.embeddings, EMBEDDER).load(self.places)
 
     def describe(self) -> Description:
         found = vector_file.describe(self.catalog)
