@@ -32,6 +32,7 @@ from filestore.catalog._schema import (
 )
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
 from filestore.core.codes import CODES
+from filestore.core.errors import on_error
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
@@ -67,11 +68,8 @@ class Catalog(Snapshots):
             CatalogNewerError: Its schema is newer than ours.
         """
         catalog = cls(connect(path, create=create))
-        try:
+        with on_error(catalog.close):
             catalog.require_sound_memory()
-        except BaseException:
-            catalog.close()
-            raise
         return catalog
 
     @property

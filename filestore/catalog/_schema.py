@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.packages import UPGRADE
 from filestore.core.paths import IN_PLACE_SIDECAR, SIDECAR
 from filestore.fs import database, part
@@ -182,12 +182,9 @@ def _open(path: str, mode: str, *, create: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     else:
         connection = database.connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
-    try:
+    with on_error(connection.close):
         connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
         _check(connection, create=create)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

@@ -24,7 +24,7 @@ from filestore.catalog._schema import upgrade, written_by_us
 from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.resource_record import Record
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
 
@@ -65,11 +65,8 @@ class CatalogWriter(Catalog):
         """
         self.require_alone()
         self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with on_error(self.rollback):
             self.require_sound_memory()
-        except BaseException:
-            self.rollback()
-            raise
         self.next_generation = self.generation + 1
         self._touched: set[str] = set()
         self._put: set[int] = set()
@@ -326,13 +323,10 @@ class CatalogWriter(Catalog):
         """A transaction that changes what is remembered of the index, and no generation."""
         self.require_alone()
         self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with on_error(self.rollback):
             yield
             _remembered.seal(self.connection, {"index_delta"})
             self.connection.execute("COMMIT")
-        except BaseException:
-            self.rollback()
-            raise
 
     def forget_dead(self, generation: int) -> None:
         """Drop the dead ids that the full-text index, at this generation, no longer holds."""

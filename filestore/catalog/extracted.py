@@ -12,6 +12,7 @@ from typing import Final, Self
 
 from filestore.catalog._rows import in_batches, placeholders
 from filestore.catalog._schema import is_damage
+from filestore.core.errors import on_error
 from filestore.core.hashing import content_hash
 from filestore.fs import database, disk, part
 
@@ -151,7 +152,7 @@ def _remove(path: str) -> None:
 
 def _opened(path: str) -> sqlite3.Connection:
     connection = database.connect(path, "mode=rwc")
-    try:
+    with on_error(connection.close):
         connection.execute("PRAGMA synchronous = NORMAL")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == 0:
@@ -162,7 +163,4 @@ def _opened(path: str) -> sqlite3.Connection:
         found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
         if found != set(_SCHEMA):
             raise sqlite3.DatabaseError("its tables are not those that were made")
-    except BaseException:
-        connection.close()
-        raise
     return connection

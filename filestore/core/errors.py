@@ -1,6 +1,8 @@
 """The base of every error a user may see. Errors stand beside the code that raises them."""
 
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 
 class FilestoreError(Exception):
@@ -32,3 +34,13 @@ class RefusedError(FilestoreError):
     """Refused for safety; the remedy says how to force it."""
 
     exit_code = 4
+
+
+@contextmanager
+def on_error(undo: Callable[..., object], *arguments: Any) -> Iterator[None]:
+    """Undo what was begun where the block raises, whatever it raises."""
+    try:
+        yield
+    except BaseException:
+        undo(*arguments)
+        raise

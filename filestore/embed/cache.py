@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.packages import UPGRADE
 from filestore.embed._database import (
     are_sound,
@@ -441,11 +441,8 @@ def _has_log(path: str) -> bool:
 
 def _opened(path: str, mode: str, *, read_only: bool) -> sqlite3.Connection:
     connection = connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
-    try:
+    with on_error(connection.close):
         _prepare(connection, path, read_only=read_only)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

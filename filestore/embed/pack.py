@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import ORIGIN_PREFIX, content_hash
 from filestore.core.packages import UPGRADE
 from filestore.core.schema import JsonObject
@@ -163,11 +163,8 @@ class Pack(disk.Closing):
                 f"cannot read {path}: {reason}", remedy="name a pack that can be read"
             ) from error
         pack = cls(path, descriptor)
-        try:
+        with on_error(pack.close):
             pack._read_head()
-        except BaseException:
-            pack.close()
-            raise
         return pack
 
     def close(self) -> None:

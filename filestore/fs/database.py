@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any, Final
 
+from filestore.core.errors import on_error
 from filestore.fs import part
 
 UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
@@ -51,14 +52,11 @@ def connect(
     connection = sqlite3.connect(
         address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False
     )
-    try:
+    with on_error(connection.close):
         _require_unfollowed(connection, path)
         # A file from a stranger may hold code: views and triggers are not to call functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 
@@ -109,15 +107,12 @@ def open_untrusted(path: str, *, timeout_s: float = 5.0) -> sqlite3.Connection:
         connection = connect(path, mode, timeout_s=timeout_s, kind="shared")
     except part.NotAFileError as error:
         raise sqlite3.DatabaseError(error.message) from error
-    try:
+    with on_error(connection.close):
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
         connection.set_progress_handler(_Allowance(size_bytes(path)), _STEPS_AT_ONCE)
         # Lets SQLite open a file that is shorter than its header says.
         connection.execute("PRAGMA writable_schema = ON")
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

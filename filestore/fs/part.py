@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.errors import FilestoreError, RefusedError, on_error
 
 Kind = Literal["file", "shared", "folder", "socket"]
 """A `shared` file may have a second name: it is never written again."""
@@ -161,11 +161,8 @@ def open_file(path: str, flags: int, *, folder: int | None = None, mode: int = 0
     # Looked at before: some devices act as soon as they are opened.
     check(path, folder=folder)
     descriptor = os.open(path, flags | _FILE_FLAGS, mode, dir_fd=folder)
-    try:
+    with on_error(os.close, descriptor):
         judge(path, os.fstat(descriptor), "file", folder=folder)
-    except BaseException:
-        os.close(descriptor)
-        raise
     return descriptor
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from filestore.core.caller import absolute
-from filestore.core.errors import RefusedError
+from filestore.core.errors import RefusedError, on_error
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk
@@ -67,7 +67,7 @@ def _locked(folder: int, temporary: str, path: str) -> int:
     while True:
         disk.check_regular(temporary, folder=folder)
         descriptor = os.open(temporary, _FLAGS, 0o666, dir_fd=folder)
-        try:
+        with on_error(os.close, descriptor):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -80,9 +80,6 @@ def _locked(folder: int, temporary: str, path: str) -> int:
                 there = os.stat(temporary, dir_fd=folder, follow_symlinks=False)
                 if os.path.samestat(there, os.fstat(descriptor)):
                     return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
         # Its writer gave it its name just now.
         os.close(descriptor)
 

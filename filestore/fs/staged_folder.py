@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Final
 
+from filestore.core.errors import on_error
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
 from filestore.fs.part import FOLDER_FLAGS
@@ -81,13 +82,10 @@ def _made(usual: str, path: str, names: Collection[str]) -> tuple[str, int]:
     for number in itertools.count():
         staging = f"{usual}-{number}" if number else usual
         handle = _held(staging, path)
-        try:
+        with on_error(os.close, handle):
             _clear(handle, names)
             if not os.listdir(handle):
                 return staging, handle
-        except BaseException:
-            os.close(handle)
-            raise
         # A file of another name is somebody's, and must not come along.
         os.close(handle)
     raise AssertionError

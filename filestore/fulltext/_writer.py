@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 import orjson
 from msgspec import Struct
 
+from filestore.core.errors import on_error
 from filestore.fs import disk, part
 from filestore.fs.path_names import in_utf8
 from filestore.fulltext._analysis import (
@@ -100,13 +101,10 @@ class Writer(disk.Closing):
             if previous is not None and not checked:
                 require_files(folder, previous)
             os.mkdir(name, 0o700, dir_fd=handle)
-        try:
+        with on_error(_drop, folder, name):
             if previous is not None:
                 _link_files(folder, previous, name)
             return cls(folder, name, previous)
-        except BaseException:
-            _drop(folder, name)
-            raise
 
     def _open_tantivy(self) -> "tantivy.IndexWriter":
         import tantivy

@@ -15,7 +15,7 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from filestore.config.layout import IN_PLACE_UNDO, folded_path
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
 from filestore.fs import disk, part, transaction
 from filestore.fs.transaction import Content
@@ -149,11 +149,8 @@ class Originals:
             for number, entry in enumerate(entries)
             if entry.path in before
         }
-        try:
+        with on_error(self.discard, identifier):
             self._write(batch, blobs)
-        except BaseException:
-            self.discard(identifier)
-            raise
         return batch
 
     def turn(

@@ -26,7 +26,7 @@ from filestore.chunks import kept
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, MAX_CHUNK_BYTES
 from filestore.config.layout import CATALOG, EMBEDDINGS, MAX_SOURCE_BYTES, PARTS, QUARANTINE, Places
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath, has_plain_names
@@ -149,12 +149,9 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
 
 def _whole_catalog(path: str) -> CatalogWriter:
     catalog = CatalogWriter.open(path, create=True)
-    try:
+    with on_error(catalog.close):
         catalog.require_rows()
         catalog.require_paths()
-    except BaseException:
-        catalog.close()
-        raise
     return catalog
 
 
@@ -172,15 +169,12 @@ def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
     if not gone:
         return
     catalog.begin()
-    try:
+    with on_error(catalog.rollback):
         git = "git's HEAD has it"
         losses.note(
             catalog, [Loss(path=one, detail=git, resource=layout.resource(one)) for one in gone]
         )
         catalog.commit()
-    except BaseException:
-        catalog.rollback()
-        raise
 
 
 def _knows_losses_alone(catalog: CatalogWriter) -> bool:
@@ -335,7 +329,7 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
     """
     kept = 0
     catalog.begin()
-    try:
+    with on_error(catalog.rollback):
         for origin, body in _proved(path, "generated", _is_generated):
             catalog.keep_generated(origin, bytes(body))
             kept += 1
@@ -350,9 +344,6 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
         catalog.remember_forgotten(_keep_lost(gone, lost, ids, catalog))
         kept += len(ids) + catalog.count("forgotten")
         catalog.commit()
-    except BaseException:
-        catalog.rollback()
-        raise
     return kept
 
 

@@ -18,6 +18,7 @@ from filestore.catalog import Catalog, in_batches, queries
 from filestore.config.layout import LINES, PARTS, SETTINGS, Places
 from filestore.config.settings import Backend
 from filestore.config.user_config import Machine
+from filestore.core.errors import on_error
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import StorePath, is_below
@@ -150,11 +151,8 @@ class VectorRows(Struct, frozen=True, kw_only=True):
                 would="keep its texts in",
                 error=BackendUntrusted,
             )
-        try:
+        with on_error(backend.close):
             backend.load()
-        except BaseException:
-            backend.close()
-            raise
         return backend
 
     def connected_to_write(self, *, whole: bool) -> IndexBackend:
@@ -331,13 +329,10 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         """
         sent = queries.sent_to_backend(catalog)
         backend = self.connected()
-        try:
+        with on_error(backend.close):
             known = sent[1] if sent is not None and sent[0] == self.label else None
             _check(backend, catalog, known, space)
             backend.expect(catalog.identity, catalog.generation if known is None else known)
-        except BaseException:
-            backend.close()
-            raise
         served = ServedIndex(backend, space.dimension)
         # The catalog's difference is not to this place where it was never told of it.
         if known is None:

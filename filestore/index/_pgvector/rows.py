@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.core.errors import on_error
 from filestore.core.safe_text import with_texts
 from filestore.index._pgvector.session import Session
 from filestore.index._pgvector.table import COLUMNS, MOST_IN_GRAPH, Table, gather, note, together
@@ -93,12 +94,9 @@ class PgvectorRows(IndexBackend):
         """See the contract."""
         self._session.close()
         self._failed = False
-        try:
+        with on_error(self.close):
             self._table.look()
             self._seen = self.stamp()
-        except BaseException:
-            self.close()
-            raise
         self._embed = None if self._seen is None else self._seen.embed
 
     def set_embed_config(self, embed: EmbedConfig) -> None:

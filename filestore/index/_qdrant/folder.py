@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, on_error
 from filestore.core.safe_text import shown_path
 from filestore.fs import disk, part
 from filestore.fs.database import stored_values
@@ -84,11 +84,8 @@ class FolderPlace(Place):
         key = os.path.realpath(self._path)
         if key not in _open:
             lock = _patiently(self._locked)
-            try:
+            with on_error(os.close, lock):
                 _open[key] = _OpenFolder(_patiently(self._loaded), lock)
-            except BaseException:
-                os.close(lock)
-                raise
         _open[key].users += 1
         self._key = key
 
