@@ -9,11 +9,11 @@ import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import orjson
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from filestore.core.caller import absolute
 from filestore.core.decoding import converted, json_of
@@ -210,29 +210,29 @@ def _is_secret(data: bytes) -> bool:
     return len(data) == SECRET_BYTES
 
 
-class _File(Struct, frozen=True, kw_only=True):
+class _File(TypedDict, total=False):
     """The user's file."""
 
-    models: dict[str, str] = {}
-    trusted: dict[str, list[str]] = {}
-    originals: dict[str, dict[str, list[str]]] = {}
+    models: dict[str, str]
+    trusted: dict[str, list[str]]
+    originals: dict[str, dict[str, list[str]]]
 
 
-def _read(path: str) -> dict[str, dict[str, Any]]:
+def _read(path: str) -> _File:
+    found = _File()
     try:
-        found = converted(
-            json_of(disk.read_path(path, limit=_MOST_BYTES, follow_links=True)), _File
-        )
+        data = disk.read_path(path, limit=_MOST_BYTES, follow_links=True)
+        found = converted(json_of(data), _File)
     except (FileNotFoundError, NotADirectoryError):
-        found = _File()
+        pass
     except (OSError, ValueError) as error:
         disk.pass_limits(error)
         raise _unusable(path, str(error)) from error
-    return asdict(found)
+    return _File(models={}, trusted={}, originals={}) | found
 
 
 @contextlib.contextmanager
-def _changing(configuration: str) -> Iterator[dict[str, dict[str, Any]]]:
+def _changing(configuration: str) -> Iterator[_File]:
     """The values of the user's file, written back if they changed; no other process loses its own.
 
     Raises:
