@@ -22,8 +22,7 @@ from filestore.enrich.material import (
     SectionText,
     Text,
     excluded_of,
-    leaves_of,
-    present_of,
+    material_of,
     read_file,
 )
 from filestore.enrich.writing import merged
@@ -56,20 +55,11 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         questions = QuestionsFile(path=path, data=data, blocks=questions_file.joined(blocks))
     sections = _sections(snapshot, document, questions) if document else []
     texts = {one.key: Text(path=document.path, text=one.text) for one in sections if document}
-    leaves, vectors, lacking = leaves_of(snapshot, texts)
     headings = document.headings_and_pages()[0] if document else ()
-    return Material(
+    return material_of(snapshot, tree, texts, made)(
         resource=resource,
         folder=folder,
-        source=None,
         title=headings[0] if headings else resource,
-        chunks={},
-        summaries=made,
-        leaves=leaves,
-        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
-        vectors=vectors,
-        without_vector=lacking,
-        present=present_of(tree, made),
         excluded=excluded,
         sections=() if unread else sections,
         questions=questions,

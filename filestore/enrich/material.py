@@ -7,6 +7,7 @@ against it when a file is written. One rule: a text stands for all files that ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -73,10 +74,10 @@ class Material(Struct, frozen=True, kw_only=True):
     resource: str
     folder: ChunkPath
     """Where its new summaries go."""
-    source: str | None
+    source: str | None = None
     """What its summaries name as their source where the layout needs one."""
-    title: str
-    chunks: Mapping[ChunkPath, ChunkFile]
+    title: str = ""
+    chunks: Mapping[ChunkPath, ChunkFile] = field(default_factory=dict)
     """In reading order."""
     summaries: Mapping[ChunkPath, ChunkFile]
     leaves: tuple[Leaf, ...]
@@ -113,19 +114,8 @@ def gather_across(snapshot: StoreSnapshot, tree: SummaryTree) -> Material:
             texts.setdefault(key, Text(path=row.path, text=read_file(snapshot, row).text))
     rows = [row for row in catalog.files_of(STORE_TREE) if row.state == INDEXED]
     made = {row.path: read_file(snapshot, row) for row in rows}
-    leaves, vectors, lacking = leaves_of(snapshot, texts)
-    return Material(
-        resource=STORE_TREE,
-        folder=ChunkPath(STORE_TREE),
-        source=None,
-        title="",
-        chunks={},
-        summaries=made,
-        leaves=leaves,
-        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
-        vectors=vectors,
-        without_vector=lacking,
-        present=present_of(tree, made),
+    return material_of(snapshot, tree, texts, made)(
+        resource=STORE_TREE, folder=ChunkPath(STORE_TREE)
     )
 
 
@@ -160,7 +150,6 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     for row in rows:
         if row.path in chunks and row.id in keys:
             texts.setdefault(keys[row.id], Text(path=row.path, text=chunks[row.path].text))
-    leaves, vectors, lacking = leaves_of(snapshot, texts)
     is_flat = snapshot.layout.name == "flat"
     owners = catalog.sources_of_resources() if is_flat else {}
     source = next((one for one, name in owners.items() if name == resource), None)
@@ -168,19 +157,13 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     tops = {ChunkPath(folder_of(row.path).partition("/")[0]) for row in rows}
     folder = TOP if is_flat else min(tops, default=ChunkPath(resource))
     first = next(iter(chunks.values()), None)
-    return Material(
+    return material_of(snapshot, tree, texts, made)(
         resource=resource,
         folder=folder,
         source=source,
         # What the first text stands under, else what the resource is called.
         title=first.chunk.headings[0] if first and first.chunk.headings else resource,
         chunks=chunks,
-        summaries=made,
-        leaves=leaves,
-        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
-        vectors=vectors,
-        without_vector=lacking,
-        present=present_of(tree, made),
         excluded=excluded_of(every),
     )
 
@@ -196,7 +179,26 @@ def read_file(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:
     return ChunkFile(path=row.path, data=data, chunk=chunk_file.parse(data))
 
 
-def leaves_of(
+def material_of(
+    snapshot: StoreSnapshot,
+    tree: SummaryTree,
+    texts: Mapping[bytes, Text],
+    made: Mapping[ChunkPath, ChunkFile],
+) -> partial[Material]:
+    """The material of some texts, by their keys, with the summaries that are there of them."""
+    leaves, vectors, lacking = _leaves_of(snapshot, texts)
+    return partial(
+        Material,
+        summaries=made,
+        leaves=leaves,
+        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
+        vectors=vectors,
+        without_vector=lacking,
+        present=_present_of(tree, made),
+    )
+
+
+def _leaves_of(
     snapshot: StoreSnapshot, texts: Mapping[bytes, Text]
 ) -> tuple[tuple[Leaf, ...], NDArray[np.float32], int]:
     """What can be grouped of some texts, by their keys: leaves, vectors, how many have none."""
@@ -214,7 +216,7 @@ def leaves_of(
     return tuple(leaves), vectors[found], len(texts) - len(leaves)
 
 
-def present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:
+def _present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:
     """Those of some files that are summaries of something."""
     found: list[Present] = []
     for path in filter(tree.is_summary, paths):
