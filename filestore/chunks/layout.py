@@ -24,6 +24,9 @@ _MADE_AGAIN: Final = (
 class Layout(ABC):
     """One of the layouts that a store may have."""
 
+    cut_by: str = ""
+    """The label of how documents were cut since it was made; "" where none was."""
+
     name: LayoutName
     most_bytes: ClassVar[int]
     """The largest file that is read."""
@@ -38,11 +41,6 @@ class Layout(ABC):
     def is_record(self, name: str) -> bool:
         """Whether a file name is that of a record."""
         return False
-
-    @property
-    def cut_by(self) -> str:
-        """The label of how documents were cut since it was made; "" where none was."""
-        return ""
 
     def unread_code(self, name: str, mode: int, size: int) -> str:
         """The code that keeps an entry from being read at all; "" for one that is to be read."""

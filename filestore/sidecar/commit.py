@@ -100,7 +100,8 @@ class Commit:
         self._layout = layout
         self._catalog = catalog
         self._embeddings = embeddings
-        self._embedder = embedder
+        self.embedder = embedder
+        """The one that the store's vectors are from; None where it is not here."""
         self._embedding_feed = EmbeddingFeed(
             catalog=catalog,
             embeddings=embeddings,
@@ -120,13 +121,13 @@ class Commit:
         self._catalog.begin()
         self._fulltext_feed = FulltextFeed(self._places, self._catalog)
         self._previous = self._catalog.index_file()
-        self.has_taken_over = take_over(self._catalog, self._embeddings, self._embedder)
+        self.has_taken_over = take_over(self._catalog, self._embeddings, self.embedder)
         if self.has_taken_over:
             self.want_index()
         known = self._catalog.meta(_EMBEDDINGS)
-        self._lost_some = self._embedder is not None and known not in (
+        self._lost_some = self.embedder is not None and known not in (
             None,
-            self._embeddings.count(self._embedder.fingerprint),
+            self._embeddings.count(self.embedder.fingerprint),
         )
         return self
 
@@ -419,11 +420,6 @@ class Commit:
         self._stats.setdefault(folder_of(path), {})[path.rpartition("/")[2]] = packed
 
     @property
-    def embedder(self) -> "Embedder | None":
-        """The one that the store's vectors are from; None where it is not here."""
-        return self._embedder
-
-    @property
     def embeds(self) -> bool:
         """Whether texts without embedding are embedded in this commit."""
         return self._embedding_feed.embeds
@@ -444,13 +440,13 @@ class Commit:
         self._compares_rows = self._compares_rows or whole
 
     def _write_index(self) -> None:
-        if self._embedder is None or self._rows is not None:
+        if self.embedder is None or self._rows is not None:
             return
         self._catalog.unname_rows()
         first = self._catalog.index_file() is None and self._catalog.count("vectors") > 0
         if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
             return
-        written = (self._places, self._catalog, self._embeddings, self._embedder)
+        written = (self._places, self._catalog, self._embeddings, self.embedder)
         if vector_file.write(*written) and self.embeds:
             # Damaged rows came to light: what they held is embedded again before the file is.
             self.embed_missing()
@@ -471,11 +467,11 @@ class Commit:
             self._catalog.set_meta(CHUNKER, cut_by)
         if self._layout.name == "flat":
             self._assign_resources()
-        if self._embedder is not None:
-            self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
+        if self.embedder is not None:
+            self._catalog.set_meta("fingerprint", self.embedder.fingerprint)
             if (used := self._catalog.meta(CHUNKER)) is not None:
                 # Whoever prunes embeddings knows by it whether this model would cut as another.
-                self._catalog.set_meta(f"{CHUNKER}:{self._embedder.fingerprint}", used)
+                self._catalog.set_meta(f"{CHUNKER}:{self.embedder.fingerprint}", used)
             self._catalog.set_meta(METRIC, self._metric)
         if self._records_changed:
             self._catalog.drop_unused_source_stats()
@@ -484,8 +480,8 @@ class Commit:
             self.lack(lost_vectors(self._catalog, self._embeddings))
         self._write_index()
         self._embedding_feed.close()
-        if self._embedder is not None:
-            count = self._embeddings.count(self._embedder.fingerprint)
+        if self.embedder is not None:
+            count = self._embeddings.count(self.embedder.fingerprint)
             self._catalog.set_meta(_EMBEDDINGS, count)
         if self._beside is not None:
             self._beside.finish()
@@ -496,8 +492,8 @@ class Commit:
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
         unsent = None
-        if self._rows is not None and self._embedder is not None:
-            lacking = (self._catalog, self._embeddings, self._embedder)
+        if self._rows is not None and self.embedder is not None:
+            lacking = (self._catalog, self._embeddings, self.embedder)
             unsent = self._rows.catch_up(*lacking, whole=self._compares_rows)
         return CommitReport(
             generation=generation,

@@ -48,12 +48,6 @@ class InPlace(Layout):
         self._catalog_path = places.catalog
         self._open_chunker = chunker
         self._processes = processes
-        self._cut_by = ""
-
-    @property
-    def cut_by(self) -> str:
-        """See `Layout.cut_by`."""
-        return self._cut_by
 
     def of(self, path: ChunkPath) -> Layout:
         """See `Layout.of`."""
@@ -92,7 +86,7 @@ class InPlace(Layout):
         from filestore.sidecar.cutting import complete
 
         chunker = self._open_chunker()
-        self._cut_by = chunker.label
+        self.cut_by = chunker.label
         complete(waiting, chunker, self._cache_path, self._processes)
 
     def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:
