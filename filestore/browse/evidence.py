@@ -41,20 +41,20 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """What there is to see of one finding."""
 
     finding: Finding
-    diff: str
+    diff: str = ""
     """Unified, from what was indexed to what is on disk; for a file that a person edited, from
     what was generated. Empty where there are no two texts that differ."""
-    diff_cut: bool
-    indexed_hash: str
+    diff_cut: bool = False
+    indexed_hash: str = ""
     """xxh3_128 of the bytes that were indexed, hexadecimal; "" where there are none."""
-    disk_hash: str
+    disk_hash: str = ""
     """Of the bytes on disk; "" for no file, or one that is not read."""
-    origin: str
+    origin: str = ""
     """The hash of the body as generated; "" where nothing was."""
-    line: int
+    line: int = 0
     """1-based, in the file on disk: where it is wrong, else where it differs; 0 if unknown."""
-    column: int
-    excerpt: tuple[tuple[int, str], ...]
+    column: int = 0
+    excerpt: tuple[tuple[int, str], ...] = ()
     """Numbers and texts of the lines around that one."""
     notes: tuple[str, ...]
 
@@ -77,14 +77,7 @@ def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Eviden
     is_index = named is not None and finding.path == parts.places.part(named.name)
     return Evidence(
         finding=finding,
-        diff="",
-        diff_cut=False,
         indexed_hash=named.hash if named is not None and is_index else "",
-        disk_hash="",
-        origin="",
-        line=0,
-        column=0,
-        excerpt=(),
         notes=tuple(_other_notes(parts, finding, catalog)),
     )
 

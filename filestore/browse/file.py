@@ -160,16 +160,16 @@ class AboutResource(Struct, frozen=True, kw_only=True):
     """What is known of one resource."""
 
     resource: str
-    source: str
-    """What its record names; "" without one."""
-    documents: tuple[tuple[str, Mapping[str, Any]], ...]
-    """Source of each document, and what it says about itself, in reading order."""
     chunks: int
     """Chunk files, excluded ones included; of a folder of documents in place the documents."""
-    extractor: str
+    source: str = ""
+    """What its record names; "" without one."""
+    documents: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Source of each document, and what it says about itself, in reading order."""
+    extractor: str = ""
     """Names and versions of what read the documents, separated by commas."""
-    chunker: str
-    record_path: StorePath
+    chunker: str = ""
+    record_path: StorePath = NO_PATH
     """`NO_PATH` without one."""
 
 
@@ -466,7 +466,8 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
     """
     pages = CatalogPages(catalog)
     if places.is_in_place and name.endswith("/"):
-        return _about_folder(catalog, pages, name)
+        inside = document_rows.documents_of(catalog, pages, name)
+        return AboutResource(resource=name, chunks=len(inside))
     resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
     known = [resource_record.parse(data) for data in catalog.records_of(resource)]
     documents = [document for record in known for document in record.documents]
@@ -479,19 +480,6 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         extractor=_each_once([document.extractor for document in documents]),
         chunker=_each_once([record.chunker for record in known]),
         record_path=places.tree.store_path(paths[0]) if paths else NO_PATH,
-    )
-
-
-def _about_folder(catalog: Catalog, pages: CatalogPages, name: str) -> AboutResource:
-    """A folder of documents in place, with how many are in it."""
-    return AboutResource(
-        resource=name,
-        source="",
-        documents=(),
-        chunks=len(document_rows.documents_of(catalog, pages, name)),
-        extractor="",
-        chunker="",
-        record_path=NO_PATH,
     )
 
 

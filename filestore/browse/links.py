@@ -49,7 +49,7 @@ class Link(JsonObject, Struct, frozen=True, kw_only=True):
     state: State
     """`there`; of a chunk file also `gone`, `moved` or `dangling`; `not added` for an original that
     no record names, and for a file in place that is there and not indexed."""
-    moved_to: StorePath | None
+    moved_to: StorePath | None = None
     """Where the target went."""
 
 
@@ -188,7 +188,6 @@ def _link(tree: Tree, path: ChunkPath, line: int | None, target: str, state: Sta
         freshness="fresh",
         target=target,
         state=state,
-        moved_to=None,
     )
 
 

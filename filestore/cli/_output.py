@@ -229,9 +229,10 @@ def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:
         as_json: Whether one JSON object is wanted.
     """
     if as_json:
-        from filestore.repair.undo import nothing
+        from filestore.repair.undo import UndoResult
 
-        write_json((done or nothing("before" if word == "undone" else "after")).to_dict())
+        nothing = UndoResult(wanted="before" if word == "undone" else "after")
+        write_json((done or nothing).to_dict())
     elif done is None:
         line(f"nothing to {word.removesuffix('ne')}")
     else:

@@ -34,9 +34,9 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     name: ChoiceName
     label: str
-    policy: Policy | None
+    policy: Policy | None = None
     """With which a plan does it; None where nothing is to be done, or not by this program."""
-    command: str
+    command: str = ""
     """That does it in a shell, in the store's folder; "" where nothing is to be done."""
 
 
@@ -46,9 +46,9 @@ class Sides(Struct, frozen=True, kw_only=True):
     code: str
     """The code of the finding."""
     path: StorePath
-    other: StorePath
+    other: StorePath = NO_PATH
     """The second file; "" where both versions are of one."""
-    base: str | None
+    base: str | None = None
     """What both were made from, where that is known."""
     ours: str
     theirs: str | None
@@ -91,7 +91,6 @@ def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
     return Sides(
         code="ingest-conflict",
         path=path,
-        other=NO_PATH,
         base=None if base is None else base.decode("utf-8", "backslashreplace"),
         ours=ours,
         theirs=conflict.theirs,
@@ -114,7 +113,6 @@ def _of_copies(parts: Parts, finding: Finding) -> Sides:
         code="duplicate",
         path=path,
         other=other,
-        base=None,
         ours=_present(parts, path).text,
         theirs=_present(parts, other).text,
         ours_label=path,
@@ -122,7 +120,7 @@ def _of_copies(parts: Parts, finding: Finding) -> Sides:
         choices=(
             _removal("remove-other", other, kept=path),
             _removal("remove-this", path, kept=other),
-            Choice(name="keep-both", label="keep both files", policy=None, command=""),
+            Choice(name="keep-both", label="keep both files"),
         ),
     )
 
@@ -138,8 +136,6 @@ def _of_marks(parts: Parts, path: StorePath) -> Sides:
     return Sides(
         code="conflict-markers",
         path=path,
-        other=NO_PATH,
-        base=None,
         ours=Present(data=merge.with_side(data, "ours")).text,
         theirs=Present(data=merge.with_side(data, "theirs")).text,
         ours_label=marked[0].ours_label or "ours",
@@ -158,7 +154,6 @@ def _of_index(parts: Parts, path: StorePath) -> Sides:
     return Sides(
         code="conflict-markers",
         path=path,
-        other=NO_PATH,
         base=None if base is None else Present(data=base).text,
         ours=Present(data=ours).text,
         theirs=None if theirs is None else Present(data=theirs).text,
@@ -181,11 +176,9 @@ def _git_choice(
     word = _word(path)
     if is_there:
         command = f"git checkout --{name} -- {word} && git add -- {word}"
-        return Choice(name=name, label=f"take {side}, with git", policy=None, command=command)
+        return Choice(name=name, label=f"take {side}, with git", command=command)
     command = f"git rm --quiet -- {word}"
-    return Choice(
-        name=name, label=f"delete it as {side} did, with git", policy=None, command=command
-    )
+    return Choice(name=name, label=f"delete it as {side} did, with git", command=command)
 
 
 def _ours(path: StorePath, label: str) -> Choice:

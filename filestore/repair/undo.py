@@ -52,17 +52,17 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identif
 
     KEYS = "identifier what undone redone embedded reused"
 
-    identifier: str | None
+    identifier: str | None = None
     """Of the change; None where there was none."""
-    what: str
+    what: str = ""
     """The command that had made the change."""
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     """Its files, relative to the store root."""
-    embedded: int
+    embedded: int = 0
     """Texts that the model embedded."""
-    reused: int
+    reused: int = 0
     """Texts whose embedding came from the cache."""
-    problem: FilestoreError | None
+    problem: FilestoreError | None = None
     """Why texts were left without embedding."""
     brought_back: int = 0
     """Files that were not there before."""
@@ -84,13 +84,6 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identif
     def json_redone(self) -> tuple[str, ...] | UnsetType:
         """Files that were changed again; only of `redo`."""
         return self.paths if self.wanted == "after" else UNSET
-
-
-def nothing(wanted: State) -> UndoResult:
-    """The result where there is nothing to undo or redo."""
-    return UndoResult(
-        identifier=None, what="", paths=(), embedded=0, reused=0, problem=None, wanted=wanted
-    )
 
 
 class _Done(Struct, frozen=True, kw_only=True):

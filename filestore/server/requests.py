@@ -227,9 +227,9 @@ class Undo(Request, CommonOptions, frozen=True, kw_only=True):
 
     def answer(self, store: "Store") -> Any:
         """What was undone."""
-        from filestore.repair.undo import nothing
+        from filestore.repair.undo import UndoResult
 
-        return store.undo(self.id or None) or nothing("before")
+        return store.undo(self.id or None) or UndoResult()
 
 
 class AddNote(Request, CommonOptions, frozen=True, kw_only=True):

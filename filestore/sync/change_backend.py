@@ -46,17 +46,17 @@ class BackendChange(Struct, frozen=True, kw_only=True):
     """Another place for the vectors of a store, and what it takes."""
 
     backend: Backend
-    rows: VectorRows | None
+    rows: VectorRows | None = None
     """None where the sidecar's own FAISS file takes them."""
     address: str
     """Of the new place, for people."""
     send: int
     """Vectors that it lacks, or has otherwise."""
-    kept: int
+    kept: int = 0
     """Vectors that it has already."""
-    delete: int
+    delete: int = 0
     """Vectors that it has and the store has not."""
-    takes_over: bool
+    takes_over: bool = False
     """Whether they may be another store's."""
 
 
@@ -125,15 +125,8 @@ def plan(
     """
     keys = catalog.vector_keys()
     if backend.is_own_file:
-        return BackendChange(
-            backend=backend,
-            rows=None,
-            address="the FAISS file of the sidecar",
-            send=len(keys),
-            kept=0,
-            delete=0,
-            takes_over=False,
-        )
+        own = "the FAISS file of the sidecar"
+        return BackendChange(backend=backend, address=own, send=len(keys))
     try:
         machine = user_config.read_machine(configuration, os.environ)
         rows = VectorRows.of(backend, places, machine=machine)

@@ -41,7 +41,7 @@ class Drift(Struct, frozen=True, kw_only=True):
     tree: Tree
     """The one that was walked."""
 
-    to_read: tuple[ChunkPath, ...]
+    to_read: tuple[ChunkPath, ...] = ()
     """Added and changed paths, to be read and compared."""
     moves: tuple[tuple[ChunkPath, Observation], ...]
     """Old path, and what was seen at the new one, which has the same content; without its bytes."""
@@ -51,13 +51,13 @@ class Drift(Struct, frozen=True, kw_only=True):
     """Catalogued paths that no longer exist, moves taken off."""
     left_out: tuple[ChunkPath, ...] = ()
     """Catalogued paths that are there, and that the rules of the tree leave out now."""
-    mass_missing: bool
+    mass_missing: bool = False
     """Whether so much is gone that forgetting it needs a word from the user."""
-    known: int
+    known: int = 0
     """How many files the catalog has."""
-    latest_stamp_ns: int
+    latest_stamp_ns: int = 0
     """The newest stamp around the paths to be read, to be waited out before they are."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
     """What could not be looked at."""
 
 

@@ -192,14 +192,9 @@ def _drift(
     )
     found = Drift(
         tree=tree,
-        to_read=(),
         moves=tuple((old, added[new]) for old, new in moves),
         edited_moves=tuple(edited),
         gone=tuple(path for path in left if path not in dict(edited)),
-        mass_missing=False,
-        known=0,
-        latest_stamp_ns=0,
-        findings=(),
     )
     yield from seen.findings
     yield from drift.missing_findings(found)
