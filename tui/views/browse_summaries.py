@@ -9,11 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.message import Message
-from textual.timer import Timer
-from textual.widgets import Input
 
 from filestore import FilestoreError
 from tui.formatting import summaries as texts
@@ -22,9 +18,7 @@ from tui.formatting.lines import Line
 from tui.state.summary_rows import SummaryRows, Way
 from tui.views.browse_detail import Target
 from tui.views.context import ViewContext
-from tui.widgets.bar import Caption
-from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Entry
+from tui.widgets.rows import FilteredRows, VirtualRows
 
 if TYPE_CHECKING:
     from filestore.browse import (
@@ -34,21 +28,14 @@ if TYPE_CHECKING:
         TreeNode,
     )
 
-FILTER_S: Final = 0.06
-"""How long typing pauses before the filter is applied."""
 MOST_TITLES: Final = 20_000
 """Titles that are kept; beyond that all are dropped and read again."""
 
 
-class BrowseSummaries(Vertical):
+class BrowseSummaries(FilteredRows):
     """Filter, tree, and how much there is."""
 
-    DEFAULT_CSS: ClassVar[str] = """
-    BrowseSummaries { height: 1fr; display: none; }
-    BrowseSummaries #browse-summary-filter { display: none; height: 1; border: none; padding: 0 1; }
-    BrowseSummaries #browse-summary-filter.-open { display: block; }
-    BrowseSummaries #browse-summaries { height: 1fr; }
-    """
+    DEFAULT_CSS: ClassVar[str] = "BrowseSummaries { display: none; }"
 
     class Pointed(Message):
         """The cursor is on something else."""
@@ -57,30 +44,17 @@ class BrowseSummaries(Vertical):
         """A person wants to read the file under the cursor."""
 
     def __init__(self, host: ViewContext) -> None:
-        super().__init__(id="browse-left-summaries")
+        super().__init__("browse-summary", VirtualRows(id="browse-summaries", marking=False))
         self._host = host
         self._resources: dict[str, SummarisedResource] = {}
         self._titles: dict[StorePath, str] = {}
         self._filter = ""
-        self._typing: Timer | None = None
         self._problem: list[Line] = []
         self._going_to: Way = ()
         """Where the cursor goes once what is above it is known."""
         self.is_known = False
         """Whether the tree was read."""
         self.model = SummaryRows(self._label, self._seek, self._fetch)
-        self.rows = VirtualRows(id="browse-summaries", marking=False)
-        self.input = Entry(
-            then=self.rows, placeholder="words   !not   ~regex", id="browse-summary-filter"
-        )
-        """Where a filter is typed."""
-        self._caption = Caption(id="browse-summary-count")
-
-    def compose(self) -> ComposeResult:
-        """The filter, the tree, the numbers."""
-        yield self.input
-        yield self.rows
-        yield self._caption
 
     def on_mount(self) -> None:
         """Nothing is there until it is asked for."""
@@ -213,11 +187,11 @@ class BrowseSummaries(Vertical):
         self.rows.changed()
         rows = self._resources.values()
         if self._problem:
-            self._caption.show(self._problem)
+            self.caption.show(self._problem)
         elif self._filter:
-            self._caption.show([texts.found_line(self.model.top_count, self._filter)])
+            self.caption.show([texts.found_line(self.model.top_count, self._filter)])
         else:
-            self._caption.show(
+            self.caption.show(
                 texts.count_lines(
                     resources=len(rows),
                     summaries=sum(row.summaries for row in rows),
@@ -336,12 +310,6 @@ class BrowseSummaries(Vertical):
 
     # The filter
 
-    def begin_filter(self) -> None:
-        """Let a filter be typed."""
-        self.input.add_class("-open")
-        # At once: the next key may be here already.
-        self.screen.set_focus(self.input)
-
     @property
     def is_filtered(self) -> bool:
         """Whether only what a filter found is shown."""
@@ -350,9 +318,7 @@ class BrowseSummaries(Vertical):
     def show_all(self, *, back: bool = False) -> None:
         """Clear the filter; the cursor stays on its file, or goes back to the top."""
         path = "" if back else self.path
-        with self.input.prevent(Input.Changed):
-            self.input.value = ""
-        self.input.remove_class("-open")
+        self.put_filter("")
         if self._filter:
             self._filter = ""
             self.model.close_all()
@@ -360,25 +326,13 @@ class BrowseSummaries(Vertical):
             if path:
                 self.open_path(path)
 
-    @on(Input.Changed, "#browse-summary-filter")
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        if self._typing is not None:
-            self._typing.stop()
-
-        def apply() -> None:
-            text = self.input.value.strip()
-            if text != self._filter:
-                if bool(text) != bool(self._filter):
-                    self.model.close_all()
-                self._filter = text
-                self.read()
-
-        self._typing = self.set_timer(FILTER_S, apply)
-
-    @on(Input.Submitted, "#browse-summary-filter")
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def filter_typed(self, text: str) -> None:
+        """Read what a filter leaves, unless it is the one that is shown."""
+        if text != self._filter:
+            if bool(text) != bool(self._filter):
+                self.model.close_all()
+            self._filter = text
+            self.read()
 
     # The store changed
 

@@ -8,11 +8,9 @@ from array import array
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from textual import on
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
@@ -33,9 +31,7 @@ from tui.views.browse_labels import (
 )
 from tui.views.browse_work import markable, marked_line
 from tui.views.context import ViewContext
-from tui.widgets.bar import Caption
-from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Entry
+from tui.widgets.rows import FilteredRows, VirtualRows
 
 if TYPE_CHECKING:
     from filestore.browse import Counts, ResourceRow
@@ -43,21 +39,12 @@ if TYPE_CHECKING:
 FIRST_PAGE: Final = 64
 FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
-FILTER_S: Final = 0.06
-"""How long typing pauses before the filter is applied."""
 MOST_REOPENED: Final = 200
 """Opened resources whose files are read again at once; others when they come in sight."""
 
 
-class BrowseTree(Vertical):
+class BrowseTree(FilteredRows):
     """Filter, tree, and how much there is."""
-
-    DEFAULT_CSS: ClassVar[str] = """
-    BrowseTree { height: 1fr; }
-    BrowseTree #browse-filter { display: none; height: 1; border: none; padding: 0 1; }
-    BrowseTree #browse-filter.-open { display: block; }
-    BrowseTree #browse-tree { height: 1fr; }
-    """
 
     class Pointed(Message):
         """The cursor is on something else, or what it is on became known."""
@@ -74,7 +61,13 @@ class BrowseTree(Vertical):
         """What the cursor is on if no key moved it: that file, or what it was on before."""
 
     def __init__(self, host: ViewContext) -> None:
-        super().__init__(id="browse-left-tree")
+        rows = VirtualRows(
+            id="browse-tree",
+            marked_with=lambda key: (
+                self.model.files_of(key) if isinstance(key, int) else markable(key)
+            ),
+        )
+        super().__init__("browse", rows)
         self._host = host
         self._all: Sequence[ResourceRow] = ()
         """Resources; of a store in place documents and folders, also those that are not shown."""
@@ -83,7 +76,6 @@ class BrowseTree(Vertical):
         self._is_whole = False
         self._filter = ""
         self._problem = ""
-        self._typing: Timer | None = None
         self._filtering: Timer | None = None
         """Set while the answer to a filter is awaited."""
         self._unfiltered_key: Hashable | None = None
@@ -100,15 +92,6 @@ class BrowseTree(Vertical):
             self._seek,
             self._labels.fetch_documents,
         )
-        self.rows = VirtualRows(
-            id="browse-tree",
-            marked_with=lambda key: (
-                self.model.files_of(key) if isinstance(key, int) else markable(key)
-            ),
-        )
-        self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
-        """Where a filter is typed."""
-        self._count_caption = Caption(id="browse-count")
         self._first: Sequence[ResourceRow] | None = None
         """The first page, which may come before there is a place to show it."""
         self._host.task_manager.read(
@@ -118,12 +101,6 @@ class BrowseTree(Vertical):
             failed=self._take_absence,
             urgent=True,
         )
-
-    def compose(self) -> ComposeResult:
-        """The filter, the tree, the numbers."""
-        yield self.input
-        yield self.rows
-        yield self._count_caption
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
@@ -261,7 +238,7 @@ class BrowseTree(Vertical):
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
-        self._count_caption.show([*problem, *how_many, *marked, *self.index_lines()])
+        self.caption.show([*problem, *how_many, *marked, *self.index_lines()])
 
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
@@ -418,19 +395,10 @@ class BrowseTree(Vertical):
 
     # The filter
 
-    def begin_filter(self) -> None:
-        """Let a filter be typed."""
-        self.input.add_class("-open")
-        # At once: the next key may be here already.
-        self.screen.set_focus(self.input)
-
     def set_filter(self, text: str) -> None:
         """Show only what matches a filter."""
-        with self.input.prevent(Input.Changed):
-            self.input.value = text
-        self.input.set_class(bool(text), "-open")
-        self._filter = text
-        self._ask_filter()
+        self.put_filter(text)
+        self.filter_typed(text)
 
     def show_all(self, *, back: bool = False) -> None:
         """Clear the filter.
@@ -441,9 +409,7 @@ class BrowseTree(Vertical):
         """
         self._problem = ""
         self._end_filtering()
-        with self.input.prevent(Input.Changed):
-            self.input.value = ""
-        self.input.remove_class("-open")
+        self.put_filter("")
         self._filter = ""
         if self.model.is_filtered:
             self._unfilter(back=back)
@@ -461,29 +427,21 @@ class BrowseTree(Vertical):
             self.open_path(path)
         self._unfiltered_key = None
 
-    @on(Input.Changed, "#browse-filter")
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        if self._typing is not None:
-            self._typing.stop()
-        self._filter = event.value.strip()
-        self._typing = self.set_timer(FILTER_S, self._ask_filter)
-
-    @on(Input.Submitted, "#browse-filter")
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        if not self._filter:
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        if not self.input.value.strip():
             self.show_all(back=True)
 
-    def _ask_filter(self) -> None:
-        text = self._filter
+    def filter_typed(self, text: str) -> None:
+        """Ask for what matches a filter."""
+        self._filter = text
         if not text:
             self._take_matches("", None)
             return
         if self._filtering is None:
             self._filtering = self.set_interval(
                 FILTERING_S,
-                lambda: self._count_caption.show([texts.filtering_line(self._filter)]),
+                lambda: self.caption.show([texts.filtering_line(self._filter)]),
             )
 
         def bad_filter(error: FilestoreError) -> None:

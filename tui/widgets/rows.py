@@ -9,18 +9,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from rich.style import Style
-from textual import events
+from textual import events, on
 from textual.actions import SkipAction
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.cache import LRUCache
+from textual.containers import Vertical
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.timer import Timer
+from textual.widgets import Input
 
 from tui.formatting.lines import Line, Span, count
 from tui.state.rows import Listed, Marking, Rows
+from tui.widgets.bar import Caption
 from tui.widgets.cells import PLAIN, fitted, strip
 from tui.widgets.styles import Drawn
+from tui.widgets.text import Entry
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""
@@ -29,6 +35,8 @@ _REACH: Final = 64
 _KEPT: Final = 512
 """Rows kept drawn."""
 _BOLD: Final = Style(bold=True)
+FILTER_S: Final = 0.06
+"""How long typing pauses before a filter is applied."""
 
 
 class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
@@ -436,3 +444,56 @@ class _Beside:
             if index is not None:
                 return index
         return min(cursor, max(len(rows) - 1, 0))
+
+
+class FilteredRows(Vertical):
+    """A list, above it a box in which a filter is typed, below it a caption."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    FilteredRows, FilteredRows > VirtualRows { height: 1fr; }
+    FilteredRows > Entry.filter { display: none; height: 1; border: none; padding: 0 1; }
+    FilteredRows > Entry.filter.-open { display: block; }
+    """
+
+    def __init__(self, name: str, rows: VirtualRows) -> None:
+        """Put the parts together; their ids begin with the name."""
+        super().__init__(id=f"{name}-list")
+        self.rows = rows
+        self.input = Entry(then=rows, placeholder="words   !not   ~regex", id=f"{name}-filter")
+        """Where a filter is typed."""
+        self.input.add_class("filter")
+        self.caption = Caption(id=f"{name}-count")
+        self._typing: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The filter, the rows, the numbers."""
+        yield self.input
+        yield self.rows
+        yield self.caption
+
+    def begin_filter(self) -> None:
+        """Let a filter be typed."""
+        self.input.add_class("-open")
+        # At once: the next key may be here already.
+        self.screen.set_focus(self.input)
+
+    def put_filter(self, text: str) -> None:
+        """Show a filter as if it had been typed, without applying it; "" for no box."""
+        with self.input.prevent(Input.Changed):
+            self.input.value = text
+        self.input.set_class(bool(text), "-open")
+
+    def filter_typed(self, text: str) -> None:
+        """Apply a filter."""
+        raise NotImplementedError
+
+    @on(Input.Changed)
+    def _typing_goes_on(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._typing is not None:
+            self._typing.stop()
+        self._typing = self.set_timer(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
+
+    @on(Input.Submitted)
+    def _typing_ends(self, event: Input.Submitted) -> None:
+        event.stop()
