@@ -477,7 +477,7 @@ class Frame(KeysInOrder):
         """Draw the head as things are now."""
         if not self.root or not self.views:
             return
-        found = self.findings.by_severity()
+        found = self.findings.index.severities
         pages = [
             Item(
                 line=texts.page_name(name, title, current=name == self.page, found=found),
@@ -495,7 +495,9 @@ class Frame(KeysInOrder):
         task = self.task_manager.busy
         if task is None:
             running = self.findings.coverage.is_running
-            return texts.standing(self.findings.clean, self.findings.by_severity(), running=running)
+            return texts.standing(
+                self.findings.clean, self.findings.index.severities, running=running
+            )
         return (span(f"{task.title}  ", "title"), *task.progress(width=10), span("  w", "key"))
 
     @on(Bar.Pressed)

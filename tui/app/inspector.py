@@ -344,7 +344,7 @@ class Inspector(Menus):
         self.findings_changed()
         if self._is_asked:
             self._is_asked = False
-            found = standing(self.findings.clean, self.findings.by_severity(), running=False)
+            found = standing(self.findings.clean, self.findings.index.severities, running=False)
             self.notify(f"looked again: {found[0].text}")
         if any(finding.meaning.passing for finding in status.findings):
             # No event reports that a lock was released.

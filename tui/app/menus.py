@@ -261,7 +261,7 @@ class Menus(Frame):
 
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, or show why not; then check it again."""
-        path = self.findings.moved_to(path) or path
+        path = self.findings.index.moved_to(path) or path
         now = replace(self.action_context(), path=path)
         refused = table.refusal(table.find("everywhere", "edit"), now)
         if refused:

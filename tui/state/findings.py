@@ -191,40 +191,41 @@ class Findings:
         """Whether the store is clean, accepted findings excluded; None while unknown."""
         self.tree = CHUNKS
         """Where the truth of the store lies, as far as that is known yet."""
-        self._index = FindingIndex()
+        self.index = FindingIndex()
+        """All that is known, by path and by resource."""
         self._from_before: set[FindingKey] = set()
 
     def take_tree(self, tree: Tree) -> None:
         """Learn where the truth of the store lies."""
         self.tree = tree
-        self._index = FindingIndex.of(self, tree)
+        self.index = FindingIndex.of(self, tree)
         self._reshape()
 
     def __len__(self) -> int:
-        return len(self._index.known)
+        return len(self.index.known)
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self._index.known.values())
+        return iter(self.index.known.values())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._index.known
+        return key in self.index.known
 
     def keys(self) -> Collection[FindingKey]:
         """The keys of all, in the order of the findings."""
-        return self._index.known.keys()
+        return self.index.known.keys()
 
     def items(self) -> Iterable[tuple[FindingKey, Finding]]:
         """All, with their keys."""
-        return self._index.known.items()
+        return self.index.known.items()
 
     def get(self, key: FindingKey) -> Finding | None:
         """The finding of a key; None where it is not known, or not any more."""
-        return self._index.known.get(key)
+        return self.index.known.get(key)
 
     def begin(self, level: str) -> None:
         """A verification begins: findings stay until they are found again, or until it ends."""
         self.coverage = Coverage(level=level, is_running=True)
-        self._from_before = set(self._index.known)
+        self._from_before = set(self.index.known)
         self.version += 1
 
     def is_from_before(self, key: FindingKey) -> bool:
@@ -235,7 +236,7 @@ class Findings:
         """Take findings as they come."""
         for finding in found:
             self._from_before.discard(key_of(finding))
-            self._index.add(finding)
+            self.index.add(finding)
         self.version += 1
 
     def stop(self, *, at: str, why: str) -> None:
@@ -256,10 +257,8 @@ class Findings:
             coverage: When and how thoroughly the store was checked.
             clean: Whether the store is clean; None where not all of it was checked.
         """
-        self._index = (
-            found if isinstance(found, FindingIndex) else FindingIndex.of(found, self.tree)
-        )
-        known = self._index.known
+        self.index = found if isinstance(found, FindingIndex) else FindingIndex.of(found, self.tree)
+        known = self.index.known
         self.marked.difference_update([key for key in self.marked if key not in known])
         self._from_before = set()
         self.coverage, self.clean = coverage, clean
@@ -297,16 +296,16 @@ class Findings:
             at: The time of day.
         """
         wanted = {key_of(finding): finding for finding in found}
-        for path in self._index.known_below(paths):
-            for finding in tuple(self._index.of_path(path)):
+        for path in self.index.known_below(paths):
+            for finding in tuple(self.index.of_path(path)):
                 key = key_of(finding)
                 if key not in wanted and finding.meaning.shown_by != "verify":
-                    self._index.drop(key)
+                    self.index.drop(key)
                     self._from_before.discard(key)
                     self.marked.discard(key)
         for key, finding in wanted.items():
             self._from_before.discard(key)
-            self._index.add(finding)
+            self.index.add(finding)
         # A clean store stays clean if nothing was found; otherwise it is not known.
         if not self.clean or any(finding.severity != "I" for finding in wanted.values()):
             self.clean = None
@@ -314,33 +313,13 @@ class Findings:
             self.coverage = replace(self.coverage, again=at)
         self._reshape()
 
-    def of_path(self, path: str) -> Sequence[Finding]:
-        """What is known of a file."""
-        return self._index.of_path(path)
-
-    def of_row(self, path: str) -> Sequence[Finding]:
-        """What is known of a file that the catalog has; also that it was moved elsewhere."""
-        return self._index.of_row(path)
-
-    def moved_to(self, path: str) -> str:
-        """Where a file that was moved is now, or the first of a folder's; "" for none."""
-        return self._index.moved_to(path)
-
-    def by_severity(self) -> dict[str, int]:
-        """How many of E, W and I."""
-        return dict(self._index.severities)
-
     def by_code(self) -> dict[str, int]:
         """How many of each code that is found at all."""
-        return {code: number for code, number in self._index.codes.items() if number}
-
-    def of_resource(self, resource: str) -> dict[str, int]:
-        """How many of E, W and I below the folder of a resource, or about its record."""
-        return self._index.of_resource(resource)
+        return {code: number for code, number in self.index.codes.items() if number}
 
     def marked_findings(self) -> list[Finding]:
         """Those that are marked, worst first."""
-        known = self._index.known
+        known = self.index.known
         keys = [key for key in self.marked if key in known]
         keys.sort(key=lambda key: ("EWI".index(SEVERITIES[key[0]]), key))
         return [known[key] for key in keys]

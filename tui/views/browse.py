@@ -107,10 +107,10 @@ class BrowseView(View):
     def action_context(self) -> ActionContext:
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
-        found = self.host.findings.of_row(path) if path else ()
+        found = self.host.findings.index.of_row(path) if path else ()
         return ActionContext(
             place=self.place,
-            path=self.host.findings.moved_to(path) or path,
+            path=self.host.findings.index.moved_to(path) or path,
             line=self.detail.first_line,
             resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",
@@ -482,7 +482,7 @@ class BrowseView(View):
         if self.listed.marks:
             self._marked.plan(self.listed.marks)
             return
-        self.host.plan(self.host.findings.of_row(self.detail.path or self._path))
+        self.host.plan(self.host.findings.index.of_row(self.detail.path or self._path))
 
     def action_match(self, by: int) -> None:
         """Show another match of what was searched, also while the list has the keys."""

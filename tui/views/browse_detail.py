@@ -308,7 +308,7 @@ class Detail(Vertical):
             )
         else:
             section, width, ascii_only = self._way, self._width, self.reader.is_ascii
-            moved_to = self._host.findings.moved_to
+            moved_to = self._host.findings.index.moved_to
             self._host.task_manager.read(
                 lambda store: _prepared(
                     store, target, moved_to, section, width, ascii_only=ascii_only
@@ -341,19 +341,19 @@ class Detail(Vertical):
     def _draw_resource(self) -> None:
         about = self._about_resource
         if about is not None:
-            found = self._host.findings.of_resource(about.resource)
+            found = self._host.findings.index.of_resource(about.resource)
             if not self._host.findings.tree.folder:
                 lines = documents.folder_lines(about, found)
             else:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
-                moved = self._host.findings.moved_to(below) if found["W"] else ""
+                moved = self._host.findings.index.moved_to(below) if found["W"] else ""
                 lines = texts.resource_lines(about, found, moved_to=moved)
             self.reader.show(lines, key=f"resource {about.resource}")
 
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()
         path = self._target.path if self._target is not None else ""
-        found = self._host.findings.of_row(path) if path else ()
+        found = self._host.findings.index.of_row(path) if path else ()
         self.reader.show(texts.error_lines(error, found), key=f"error {path}")
 
     def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:
@@ -386,7 +386,7 @@ class Detail(Vertical):
         about = self.about
         if about is None:
             return
-        found = self._host.findings.of_row(about.path)
+        found = self._host.findings.index.of_row(about.path)
         self._head.show(self._head_lines(about, found))
         key = f"{self._way} {about.path} {self.part}"
         if strips is not None:
@@ -433,7 +433,7 @@ class Detail(Vertical):
     def findings_changed(self) -> None:
         """Draw the findings of what is shown again."""
         if self.about is not None:
-            found = self._host.findings.of_row(self.about.path)
+            found = self._host.findings.index.of_row(self.about.path)
             self._head.show(self._head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()

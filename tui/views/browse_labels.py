@@ -141,7 +141,7 @@ class TreeLabels:
                 )
             if key < 0:
                 return texts.document_row(known, self.resources[resource])
-            return texts.chunk_row(known, resource, self._host.findings.of_row(known.path))
+            return texts.chunk_row(known, resource, self._host.findings.index.of_row(known.path))
         row = self.resources.get(key)
         if row is None:
             return None
@@ -149,7 +149,7 @@ class TreeLabels:
             return self._entry_label(row, model)
         return texts.resource_row(
             row,
-            self._host.findings.of_resource(key),
+            self._host.findings.index.of_resource(key),
             is_open=model.is_open(key),
             shown=model.count(key) if model.is_filtered else None,
             ascii_only=self.ascii_only,
@@ -164,7 +164,7 @@ class TreeLabels:
             return documents.folder_row(
                 row,
                 shown,
-                self._host.findings.of_resource(name),
+                self._host.findings.index.of_resource(name),
                 depth=level,
                 is_open=name in self.opened_folders,
                 ascii_only=self.ascii_only,
@@ -174,7 +174,7 @@ class TreeLabels:
             row,
             known,
             shown,
-            self._host.findings.of_row(known.path) if known is not None else (),
+            self._host.findings.index.of_row(known.path) if known is not None else (),
             depth=level,
             is_open=model.is_open(name),
             ascii_only=self.ascii_only,

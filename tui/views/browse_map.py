@@ -274,7 +274,7 @@ class MapPane(Vertical):
             drifted = frozenset(
                 number
                 for number, path in enumerate(found.paths)
-                if any(finding.severity != "I" for finding in findings.of_path(path))
+                if any(finding.severity != "I" for finding in findings.index.of_path(path))
             )
             self._drifted = (findings.version, drifted)
         return texts.map_lines(

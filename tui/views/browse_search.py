@@ -245,7 +245,7 @@ class BrowseSearch(Vertical):
         self.post_message(self.Pointed())
 
     def _codes(self, path: str) -> frozenset[str]:
-        return frozenset(finding.code for finding in self._host.findings.of_row(path))
+        return frozenset(finding.code for finding in self._host.findings.index.of_row(path))
 
     def _rows(self) -> Listed:
         hits = enumerate(self._found.values(), start=1)

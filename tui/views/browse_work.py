@@ -52,7 +52,7 @@ class MarkedFiles:
         self.read(marks, partial(self._plan, len(marks)))
 
     def _plan(self, rows: int, paths: Sequence[str]) -> None:
-        known = self._host.findings.of_row
+        known = self._host.findings.index.of_row
         found: list[Finding] = list(chain.from_iterable(map(known, paths)))
         if found:
             self._host.plan(found)

@@ -179,7 +179,7 @@ class RepairView(View):
         self._draw()
 
     def _findings_of(self, paths: Iterable[str]) -> dict[str, frozenset[str]]:
-        known = self.host.findings.of_path
+        known = self.host.findings.index.of_path
         return {path: frozenset(one.code for one in known(path)) for path in paths}
 
     def command(self) -> str:

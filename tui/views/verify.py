@@ -461,7 +461,7 @@ class VerifyView(View):
         if not self.is_mounted:
             return
         findings, shown = self.host.findings, self._rows.filter
-        counts = counts_line(findings.by_severity(), marked=len(findings.marked))
+        counts = counts_line(findings.index.severities, marked=len(findings.marked))
         order = Span(f"by {self._rows.order}", "quiet")
         if self.evidence.has_focus:
             order = Span("reading the evidence: esc goes back", "key")

@@ -48,17 +48,19 @@ def agree(known, expected):
     """Every way to ask tells the same as a plain list of findings."""
     assert sorted(known) == sorted(expected)
     assert len(known) == len(expected)
-    assert known.by_severity() == severities(expected)
+    assert known.index.severities == severities(expected)
     assert known.by_code() == {
         code: sum(one.code == code for one in expected) for code in {one.code for one in expected}
     }
     for path in PATHS:
-        assert sorted(known.of_path(path)) == sorted(one for one in expected if one.path == path)
+        assert sorted(known.index.of_path(path)) == sorted(
+            one for one in expected if one.path == path
+        )
     for resource in ("guide.md", "reports", "reports/2024.pdf", "nothing"):
         below = [one for one in expected if one.path.startswith(f"chunked/{resource}/")]
-        assert known.of_resource(resource) == severities(below)
+        assert known.index.of_resource(resource) == severities(below)
     loose = [one for one in expected if one.path.rpartition("/")[0] == "chunked"]
-    assert known.of_resource("") == severities(loose)
+    assert known.index.of_resource("") == severities(loose)
 
 
 steps = st.one_of(
@@ -147,7 +149,7 @@ def test_two_findings_that_differ_in_their_detail_are_two():
             Finding(code="link-dangling", path=PATHS[0], detail="links to b"),
         ]
     )
-    assert len(known.of_path(PATHS[0])) == 2
+    assert len(known.index.of_path(PATHS[0])) == 2
 
 
 def test_looking_at_a_folder_takes_back_what_was_found_below():
@@ -191,7 +193,7 @@ def test_a_record_of_the_flat_layout_counts_for_its_resource():
     """There a record lies beside the chunks, and its name is the name of the resource."""
     known = Findings()
     known.add([Finding(code="record-invalid", path="chunked/guide.json")])
-    assert known.of_resource("guide.json") == {"E": 1, "W": 0, "I": 0}
+    assert known.index.of_resource("guide.json") == {"E": 1, "W": 0, "I": 0}
 
 
 def test_findings_in_place_count_for_their_document_and_the_folders_above():
@@ -205,10 +207,10 @@ def test_findings_in_place_count_for_their_document_and_the_folders_above():
             Finding(code="catalog-damaged", path=".filestore/catalog.sqlite"),
         ]
     )
-    assert known.of_resource("notes/") == {"E": 1, "W": 1, "I": 0}
-    assert known.of_resource("notes/2026/") == {"E": 1, "W": 0, "I": 0}
-    assert known.of_resource("notes/new.md") == {"E": 0, "W": 1, "I": 0}
-    assert known.of_resource("notes/old.md") == {"E": 0, "W": 0, "I": 0}
+    assert known.index.of_resource("notes/") == {"E": 1, "W": 1, "I": 0}
+    assert known.index.of_resource("notes/2026/") == {"E": 1, "W": 0, "I": 0}
+    assert known.index.of_resource("notes/new.md") == {"E": 0, "W": 1, "I": 0}
+    assert known.index.of_resource("notes/old.md") == {"E": 0, "W": 0, "I": 0}
 
 
 # Rows
@@ -438,11 +440,11 @@ def test_a_moved_file_counts_where_it_is_and_where_it_was() -> None:
     within = Finding(code="moved", path="chunked/one/b.md", other="chunked/one/a.md")
     known = Findings()
     known.add([*moved, within])
-    assert [known.of_resource(name)["W"] for name in ("new", "old", "one")] == [2, 2, 1]
-    assert known.by_severity()["W"] == 3
-    assert known.moved_to("chunked/old/chunk1.md") == "chunked/new/chunk1.md"
-    assert known.moved_to("chunked/new/chunk1.md") == ""
-    assert known.moved_to("chunked/old/") == "chunked/new"
-    assert known.moved_to("chunked/new/") == ""
+    assert [known.index.of_resource(name)["W"] for name in ("new", "old", "one")] == [2, 2, 1]
+    assert known.index.severities["W"] == 3
+    assert known.index.moved_to("chunked/old/chunk1.md") == "chunked/new/chunk1.md"
+    assert known.index.moved_to("chunked/new/chunk1.md") == ""
+    assert known.index.moved_to("chunked/old/") == "chunked/new"
+    assert known.index.moved_to("chunked/new/") == ""
     known.replace_of(["chunked/new/", "chunked/one/b.md"], [])
-    assert [known.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
+    assert [known.index.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
