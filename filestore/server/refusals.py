@@ -1,13 +1,16 @@
-"""Errors as clients get them: a status of HTTP, and the object that `--json` prints for errors."""
+"""Answers as clients get them: JSON; an error as a status of HTTP and what `--json` prints."""
 
 from typing import Any, Final
 
+import orjson
 from msgspec import Struct
+from starlette.responses import Response
 
 from filestore.catalog import CatalogMissingError
 from filestore.config.discovery import NoStoreError
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.schema import Failure, JsonObject
+from filestore.fs.disk import WriteFailedError
 from filestore.fs.lock import LockedError
 from filestore.server.stores import BusyError, ReadOnlyError
 
@@ -33,6 +36,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (LockedError, 503),
     (NoStoreError, 503),
     (CatalogMissingError, 503),
+    (WriteFailedError, 507),
     (RefusedError, 409),
     (UsageError, 400),
     (LookupError, 404),
@@ -40,6 +44,12 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 )
 """The first that fits; what fits none cannot be done as asked."""
 UNUSABLE: Final = 422
+JSON: Final = "application/json"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 _COLLECTIONS: Final = "/rag"
 """Below it, clients of other services expect the words of those."""
 
@@ -53,6 +63,11 @@ class RagFailure(JsonObject, Struct, frozen=True):
     """Technical detail, or empty."""
     action: str
     """What to do next."""
+
+
+def answer(value: Any, *, status: int = 200) -> Response:
+    """A value as JSON: data whatever it holds, for whoever asked alone, and kept nowhere."""
+    return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
 
 
 def status_of(error: FilestoreError) -> int:

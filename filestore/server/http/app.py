@@ -21,12 +21,20 @@ from filestore.server.agents.server import HttpDoor
 from filestore.server.decoding import json_object
 from filestore.server.http import description, uploads
 from filestore.server.http.events import Events
-from filestore.server.http.gate import EVENT_STREAM, JSON, Gate, answer, refusal
+from filestore.server.http.gate import EVENT_STREAM, Gate
 from filestore.server.http.limits import Limits, Metrics
 from filestore.server.operations import ROUTES, Operation
 from filestore.server.page import routes as page_routes
 from filestore.server.rag.routes import routes as collection_routes
-from filestore.server.refusals import UNUSABLE, TooLargeError, TooSlowError, body_of
+from filestore.server.refusals import (
+    JSON,
+    UNUSABLE,
+    TooLargeError,
+    TooSlowError,
+    answer,
+    body_of,
+    status_of,
+)
 from filestore.server.stores import Stores
 
 if TYPE_CHECKING:
@@ -112,7 +120,9 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _told(request: Request, error: Exception) -> Response:
     assert isinstance(error, FilestoreError)
-    response = refusal(error, request.url.path)
+    response = answer(body_of(error, request.url.path), status=status_of(error))
+    if response.status_code == 503:
+        response.headers["Retry-After"] = "1"
     if isinstance(error, (TooLargeError, TooSlowError)):
         # What the client goes on to send is not read.
         response.headers["Connection"] = "close"

@@ -8,16 +8,13 @@ token is in no address, no log and no error.
 import hmac
 import ipaddress
 import re
-from typing import TYPE_CHECKING, Any, Final
-
-import orjson
-from starlette.responses import Response
+from typing import TYPE_CHECKING, Final
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.server import refusals
-from filestore.server.refusals import body_of
+from filestore.server.refusals import answer, body_of
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 MOST_PORT: Final = 65_535
@@ -88,7 +85,7 @@ class Gate:
         return refused
 
 
-def _told(status: int, error: FilestoreError, path: str) -> Response:
+def _told(status: int, error: FilestoreError, path: str) -> "Response":
     return answer(body_of(error, path), status=status)
 
 
@@ -106,23 +103,4 @@ def is_of_this_machine(host: bytes) -> bool:
         return False
 
 
-JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
-_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-
-
-def answer(value: Any, *, status: int = 200) -> Response:
-    """A value as JSON: data whatever it holds, for whoever asked alone, and kept nowhere."""
-    return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
-
-
-def refusal(error: FilestoreError, path: str = "") -> Response:
-    """What was not done, and why, in the words of the route that was asked."""
-    response = answer(refusals.body_of(error, path), status=refusals.status_of(error))
-    if response.status_code == 503:
-        response.headers["Retry-After"] = "1"
-    return response

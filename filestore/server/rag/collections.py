@@ -56,7 +56,7 @@ _COPIES: Final = 3
 """Of each text and each vector: in files, catalog and indexes."""
 
 
-class NoSpaceError(FilestoreError):
+class NoSpaceError(disk.WriteFailedError):
     """The disk has no room for what is to be made."""
 
 

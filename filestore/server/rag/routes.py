@@ -1,7 +1,7 @@
 """HTTP for a folder of collections, as services that keep one index a folder have it.
 
-One rule: whatever is asked, the answer is JSON, and an error says what, the details, and what to
-do. Jobs are done in threads of their own, so that nobody else waits for them.
+One rule: jobs are done in threads of their own, so that nobody else waits for them. What is refused
+is told, and how large a body may be is judged, as for every other route.
 """
 
 import asyncio
@@ -10,37 +10,25 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.schema import plain
-from filestore.fs import disk
-from filestore.server import refusals
 from filestore.server.decoding import decoded, json_object
-from filestore.server.rag.collections import Collections, NoSpaceError
+from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import Index, Query, checked_info, documents_in
 from filestore.server.rag.folder import check_name
+from filestore.server.refusals import answer
 from filestore.server.stores import BusyError
 
 T = TypeVar("T")
 Values = dict[str, Any]
-MOST_BODY_BYTES: Final = 64 * 1024 * 1024
-"""Of the documents of one collection; more are refused before they are read."""
-_MOST_ASKED_BYTES: Final = 1024 * 1024
-"""Of any other request."""
 _READERS: Final = 8
 _WRITERS: Final = 2
 _MOST_WAITING: Final = {"read": 256, "write": 16}
 """Jobs that wait or are being done; one more is refused."""
-_STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
-    (NoSpaceError, 507),
-    (disk.WriteFailedError, 507),
-)
 _USUAL_K: Final = 5
-_JSON: Final = "application/json"
 
 
 class NoRouteError(FilestoreError, LookupError):
@@ -83,68 +71,34 @@ class Workers:
 
 def routes(collections: Collections | None) -> list[Route]:
     """The routes below `/rag`; None where no folder of collections was named."""
-    door = _Door(collections)
+    workers = Workers()
+
+    def route(path: str, asked: Asked, *methods: str) -> Route:
+        async def tell(request: Request) -> Response:
+            if collections is None:
+                raise NoRouteError(
+                    "no folder of collections is served",
+                    remedy="start the server with --collections FOLDER",
+                )
+            return answer(await asked(collections, workers, request))
+
+        return Route(path, tell, methods=methods)
+
     return [
-        Route("/rag/list", door.told(_list), methods=["GET"]),
-        Route("/rag/index", door.told(_index), methods=["POST"]),
-        Route("/rag/{name}/query", door.told(_query), methods=["POST"]),
-        Route(
-            "/rag/{name}/index/status", door.told(_of("read", Collections.status)), methods=["GET"]
-        ),
-        Route(
-            "/rag/{name}/index/reload",
-            door.told(_of("write", Collections.reload)),
-            methods=["POST"],
-        ),
-        Route("/rag/{name}", door.told(_of("write", Collections.delete)), methods=["DELETE"]),
+        route("/rag/list", _list, "GET"),
+        route("/rag/index", _index, "POST"),
+        route("/rag/{name}/query", _query, "POST"),
+        route("/rag/{name}/index/status", _of("read", Collections.status), "GET"),
+        route("/rag/{name}/index/reload", _of("write", Collections.reload), "POST"),
+        route("/rag/{name}", _of("write", Collections.delete), "DELETE"),
         # Whatever else is asked gets an error of the same form.
-        Route("/rag", door.told(_nothing), methods=_METHODS),
-        Route("/rag/{rest:path}", door.told(_nothing), methods=_METHODS),
+        route("/rag", _nothing, *_METHODS),
+        route("/rag/{rest:path}", _nothing, *_METHODS),
     ]
 
 
 _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 Asked = Callable[[Collections, Workers, Request], Awaitable[dict[str, Any]]]
-
-
-class _Door:
-    """Lets a function answer a request."""
-
-    def __init__(self, collections: Collections | None) -> None:
-        self._collections = collections
-        self._workers = Workers()
-
-    def told(self, asked: Asked) -> Callable[[Request], Awaitable[Response]]:
-        async def tell(request: Request) -> Response:
-            try:
-                if self._collections is None:
-                    raise NoRouteError(
-                        "no folder of collections is served",
-                        remedy="start the server with --collections FOLDER",
-                    )
-                return _answer(await asked(self._collections, self._workers, request))
-            except FilestoreError as error:
-                return _refusal(error)
-
-        return tell
-
-
-def _answer(value: dict[str, Any], status: int = 200) -> Response:
-    # JSON has no NaN: orjson writes null for it.
-    data = orjson.dumps(plain(value), option=orjson.OPT_PASSTHROUGH_SUBCLASS)
-    return Response(data, status, {"X-Content-Type-Options": "nosniff"}, _JSON)
-
-
-def _refusal(error: FilestoreError) -> Response:
-    fits = (status for kind, status in _STATUS if isinstance(error, kind))
-    status = next(fits, refusals.status_of(error))
-    response = _answer(refusals.body_of(error, "/rag"), status)
-    if status == 503:
-        response.headers["Retry-After"] = "1"
-    if isinstance(error, (refusals.TooLargeError, refusals.TooSlowError)):
-        # What the client goes on to send is not read.
-        response.headers["Connection"] = "close"
-    return response
 
 
 async def _list(collections: Collections, workers: Workers, request: Request) -> Values:
@@ -163,8 +117,7 @@ def _of(kind: str, do: Callable[[Collections, str], Values]) -> Asked:
 
 async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
     name = _named(request)
-    body = await _body(request, _MOST_ASKED_BYTES)
-    given = decoded(Query, json_object(body), "/rag/NAME/query")
+    given = decoded(Query, json_object(await request.body()), "/rag/NAME/query")
     k = _one(given.k, given.top_k, "k and top_k") or _USUAL_K
     return await workers.do(
         "read", lambda: collections.query(name, given.query, k=k, mode=given.mode)
@@ -173,7 +126,7 @@ async def _query(collections: Collections, workers: Workers, request: Request) -
 
 async def _index(collections: Collections, workers: Workers, request: Request) -> Values:
     collections.require_writes()
-    data = await _body(request, MOST_BODY_BYTES)
+    data = await request.body()
 
     def job() -> Values:
         given = decoded(Index, json_object(data), "/rag/index")
@@ -208,20 +161,3 @@ def _one(first: T, second: T, both: str) -> T:
 
 def _named(request: Request) -> str:
     return check_name(request.path_params["name"])
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """What a client sends, no more of it than may be.
-
-    Raises:
-        TooLargeError: It is more.
-    """
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > most:
-            raise refusals.TooLargeError(
-                f"the request has more than {most:,} bytes",
-                remedy="send fewer documents, or add them with filestore add",
-            )
-    return bytes(data)

@@ -14,14 +14,15 @@ import uvicorn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from filestore.server import decoding
+from filestore.server.http.app import Parts, make_app
 from filestore.server.http.description import collection_paths
 from filestore.server.rag import routes
 from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import documents_in
+from filestore.server.stores import Stores
 
 TREES = ["The oak stands by the gate.", "The elm was cut down."]
 JSON = st.recursive(
@@ -45,11 +46,16 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "rags"
 
 
+def app(collections: Collections | None) -> Any:
+    """A server of collections alone, for whoever asks."""
+    return make_app(Parts(stores=Stores({}), token=None, is_local=False, collections=collections))
+
+
 @pytest.fixture
 def client(place: Path) -> Iterator[TestClient]:
     """Asks the routes of it, without a network."""
     with Collections(str(place), writes=True, embedder="builtin") as opened:
-        yield TestClient(Starlette(routes=routes.routes(opened)))
+        yield TestClient(app(opened))
 
 
 def check(shape: str, value: Any) -> None:
@@ -175,8 +181,7 @@ def served(collections: Collections) -> Iterator[int]:
     """A port of the loopback where the routes are served."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        app = Starlette(routes=routes.routes(collections))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(app(collections), log_level="error", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -246,7 +251,7 @@ def test_a_body_without_end_is_refused(client: TestClient, monkeypatch: pytest.M
 def test_who_only_reads_is_told_so(place: Path) -> None:
     """Each route that writes is refused, and nothing of its body is read."""
     with Collections(str(place)) as opened:
-        client = TestClient(Starlette(routes=routes.routes(opened)))
+        client = TestClient(app(opened))
         for answer in (
             client.post("/rag/index", content=b"no JSON"),
             client.delete("/rag/trees"),
@@ -260,7 +265,7 @@ def test_who_only_reads_is_told_so(place: Path) -> None:
 def test_each_route_is_described(client: TestClient, place: Path) -> None:
     """With what it takes, which is what it accepts, and what it answers."""
     paths = collection_paths()
-    for route in client.app.routes:  # type: ignore[attr-defined]
+    for route in routes.routes(None):
         path = route.path
         if "rest" in path or path == "/rag":
             continue
@@ -277,7 +282,7 @@ def test_each_route_is_described(client: TestClient, place: Path) -> None:
 
 def test_without_a_folder_each_route_says_how_to_have_one() -> None:
     """Whatever is asked."""
-    client = TestClient(Starlette(routes=routes.routes(None)))
+    client = TestClient(app(None))
     for answer in (client.get("/rag/list"), client.delete("/rag/a"), client.get("/rag/x/y/z")):
         assert answer.status_code == 404
         assert "--collections" in answer.json()["action"]
