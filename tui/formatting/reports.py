@@ -156,41 +156,15 @@ def file_changes(group: "Group", side: Side) -> list[tuple[str, Fate]]:
     return sorted(found)
 
 
-def state_of(group: "Group") -> str:
-    """Where a change stands, in a word or two."""
-    if group.problem:
-        return "damaged"
-    if group.underway or not (group.is_all("before") or group.is_all("after")):
-        return "broken off"
-    return "undone" if group.is_all("before") else "done"
-
-
-def next_undo(groups: "Sequence[Group]", side: Side) -> "Group | None":
-    """The change that undo or redo takes where none is named: what broke off goes first."""
-    usable = [group for group in groups if not group.problem]
-    broken = [
-        group
-        for group in usable
-        if any(one.underway and one.wanted == side and one.sequence for one in group.batches)
-    ]
-    if broken:
-        return max(broken, key=lambda group: group.sequence)
-    others = [group for group in usable if not group.is_all(side)]
-    if side == "before":
-        return max(others, key=lambda group: int(group.id), default=None)
-    return max(others, key=lambda group: group.sequence, default=None)
-
-
 def batch_line(group: "Group") -> Line:
     """The row of a change."""
-    state = state_of(group)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
     files = count(len(group.links()), "file")
     roles: dict[str, Role] = {"undone": "quiet", "done": "text"}
     return (
         span(f"{group.id}  ", "key"),
         span(f"{when}  ", "quiet"),
-        span(f"{state:<10}  ", roles.get(state, "warning")),
+        span(f"{group.state:<10}  ", roles.get(group.state, "warning")),
         span(f"{shown_path(group.problem or group.what)}  "),
         span(f"{files}, {group.bytes:,} bytes", "quiet"),
     )
@@ -198,13 +172,12 @@ def batch_line(group: "Group") -> Line:
 
 def batch_lines(group: "Group") -> list[Line]:
     """Everything about a change, and what undoing or redoing does to each file."""
-    state = state_of(group)
-    side: Side = "after" if state == "undone" else "before"
+    side: Side = "after" if group.state == "undone" else "before"
     head = _DONE["before" if side == "after" else "after"][1]
     found = [
         line(f"change {group.id}", "title"),
         field("command", shown_path(group.what)),
-        field("state", state),
+        field("state", group.state),
         field("kept", f"{group.bytes:,} bytes"),
     ]
     if group.problem:
@@ -236,7 +209,7 @@ def undo_scope(group: "Group", side: Side) -> str:
         if numbers[fate]
     ]
     # How far a change came that broke off, only the files themselves show.
-    limit = "up to " if parts and state_of(group) == "broken off" else ""
+    limit = "up to " if parts and group.state == "broken off" else ""
     return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
 
 

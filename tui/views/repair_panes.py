@@ -20,7 +20,6 @@ from tui.formatting.reports import (
     batch_lines,
     file_change_lines,
     file_changes,
-    next_undo,
     refusal_lines,
     removals,
     undo_lines,
@@ -243,15 +242,18 @@ class UndoActions:
     def begin(self, side: Side, identifier: str = "") -> None:
         """Ask about a change; without a name the one that comes first."""
         self._host.task_manager.read(
-            lambda store: store.batches(),
+            lambda store: (store.batches(), store.next_undo_redo()),
             partial(self._ask, side, identifier),
             group="turn",
             urgent=True,
         )
 
-    def _ask(self, side: Side, identifier: str, groups: "Sequence[Group]") -> None:
-        named = [group for group in groups if group.id == identifier]
-        group = named[0] if named else next_undo(groups, side)
+    def _ask(
+        self, side: Side, identifier: str, kept: "tuple[Sequence[Group], tuple[str, str]]"
+    ) -> None:
+        groups, (undo, redo) = kept
+        wanted = identifier or (undo if side == "before" else redo)
+        group = next((one for one in groups if one.id == wanted), None)
         if group is None:
             self._host.notify(f"there is nothing to {JOBS[side]}", severity="warning")
         elif group.problem:

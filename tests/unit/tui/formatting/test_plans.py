@@ -14,7 +14,6 @@ from filestore.browse import KINDS, Group, Left
 from filestore.core.codes import codes_where
 from filestore.core.safe_text import safe_text
 from filestore.history.batch import Batch, Entry, Version
-from filestore.repair.kept_change import choices
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
 from tui.formatting.diffs import diff_lines, facing, stacked_lines
@@ -35,10 +34,8 @@ from tui.formatting.reports import (
     batch_line,
     batch_lines,
     file_changes,
-    next_undo,
     removals,
     report_lines,
-    state_of,
     undo_lines,
     undo_scope,
 )
@@ -492,42 +489,12 @@ def test_what_an_undo_did_is_counted_by_kind() -> None:
 def test_the_list_of_changes_says_where_each_stands() -> None:
     """Number, command, files and state are on the row; the files below."""
     undone = Group(batches=(batch("000002", CHANGED, wanted="before"),))
-    assert state_of(undone) == "undone"
+    assert undone.state == "undone"
     assert "000002" in words([batch_line(undone)])
     assert "undone" in words([batch_line(undone)])
     assert "U redoes it" in words(batch_lines(undone))
     damaged = Group(batches=(batch("000003", problem="no JSON"),))
     assert "no JSON" in words(batch_lines(damaged))
-
-
-BATCHES = st.lists(
-    st.builds(
-        lambda wanted, sequence, underway, problem: {
-            "wanted": wanted,
-            "sequence": sequence,
-            "underway": underway,
-            "problem": problem,
-        },
-        st.sampled_from(["before", "after"]),
-        st.integers(0, 9),
-        st.booleans(),
-        st.sampled_from(["", "", "damaged"]),
-    ),
-    max_size=6,
-    unique_by=lambda one: one["sequence"],
-)
-
-
-@given(BATCHES, st.sampled_from(["before", "after"]))
-def test_undo_takes_the_change_that_the_command_takes(
-    made: list[dict[str, Any]], side: Any
-) -> None:
-    """The key undoes what 'filestore undo' would, so that the question names the right files."""
-    batches = [batch(f"{number:06}", CHANGED, **one) for number, one in enumerate(made, 1)]
-    groups = [Group(batches=(one,)) for one in batches]
-    expected = choices(batches, side)
-    found = next_undo(groups, side)
-    assert (found.id if found else None) == (expected[0].id if expected else None)
 
 
 # Progress
