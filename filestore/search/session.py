@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
@@ -34,7 +33,7 @@ class SearchSession:
     def __init__(self, parts: "Callable[[], Parts]") -> None:
         self._parts = parts
         self._searchers: dict[Which, Searcher] = {}
-        self._rewritten: tuple[tuple[Query, int], Rewrites] | None = None
+        self._rewritten: tuple[tuple[Query, int], _Rewrites] | None = None
 
     def close(self) -> None:
         """Let go of every file."""
@@ -90,7 +89,7 @@ class SearchSession:
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
-    ) -> "Rewrites":
+    ) -> "_Rewrites":
         """New queries, made once where the same is asked again for more hits."""
         key = replace(query, k=1, rerank=None, group=None, context=0), generation
         if self._rewritten is None or self._rewritten[0] != key:
@@ -145,20 +144,14 @@ _NEAREST: Final = 5
 """So many of the texts that a query finds say in which words its answers are written."""
 
 
-class Rewrites(Struct, frozen=True, kw_only=True):
-    """The same in other words."""
-
-    queries: tuple[str, ...] = ()
-    why_not: str = ""
-    """Why there are none."""
-    tokens: int = 0
-    """What a service counted for them, in and out."""
+_Rewrites = tuple[tuple[str, ...], str, int]
+"""The same in other words, why there are none, and what a service counted for them, in and out."""
 
 
 def rewritten(
     ask: Callable[[Query, Sequence[str]], Answer],
     query: Query,
-    rewrites: Callable[[Answer], Rewrites],
+    rewrites: Callable[[Answer], _Rewrites],
 ) -> Answer:
     """The answer to a query and to others that are made of it.
 
@@ -168,16 +161,14 @@ def rewritten(
         rewrites: Makes other queries of the plain answer.
     """
     plain = ask(query, ())
-    made = rewrites(plain)
-    if not made.queries:
-        note = f"asked as it was typed only: {made.why_not}"
-        return replace(plain, notes=(*plain.notes, note), tokens=made.tokens)
-    answer = ask(query, made.queries)
-    note = f"also asked: {'; '.join(made.queries)}"
-    return replace(answer, notes=(*answer.notes, note), tokens=made.tokens)
+    queries, why_not, tokens = rewrites(plain)
+    answer = ask(query, queries) if queries else plain
+    asked = f"also asked: {'; '.join(queries)}"
+    note = asked if queries else f"asked as it was typed only: {why_not}"
+    return replace(answer, notes=(*answer.notes, note), tokens=tokens)
 
 
-def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]") -> Rewrites:
+def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]") -> _Rewrites:
     """Up to so many queries that a generator makes of one and of the texts nearest to it.
 
     Args:
@@ -188,10 +179,10 @@ def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]"
     try:
         return _made(plain, wanted, generator())
     except FilestoreError as error:
-        return Rewrites(why_not=_problem(error))
+        return (), f"{error.message} (try: {error.remedy})", 0
 
 
-def _made(plain: Answer, wanted: int, generator: "Generator") -> Rewrites:
+def _made(plain: Answer, wanted: int, generator: "Generator") -> _Rewrites:
     from filestore.chunks.chunk_file import embed_text
     from filestore.generate import Task
 
@@ -201,16 +192,11 @@ def _made(plain: Answer, wanted: int, generator: "Generator") -> Rewrites:
     own = asked.casefold().split()
     for result in generator.make([task], stop=threading.Event()):
         if result.problem is not None:
-            return Rewrites(why_not=_problem(result.problem))
+            raise result.problem
         if result.made is not None:
             new = [line for line in result.made.lines if line.casefold().split() != own]
-            tokens = result.made.tokens_in + result.made.tokens_out
-            return Rewrites(queries=tuple(new[:wanted]), why_not=_NOTHING, tokens=tokens)
-    return Rewrites(why_not=_NOTHING)
-
-
-def _problem(error: FilestoreError) -> str:
-    return f"{error.message} (try: {error.remedy})"
+            return tuple(new[:wanted]), _NOTHING, result.made.tokens_in + result.made.tokens_out
+    return (), _NOTHING, 0
 
 
 _NOTHING: Final = "the generator made no new query of it"
