@@ -108,7 +108,7 @@ def apply(
         stale = recorded_state.stale_conflicts(snapshot.catalog)
         commit.settle_conflicts(stale, ())
         work.written = work.written or bool(sources.read or stale)
-        source_drift.status(snapshot, said := VerificationReport(), sources)
+        source_drift.check(snapshot, None, said := VerificationReport(), sources)
         work.remaining += said.findings
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:

@@ -313,13 +313,17 @@ def reachable(snapshot: StoreSnapshot) -> Reachable:
     return Reachable(snapshot.places, snapshot.originals)
 
 
-def status(
-    snapshot: StoreSnapshot, report: VerificationReport, drift: SourceDrift | None = None
+def check(
+    snapshot: StoreSnapshot,
+    level: Level | None,
+    report: VerificationReport,
+    drift: SourceDrift | None = None,
 ) -> None:
-    """Report source documents that changed, went or came, by stat.
+    """Report source documents that changed, went or came, and which were not looked at.
 
     Args:
         snapshot: The store.
+        level: How thoroughly; None for `status`, which lists only folders that are followed.
         report: Added to.
         drift: What a look at the recorded ones found; None to look now.
     """
@@ -328,32 +332,18 @@ def status(
         return
     where = reachable(snapshot)
     drift = drift or originals.look(catalog, where)
-    new = untracked(snapshot, where, followed_only=True)
-    found = findings(catalog, drift)
-    report.add(with_moves(found, new, catalog, where))
-    report.add(problem for problem, _ in new.problems)
-    report.not_checked += not_looked_at(drift.outside, where)
-
-
-def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
-    """Add what is to be said of originals, and which of them were not looked at."""
-    catalog = snapshot.catalog
-    if not catalog.count("documents"):
-        return
-    where = reachable(snapshot)
-    drift = originals.look(catalog, where)
-    new = untracked(snapshot, where)
-    found = findings(catalog, drift)
-    report.add(with_moves(found, new, catalog, where))
+    new = untracked(snapshot, where, followed_only=level is None)
+    report.add(with_moves(findings(catalog, drift), new, catalog, where))
     report.add(problem for problem, is_followed in new.problems if is_followed)
-    report.checked.append("names and stats of originals")
+    if level is not None:
+        report.checked.append("names and stats of originals")
     report.not_checked += not_looked_at(drift.outside, where)
     report.not_checked += [
         f"{problem.path}: {problem.detail}"
         for problem, is_followed in new.problems
         if not is_followed
     ]
-    if level != "fast":
+    if level in ("full", "deep"):
         path = snapshot.places.part(CATALOG)
         wrong = originals.misremembered(catalog, where, drift)
         said = "does not have the hash that is recorded for its stat"

@@ -282,7 +282,7 @@ def status_report(snapshot: StoreSnapshot) -> VerificationReport:
     if snapshot.catalog.count("documents"):
         from filestore.verify import source_drift
 
-        source_drift.status(snapshot, report)
+        source_drift.check(snapshot, None, report)
     return report
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 FORMAT: Final = 1
 MOST_BYTES: Final = 1 << 20
@@ -59,13 +60,7 @@ def parse(text: bytes) -> tuple[Saved, str]:
 
 def serialize(saved: Saved) -> bytes:
     """The state as text."""
-    values = {
-        "format": FORMAT,
-        "page": saved.page,
-        "theme": saved.theme,
-        "views": {name: dict(view) for name, view in saved.views.items()},
-        "prompts": list(saved.prompts),
-    }
+    values = {"format": FORMAT, **asdict(saved)}
     # Names that are not UTF-8 come as lone surrogates: JSON holds them only escaped.
     return json.dumps(values, ensure_ascii=True, indent=1).encode("ascii")
 

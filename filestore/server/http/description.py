@@ -73,15 +73,16 @@ def _described(operation: Operation) -> dict[str, Any]:
         "operationId": operation.route,
         "summary": operation.sentence,
         "requestBody": {"required": bool(schema["required"]), "content": content},
-        "responses": {
-            "200": _answer(operation.answer, "done"),
-            "default": _answer("Failure", "what was not done, and what to do"),
-        },
+        "responses": _answers(operation.answer, "Failure"),
     }
 
 
-def _answer(shape: str, about: str) -> dict[str, Any]:
-    return {"description": about, "content": {_JSON: {"schema": decoding.reference(shape)}}}
+def _answers(shape: str, failure: str) -> dict[str, Any]:
+    told = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
+    return {
+        status: {"description": about, "content": {_JSON: {"schema": decoding.reference(name)}}}
+        for status, about, name in told
+    }
 
 
 _NAME: Final = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -98,17 +99,13 @@ def collection_paths() -> dict[str, Any]:
             )
         },
         f"{named}/query": {
-            "post": _collection("Find the documents that answer a question", "RagAnswer", Query),
+            "post": _collection("Find the documents that answer a question", "RagAnswer", Query)
         },
-        f"{named}/index/status": {
-            "get": _collection("How a collection stands", "RagStatus"),
-        },
+        f"{named}/index/status": {"get": _collection("How a collection stands", "RagStatus")},
         f"{named}/index/reload": {
-            "post": _collection("Take up what changed on the disk", "RagReloaded"),
+            "post": _collection("Take up what changed on the disk", "RagReloaded")
         },
-        named: {
-            "delete": _collection("Delete a collection with its folder", "RagDeleted"),
-        },
+        named: {"delete": _collection("Delete a collection with its folder", "RagDeleted")},
     }
     for path, methods in found.items():
         if path.startswith(named):
@@ -118,13 +115,7 @@ def collection_paths() -> dict[str, Any]:
 
 
 def _collection(about: str, answer: str, given: type[Struct] | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "summary": about,
-        "responses": {
-            "200": _answer(answer, "done"),
-            "default": _answer("RagFailure", "what was not done, and what to do"),
-        },
-    }
+    told: dict[str, Any] = {"summary": about, "responses": _answers(answer, "RagFailure")}
     if given is not None:
         told["requestBody"] = {
             "required": True,
