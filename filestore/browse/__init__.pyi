@@ -3,8 +3,8 @@
 from filestore.browse.catalog_pages import ChunkRow as ChunkRow
 from filestore.browse.catalog_pages import Counts as Counts
 from filestore.browse.catalog_pages import Listing as Listing
-from filestore.browse.catalog_pages import ResourceRow as ResourceRow
 from filestore.browse.document_rows import DocumentRow as DocumentRow
+from filestore.browse.document_rows import ResourceRow as ResourceRow
 from filestore.browse.document_rows import SectionRow as SectionRow
 from filestore.browse.editor import EditorCommand as EditorCommand
 from filestore.browse.editor import editor_command as editor_command

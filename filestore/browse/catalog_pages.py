@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from filestore.browse import document_rows
 from filestore.browse.chunk_filter import ChunkFinder, combined
 from filestore.browse.document_filter import DocumentFinder
-from filestore.browse.document_rows import DocumentRow, EntryRow, SectionRow
+from filestore.browse.document_rows import DocumentRow, ResourceRow, SectionRow
 from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.browse.wanted import Wanted
 from filestore.catalog import Catalog, CatalogPages, FileRow, file_of_text, part_of_text, queries
@@ -36,21 +36,6 @@ class Counts(Struct, frozen=True, kw_only=True):
     chunks: int
     """Chunk files, excluded ones included; of a store in place sections."""
     resources: int
-
-
-class ResourceRow(Struct, frozen=True, kw_only=True):
-    """One resource."""
-
-    resource: str
-    source: str
-    """What its record names; "" where that is not known."""
-    chunks: int
-    """Chunk files, excluded ones included; sections of a document in place, and of a folder of
-    some its documents."""
-    title: str = ""
-    """Of its one document; "" where its metadata has none, or it has several documents."""
-    document: int = 0
-    """The id of a document in place; 0 for a folder, whose name ends with "/"."""
 
 
 class ChunkRow(Struct, frozen=True, kw_only=True):
@@ -116,7 +101,7 @@ class Listing:
         with self._reading() as (_, pages):
             if self._is_in_place:
                 listed = document_rows.entries if limit is None else document_rows.top_entries
-                return list(map(_entry_row, listed(pages)))
+                return listed(pages)
             if limit is None or self._parts.layout.name == "flat":
                 return _all_resources(pages, after, limit)
             # A page of resources in the tree layout, where records lie in the folder of their
@@ -329,10 +314,6 @@ class Listing:
                 yield name, plain
         for name in irregular:
             yield name, reading_order.by_key(pages.sortable(name))
-
-
-def _entry_row(entry: EntryRow) -> ResourceRow:
-    return ResourceRow(resource=entry.resource, source="", chunks=entry.count, document=entry.id)
 
 
 def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) -> list[ResourceRow]:

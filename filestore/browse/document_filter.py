@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from filestore.browse.chunk_filter import fitting
-from filestore.browse.document_rows import EntryRow, entries
+from filestore.browse.document_rows import ResourceRow, entries
 from filestore.browse.wanted import Wanted
 from filestore.catalog import Catalog, CatalogPages, text_id
 from filestore.chunks import kept
@@ -37,35 +37,38 @@ class DocumentFinder:
             wanted: With `Wanted.inverse`, what fits is left out.
         """
         pages = CatalogPages(catalog)
-        rows = [row for row in entries(pages) if row.id]
+        rows = [row for row in entries(pages) if row.document]
         plain = replace(wanted, inverse=False)
-        names = ((row.id, row.resource) for row in rows)
+        names = ((row.document, row.resource) for row in rows)
         fit = set(fitting(names, plain)) | set(fitting(pages.names_said(), plain))
         self._read(catalog, rows)
         found: dict[str, array[int]] = {}
         for row in rows:
             if not wanted.text:
-                parts: Iterable[int] = range(row.count)
-            elif row.id in fit:
-                parts = () if wanted.inverse else range(row.count)
+                parts: Iterable[int] = range(row.chunks)
+            elif row.document in fit:
+                parts = () if wanted.inverse else range(row.chunks)
             else:
                 parts = self._headed(row, plain, inverse=wanted.inverse)
-            ids = array("q", [text_id(row.id, part) for part in parts])
-            if ids or (not row.count and (row.id in fit) != wanted.inverse):
+            ids = array("q", [text_id(row.document, part) for part in parts])
+            if ids or (not row.chunks and (row.document in fit) != wanted.inverse):
                 found[row.resource] = ids
         return found
 
-    def _headed(self, row: EntryRow, wanted: Wanted, *, inverse: bool) -> Iterable[int]:
+    def _headed(self, row: ResourceRow, wanted: Wanted, *, inverse: bool) -> Iterable[int]:
         """The sections one of whose headings fits, or all others."""
-        headings = self._headings[row.id]
+        headings = self._headings[row.document]
         fit = set(wanted.places(headings)) if headings else set()
-        return [part for part in range(row.count) if (part in fit) != inverse]
+        return [part for part in range(row.chunks) if (part in fit) != inverse]
 
-    def _read(self, catalog: Catalog, rows: Iterable[EntryRow]) -> None:
+    def _read(self, catalog: Catalog, rows: Iterable[ResourceRow]) -> None:
         known = self._headings if self._of == catalog.identity else {}
         self._of = catalog.identity
         self._headings = {
-            row.id: known[row.id] if row.id in known else _headings(catalog, row.id) for row in rows
+            row.document: known[row.document]
+            if row.document in known
+            else _headings(catalog, row.document)
+            for row in rows
         }
 
 

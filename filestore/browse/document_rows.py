@@ -26,15 +26,20 @@ from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of, is_made
 from filestore.fs.stats import STAT_BYTES, unpack_names, unpack_stat
 
 
-class EntryRow(Struct, frozen=True, kw_only=True):
-    """A document, or a folder of some, by name."""
+class ResourceRow(Struct, frozen=True, kw_only=True):
+    """One resource."""
 
     resource: str
-    """What its document is called; of a folder its path with "/" behind it."""
-    count: int
-    """Sections of a document, or documents in a folder and below."""
-    id: int = 0
-    """Of the document; 0 for a folder."""
+    """Its name; in place that of a document, or the path of a folder with "/" behind it."""
+    chunks: int
+    """Chunk files, excluded ones included; sections of a document in place, and of a folder of
+    some its documents."""
+    source: str = ""
+    """What its record names; "" where that is not known."""
+    title: str = ""
+    """Of its one document; "" where its metadata has none, or it has several documents."""
+    document: int = 0
+    """The id of a document in place; 0 for a folder, whose name ends with "/"."""
 
 
 class DocumentRow(Struct, frozen=True, kw_only=True):
@@ -68,17 +73,17 @@ class SectionRow(Struct, frozen=True, kw_only=True):
     """Of its text."""
 
 
-def entries(pages: CatalogPages) -> list[EntryRow]:
+def entries(pages: CatalogPages) -> list[ResourceRow]:
     """All folders and documents, what is in a folder behind it: its folders first."""
     counts = pages.part_counts()
-    documents: dict[str, list[EntryRow]] = {}
+    documents: dict[str, list[ResourceRow]] = {}
     for identifier, name in pages.names():
-        row = EntryRow(resource=name, count=counts.get(identifier, 0), id=identifier)
+        row = ResourceRow(resource=name, chunks=counts.get(identifier, 0), document=identifier)
         documents.setdefault(_folder(name), []).append(row)
     return list(_in_order(documents))
 
 
-def top_entries(pages: CatalogPages) -> list[EntryRow]:
+def top_entries(pages: CatalogPages) -> list[ResourceRow]:
     """Those that lie in no folder, with how much is below; much quicker than all."""
     folders: Counter[str] = Counter()
     loose: list[tuple[int, str]] = []
@@ -90,13 +95,16 @@ def top_entries(pages: CatalogPages) -> list[EntryRow]:
             loose.append((identifier, name))
     counts = pages.part_counts([identifier for identifier, _ in loose])
     found = [
-        EntryRow(resource=f"{name}/", count=folders[name]) for name in sorted(folders, key=_by_name)
+        ResourceRow(resource=f"{name}/", chunks=folders[name])
+        for name in sorted(folders, key=_by_name)
     ]
-    rows = [EntryRow(resource=name, count=counts.get(one, 0), id=one) for one, name in loose]
+    rows = [
+        ResourceRow(resource=name, chunks=counts.get(one, 0), document=one) for one, name in loose
+    ]
     return found + sorted(rows, key=lambda row: _by_name(row.resource))
 
 
-def _in_order(documents: Mapping[str, list[EntryRow]]) -> Iterator[EntryRow]:
+def _in_order(documents: Mapping[str, list[ResourceRow]]) -> Iterator[ResourceRow]:
     inside: dict[str, set[str]] = {}
     below: Counter[str] = Counter()
     for folder, rows in documents.items():
@@ -113,7 +121,7 @@ def _in_order(documents: Mapping[str, list[EntryRow]]) -> Iterator[EntryRow]:
             yield from sorted(documents.get(folder, ()), key=lambda row: _by_name(row.resource))
             continue
         if folder:
-            yield EntryRow(resource=f"{folder}/", count=below[folder])
+            yield ResourceRow(resource=f"{folder}/", chunks=below[folder])
         stack.append((folder, True))
         held = sorted(inside.get(folder, ()), key=_by_name, reverse=True)
         stack += [(one, False) for one in held]
@@ -130,7 +138,8 @@ def _folder(name: str) -> str:
 def documents_of(catalog: Catalog, pages: CatalogPages, resource: str) -> list[int]:
     """The document of a name, or those below a folder, in order; none for an unknown name."""
     if resource.endswith("/"):
-        return [row.id for row in entries(pages) if row.id and row.resource.startswith(resource)]
+        found = (row for row in entries(pages) if row.resource.startswith(resource))
+        return [row.document for row in found if row.document]
     return [row.id for row in catalog.files_of(resource) if not is_made(row.path)]
 
 
@@ -155,7 +164,8 @@ def section_at(catalog: Catalog, document: int, line: int) -> int:
 def documents(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, DocumentRow]:
     """What is known of some documents; unknown ids are left out."""
     rows = catalog.files_by_id(ids)
-    sizes = dict(_sizes(catalog, [row.path for row in rows.values()]))
+    stats = dict(stats_of(catalog, [row.path for row in rows.values()]))
+    sizes = {path: values[0] for path, values in stats.items() if values[3]}
     counts = CatalogPages(catalog).part_counts(ids)
     return {
         one: DocumentRow(
@@ -225,8 +235,10 @@ def _opening(body: str, headings: Sequence[str]) -> str:
     return ""
 
 
-def _sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[ChunkPath, int]]:
-    """The sizes of files as they were indexed."""
+def stats_of(
+    catalog: Catalog, paths: Iterable[ChunkPath]
+) -> Iterator[tuple[ChunkPath, tuple[int, int, int, int, int]]]:
+    """The stats of files as they were recorded; none of those that are not known."""
     wanted: dict[ChunkPath, dict[str, ChunkPath]] = {}
     for path in paths:
         wanted.setdefault(folder_of(path), {})[path.rpartition("/")[2]] = path
@@ -235,6 +247,5 @@ def _sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[Chunk
         for packed, stats in queries.folder_stats(catalog, packed_folder):
             for place, held in enumerate(unpack_names(packed)):
                 if held in names:
-                    values = unpack_stat(stats[place * STAT_BYTES : (place + 1) * STAT_BYTES])
-                    if values[3]:
-                        yield names[held], values[0]
+                    packed_stat = stats[place * STAT_BYTES : (place + 1) * STAT_BYTES]
+                    yield names[held], unpack_stat(packed_stat)

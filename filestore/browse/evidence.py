@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from filestore.browse import evidence_notes
 from filestore.browse import raw_file as present_files
+from filestore.browse.document_rows import stats_of
 from filestore.browse.raw_file import Present, moment
-from filestore.catalog import Catalog, FileRow, encode_path, queries
+from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter, kept, links
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation
 from filestore.core.diff import Difference, unified
@@ -23,7 +24,6 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import shown_path
-from filestore.fs.stats import STAT_BYTES, unpack_stat
 from filestore.git import repository
 from filestore.sidecar.session import Parts
 from filestore.verify import recorded_state
@@ -298,7 +298,8 @@ class _File:
                 if row.path != self._path
                 else ""
             )
-            size, stamp = self._stat_then(row.path)
+            stats = dict(stats_of(self._catalog, [row.path])).get(row.path, (0, 0))
+            size, stamp = stats[:2]
             recorded = f": {size:,} bytes, written {moment(stamp)}" if stamp else ""
             verb = "indexed" if row.state in (INDEXED, RECORD) else f"left out as {row.state}"
             yield f"{verb}{name} at generation {row.generation}{recorded}"
@@ -311,18 +312,6 @@ class _File:
             if self._parts.places.is_in_place:
                 size_bytes = len((self._text_kept or "").encode("utf-8", "surrogateescape"))
             yield f"the catalog keeps its last good text: {size_bytes:,} bytes"
-
-    def _stat_then(self, path: ChunkPath) -> tuple[int, int]:
-        """Size and mtime_ns of a file as they were recorded; 0 where they are not known."""
-        assert self._catalog is not None
-        folder, _, name = encode_path(path).rpartition(b"/")
-        for packed, stats in queries.folder_stats(self._catalog, folder):
-            names = packed.split(b"\0")
-            if name in names:
-                place = names.index(name) * STAT_BYTES
-                size, stamp, *_ = unpack_stat(stats[place : place + STAT_BYTES])
-                return size, stamp
-        return 0, 0
 
     def _note_of_answers(self) -> str:
         if self._seen is not None and self._seen.state == RECORD:

@@ -26,6 +26,7 @@ from filestore.search.answer import KnownFile
 from filestore.search.freshness import Freshness, first_line
 from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator
+from filestore.search.present import stem
 from filestore.sidecar.session import Parts
 
 MOST_PARTS: Final = 2_000
@@ -146,7 +147,7 @@ def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: Wanted) -> W
     given, begin = _window(part, len(sections), at, wanted)
     return WholeDocument(
         path=path,
-        title=chunk.headings[0] if chunk.headings else _stem(path),
+        title=chunk.headings[0] if chunk.headings else stem(path),
         resource=row.resource or path,
         kind=row.kind,
         generation=catalog.generation,
@@ -191,7 +192,7 @@ def _of_chunks(
     own = queries.titles_of_files(catalog, [row.id]).get(row.id)
     return WholeDocument(
         path=path,
-        title=own or str(metadata.get("title") or "") or _stem(path),
+        title=own or str(metadata.get("title") or "") or stem(path),
         resource=row.resource,
         kind=row.kind,
         generation=catalog.generation,
@@ -272,9 +273,3 @@ def _window(
         left -= len(one.text)
         found.append(one)
     return (*reversed(before), *found), begin - len(before)
-
-
-def _stem(path: str) -> str:
-    """The name of a file without its suffix."""
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[0] or name

@@ -50,7 +50,7 @@ def present(
             replace(
                 hit,
                 document=place.document,
-                title=titles[hit.path] or _stem(place.document),
+                title=titles[hit.path] or stem(place.document),
                 line=None if is_gone else place.line,
                 end_line=None if is_gone else place.end_line,
                 page=place.page,
@@ -124,7 +124,7 @@ def _titles(
     }
 
 
-def _stem(document: str) -> str:
+def stem(document: str) -> str:
     """The name of a file without its suffix."""
     name = document.rpartition("/")[2]
     return name.rpartition(".")[0] or name

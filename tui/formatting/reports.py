@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
 from tui.formatting.lines import Line, Role, count, field, line, span
+from tui.formatting.summaries import counted as summaries
 
 if TYPE_CHECKING:
     from filestore import Finding, RepairReport, SyncReport, UndoResult
@@ -234,7 +235,7 @@ def nothing_to_do(plan: "EnrichPlan", *, refresh: bool) -> str:
 
 def scope(plan: "EnrichPlan") -> str:
     """How much would be made."""
-    return f"{plan.lines} for {count(plan.questions, 'text')}, {_summaries(plan.summaries)}"
+    return f"{plan.lines} for {count(plan.questions, 'text')}, {summaries(plan.summaries)}"
 
 
 def plan_lines(plan: "EnrichPlan") -> list[Line]:
@@ -246,7 +247,7 @@ def plan_lines(plan: "EnrichPlan") -> list[Line]:
     if plan.from_cache:
         lines.append(field("known", f"{plan.from_cache:,} of them, from cache"))
     if plan.removed:
-        lines.append(field("removed", _summaries(plan.removed)))
+        lines.append(field("removed", summaries(plan.removed)))
     for one in plan.kept[:_KEPT_SHOWN]:
         lines.append(field("kept", f"{shown_path(one.path)}: {one.reason}"))
     if len(plan.kept) > _KEPT_SHOWN:
@@ -272,7 +273,7 @@ def summary(report: "EnrichReport") -> str:
     undo = f"; u undoes {report.undo}" if report.undo else ""
     tokens = f"; {report.tokens:,} tokens" if report.tokens else ""
     made = f"{report.lines} in {count(report.questions, 'file')}"
-    return f"{made}, {_summaries(report.summaries)} written{removed}{kept}{tokens}{undo}"
+    return f"{made}, {summaries(report.summaries)} written{removed}{kept}{tokens}{undo}"
 
 
 def failure(report: "EnrichReport") -> FilestoreError:
@@ -285,7 +286,3 @@ def failure(report: "EnrichReport") -> FilestoreError:
         remedy="enrich again: what was made is kept",
         detail="\n".join(named),
     )
-
-
-def _summaries(number: int) -> str:
-    return "1 summary" if number == 1 else f"{number:,} summaries"

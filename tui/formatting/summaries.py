@@ -43,7 +43,7 @@ def resource_row(row: "SummarisedResource", *, is_open: bool, ascii_only: bool =
     return (
         Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(shown_path(row.resource) or "(no resource)", "title"),
-        Span(f"  {_summaries(row.summaries)}", "quiet"),
+        Span(f"  {counted(row.summaries)}", "quiet"),
         *stale,
     )
 
@@ -107,13 +107,14 @@ def _made_from(children: int) -> str:
     return "1 child" if children == 1 else f"{children:,} children"
 
 
-def _summaries(number: int) -> str:
+def counted(number: int) -> str:
+    """A number of summaries."""
     return "1 summary" if number == 1 else f"{number:,} summaries"
 
 
 def count_lines(*, resources: int, summaries: int, stale: int) -> list[Line]:
     """Below the tree: how much there is of it, and what is to be done."""
-    lines = [line(f"{_summaries(summaries)} of {count(resources, 'resource')}", "quiet")]
+    lines = [line(f"{counted(summaries)} of {count(resources, 'resource')}", "quiet")]
     if stale:
         sign = Span(f"{SEVERITY['W'][0]} {stale:,} stale  ", "warning")
         lines.append((sign, Span("R ", "key"), Span("refreshes them", "quiet")))
@@ -123,7 +124,7 @@ def count_lines(*, resources: int, summaries: int, stale: int) -> list[Line]:
 def found_line(summaries: int, filtered: str) -> Line:
     """Below the tree: how many summaries the filter leaves."""
     return (
-        span(f"{_summaries(summaries)} for ", "quiet"),
+        span(f"{counted(summaries)} for ", "quiet"),
         span(cut(filtered, 40), "match"),
         Span("  escape shows all", "quiet"),
     )
