@@ -296,8 +296,7 @@ class Listing:
     @contextmanager
     def _reading(self) -> Iterator[tuple[Catalog, CatalogPages]]:
         """The catalog in one generation; what was kept of another one is dropped."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             now = (catalog.identity, catalog.generation)
             if now != self._of:
                 self._of, self._all = now, None

@@ -85,10 +85,8 @@ def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
     path = ChunkPath(os.path.relpath(real, os.path.realpath(places.chunked)))
     if chunk or path.startswith("../") or not path.endswith(".md"):
         return own
-    with contextlib.suppress(CatalogMissingError, CatalogDamagedError):
-        catalog = parts.catalog()
-        with catalog.snapshot():
-            return _document_of(real, path, spot.line, catalog, parts) or own
+    with contextlib.suppress(CatalogMissingError, CatalogDamagedError), parts.reading() as catalog:
+        return _document_of(real, path, spot.line, catalog, parts) or own
     return own
 
 

@@ -108,8 +108,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
     """
     if not 0 < above <= 1:
         raise UsageError(f"--above must be above 0 and at most 1, found {above}")
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         owners: dict[int, list[Text]] = {}
         for identifier, path, part in queries.bodies(catalog):
             owners.setdefault(identifier, []).append((decode_path(path), part))

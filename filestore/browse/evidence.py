@@ -62,8 +62,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 def evidence(parts: Parts, finding: Finding) -> Evidence:
     """Gather what there is to see of a finding; never raises for what is gone or damaged."""
     try:
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             return _gathered(parts, finding, catalog)
     except (FilestoreError, sqlite3.Error):
         return _gathered(parts, finding, None)

@@ -137,8 +137,7 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
     """
     if not 1 <= depth <= DEEPEST:
         raise UsageError(f"--depth takes 1 to {DEEPEST}, found {depth}")
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         teller = _Teller(parts, catalog, depth)
         if not asked:
             return teller.of_store()

@@ -66,8 +66,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
     """
     if count < 1:
         raise UsageError(f"-k must be at least 1, found {count}")
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         asked = meant(parts.places, catalog, path)
         explorer = Explorer(parts)
         wanted = count + _SPARE

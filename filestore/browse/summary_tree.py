@@ -137,8 +137,7 @@ class Summaries:
     @contextmanager
     def _reading(self) -> "Iterator[tuple[Catalog, _Known]]":
         """The catalog in one generation, and the tree of it."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             now = (catalog.identity, catalog.generation)
             if self._known is None or now != self._of:
                 self._of, self._known = now, _Known(self._tree, catalog)

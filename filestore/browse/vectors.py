@@ -161,8 +161,7 @@ class Explorer:
             FilestoreError: The embeddings, or the model for a new text, cannot be had.
         """
         relative = self._tree.chunk_path(StorePath(os.path.normpath(path)))
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             space = self._require_space(catalog, self._tree.store_path(relative))
             if now:
                 vectors = self._present_vectors(relative, space, part)
@@ -187,8 +186,7 @@ class Explorer:
         """
         import numpy
 
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             space = self._require_space(catalog, self._tree.store_path(paths[0]))
             vectors, lost = [], None
             for path in paths:
@@ -211,8 +209,7 @@ class Explorer:
             CatalogMissingError: There is no catalog yet.
             FilestoreError: The embeddings cannot be read.
         """
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             return self._sampled(catalog, catalog.count("parts"), sections=True)
 
     def searcher(self) -> "VectorIndex":
@@ -231,8 +228,7 @@ class Explorer:
             CatalogMissingError: There is no catalog yet.
             FilestoreError: The embeddings cannot be read.
         """
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._parts.reading() as catalog:
             rows, vectors = self._sampled(catalog, most)
             plane = principal_plane(vectors)
             paths = [decode_path(path) for _, _, path, _ in rows]

@@ -41,8 +41,7 @@ def wish(parts: Parts, resources: Sequence[str], wanted: Wanted) -> Wish:
 
     if not resources:
         return Wish(**wanted)
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         names = [resource_named(catalog, name, parts.places) for name in resources]
     return Wish(tuple(dict.fromkeys(names)), **wanted)
 

@@ -474,8 +474,7 @@ def plan(parts: Parts, wanted: Wanted) -> UpdatePlan:
         CatalogMissingError: There is no catalog yet.
         UnknownResourceError: There is no resource of a name.
     """
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         return look(parts.snapshot(catalog, None), wanted)
 
 

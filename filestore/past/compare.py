@@ -96,7 +96,7 @@ def _then(moment: Moment) -> _Then:
     if moment.parts is None:
         return _Then(names=Names(CHUNKS, (), {}), by_path={}, of={})
     tree = moment.parts.places.tree
-    with moment.reading() as catalog:
+    with moment.parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
         names = Names(tree, chunks, catalog.sources_of_resources())
     of: dict[Key, list[StorePath]] = {}

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import queries
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
@@ -169,7 +169,7 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
         if self.parts is None:
             return {}
         tree = self.parts.places.tree
-        with self.reading() as catalog:
+        with self.parts.reading() as catalog:
             found = queries.texts_of_paths(catalog)
         return {tree.store_path(path): key for path, key in found.items()}
 
@@ -178,17 +178,9 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
         if self.parts is None or not paths:
             return []
         tree = self.parts.places.tree
-        with self.reading() as catalog:
+        with self.parts.reading() as catalog:
             rows = catalog.files([tree.chunk_path(path) for path in paths])
         return [rows[tree.chunk_path(path)].text_key for path in paths]
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Catalog]:
-        """Its catalog, of one generation throughout."""
-        assert self.parts is not None
-        catalog = self.parts.catalog()
-        with catalog.snapshot():
-            yield catalog
 
     def notes_on(self, mode: Mode) -> Iterator[str]:
         """What is to be known of its answers in a mode."""

@@ -393,8 +393,7 @@ def _forked(
 ) -> _Forked:
     """Begin with what there is today: the files of it that the commit has, and all others."""
     try:
-        catalog = home.catalog()
-        with catalog.snapshot():
+        with home.reading() as catalog:
             if not _is_alike(home, parts, catalog):
                 return set(), {}
             same, others = compared(catalog, wanted, names, parts.checkout.read_all)

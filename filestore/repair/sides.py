@@ -66,8 +66,7 @@ def sides(parts: Parts, finding: Finding) -> Sides:
         CatalogMissingError: There is no catalog, which keeps the new text of a source.
     """
     if finding.code == "ingest-conflict":
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             return _of_ingest(parts, finding.path, catalog)
     if finding.code == "duplicate":
         return _of_copies(parts, finding)

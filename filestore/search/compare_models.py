@@ -131,8 +131,7 @@ def compare(
         raise NothingBeside
     names = parts.settings.embedder, parts.settings.beside.embedder
     own, beside = (replace(way, model=model) for model in MODELS)
-    catalog = parts.catalog()
-    with catalog.snapshot():
+    with parts.reading() as catalog:
         queries = [one.query for one in questions] if questions else own_queries(catalog)
         if not queries:
             raise CannotCompareError(

@@ -50,8 +50,7 @@ class SearchSession:
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         parts = self._parts()
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             found = by_document(self.search, query) if query.group else self.search(query)
             searcher = self._fresh_searcher(parts, catalog, query.model)
             return present(

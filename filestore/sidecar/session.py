@@ -298,6 +298,13 @@ class Parts:
                 raise FilestoreError(f"cannot open {place}: {said}", remedy=remedy) from error
         return self._catalog
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Catalog]:
+        """The catalog, of one generation throughout; see `catalog` for what is raised."""
+        catalog = self.catalog()
+        with catalog.snapshot():
+            yield catalog
+
     def embeddings(self) -> "EmbeddingCache | None":
         """The embeddings, to be read; None where they cannot be."""
         from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing

@@ -80,7 +80,7 @@ class InspectedStore(Store):
         """Everything known of one file, whatever state it is in; see `file.about`."""
         from filestore.browse import file
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return file.about(self._parts, catalog, path, indexed_as=indexed_as)
 
     def named(self, text: str) -> tuple["StorePath", int]:
@@ -91,7 +91,7 @@ class InspectedStore(Store):
         """
         from filestore.browse.meant import meant
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             found = meant(self.places, catalog, text)
         line = found.line if self.places.is_in_place else None
         return self.places.tree.store_path(found.paths[0]), line or 0
@@ -100,7 +100,7 @@ class InspectedStore(Store):
         """What is known of one resource; see `file.about_resource`."""
         from filestore.browse import file
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return file.about_resource(self.places, catalog, name)
 
     def evidence(self, finding: "Finding") -> "Evidence":

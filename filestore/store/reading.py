@@ -6,13 +6,13 @@ Hands each question to its module.
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
+from filestore.catalog import CatalogDamagedError, CatalogMissingError
 from filestore.config.discovery import configuration_folder, find_root, require_named
 from filestore.config.layout import Places
 from filestore.config.settings import ModelOptions, Settings
@@ -269,7 +269,10 @@ class ReadableStore(Closing):
         """What the store would reach outside itself."""
         from filestore.verify import trust
 
-        with contextlib.suppress(CatalogMissingError, CatalogDamagedError), self._reading() as it:
+        with (
+            contextlib.suppress(CatalogMissingError, CatalogDamagedError),
+            self._parts.reading() as it,
+        ):
             return trust.reaches(self._parts, it)
         return trust.reaches(self._parts, None)
 
@@ -277,7 +280,7 @@ class ReadableStore(Closing):
         """Where its vectors are, and how that stands; see `change_backend.shown`."""
         from filestore.sync import change_backend
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return change_backend.shown(self._parts.rows, catalog)
 
     def backend_rows(self) -> "VectorRows | None":
@@ -423,7 +426,7 @@ class ReadableStore(Closing):
         """What another place for the vectors takes; see `change_backend.plan`."""
         from filestore.sync import change_backend
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return change_backend.plan(
                 self.places,
                 backend,
@@ -453,7 +456,7 @@ class ReadableStore(Closing):
         from filestore.browse import file
         from filestore.exchange import from_store
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             names = [file.resource_named(catalog, name, self.places) for name in resources]
             place = absolute(os.fsdecode(target))
             options: Any = {"resources": names, "vectors": vectors, "on_progress": on_progress}
@@ -475,18 +478,11 @@ class ReadableStore(Closing):
         searching = self._search_session
         return compare_models.compare(searching, self._parts, questions, way, on_progress)
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Catalog]:
-        """The catalog, of one generation throughout."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            yield catalog
-
     def resources(self) -> "list[Resource]":
         """Name, source and number of chunks of every resource; in place, of every document."""
         from filestore.browse import in_place
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             if self.places.is_in_place:
                 return in_place.documents(self.places, catalog)
             found = catalog.resources()
@@ -499,7 +495,7 @@ class ReadableStore(Closing):
         """The indexed files of a resource, in reading order; in place, sections of a document."""
         from filestore.browse import file, in_place
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             if self.places.is_in_place:
                 return in_place.sections(self.places, catalog, resource)
             name = file.resource_named(catalog, resource, self.places)
@@ -512,7 +508,7 @@ class ReadableStore(Closing):
         found = in_place.folder_named(self.places, folder) if self.places.is_in_place else None
         if found is None:
             return None
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return in_place.documents(self.places, catalog, found)
 
     def show(self, path: StrPath) -> "Shown":
@@ -522,7 +518,7 @@ class ReadableStore(Closing):
         """
         from filestore.browse import file, in_place
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             if self.places.is_in_place:
                 return in_place.show(self._parts, catalog, os.fsdecode(path))
             return file.show(self._parts, catalog, os.fsdecode(path))
@@ -546,7 +542,7 @@ class ReadableStore(Closing):
         from filestore.browse import whole
 
         wanted = whole.Wanted(line=line, first=first, most=most)
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             return whole.whole(self._parts, catalog, os.fsdecode(path), wanted)
 
     def vector_map(self, *, most: int = 2_000) -> "VectorMap":
@@ -576,6 +572,6 @@ class ReadableStore(Closing):
         from filestore.browse import file
 
         refuse_in_place(self.places, "reconstruct")
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             name = file.resource_named(catalog, resource, self.places)
             return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)

@@ -215,7 +215,7 @@ class Store(ReadableStore):
         from filestore.browse.file import resource_named
         from filestore.ingest.update import Wanted
 
-        with self._reading() if resources else contextlib.nullcontext() as it:
+        with self._parts.reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []
         place = os.path.realpath(os.fsdecode(around)) if around else ""
         return Wanted(tuple(names), place, followed_only=followed_only, remove_gone=remove_gone)
@@ -480,7 +480,7 @@ class Store(ReadableStore):
         from filestore.sync import change_model as remodelling
         from filestore.sync import change_model as trying
 
-        with self._reading() as catalog:
+        with self._parts.reading() as catalog:
             change = remodelling.plan(
                 self.places,
                 word,

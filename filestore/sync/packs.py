@@ -133,8 +133,7 @@ def export_pack(
         known = embeddings.fingerprints()
         if everything:
             return _Export(embeddings, None, on_progress).write(path, known)
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             own = catalog.meta("fingerprint")
             if own not in known:
                 raise NothingToExport

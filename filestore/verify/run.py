@@ -117,8 +117,7 @@ def status(parts: Parts) -> Status:
     generation, files, index, watched, deleted_texts = 0, 0, None, None, 0
     not_checked: list[str] = []
     try:
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             catalog.require_rows()
             catalog.require_paths()
             snapshot = replace(parts.snapshot(catalog, None), seen=SeenFiles())
@@ -194,8 +193,7 @@ def _verified(
     from filestore.embed.cache import EmbeddingsNewer
 
     try:
-        catalog = parts.catalog()
-        with catalog.snapshot():
+        with parts.reading() as catalog:
             catalog.require_rows()
             catalog.require_paths()
             snapshot = parts.snapshot(catalog, parts.embeddings())
