@@ -231,7 +231,7 @@ class FindingRows(Rows):
         if self._made != self._shape:
             self.take(self.draft().worked_out())
             return
-        added = islice(self._findings.items(), self._taken, None)
+        added = islice(self._findings.index.known.items(), self._taken, None)
         self.shown += _put(added, self._groups, self._shape, _wanted(self.filter))
         self._taken = len(self._findings)
         self._begin_open(is_rebuilt=False)
@@ -245,7 +245,7 @@ class FindingRows(Rows):
         """
         return Draft(
             shape=self._shape,
-            keys=tuple(self._findings.keys()),
+            keys=tuple(self._findings.index.known.keys()),
             findings=tuple(self._findings),
             wanted=_wanted(self.filter),
         )
@@ -317,7 +317,7 @@ class FindingRows(Rows):
         key = self.key(index)
         if len(key) == 1:
             code, members = key[0], self._groups[key[0]].members
-            first = self._findings.get(members[0])
+            first = self._findings.index.known.get(members[0])
             if first is None:
                 return ()
             return group_line(
@@ -327,7 +327,7 @@ class FindingRows(Rows):
                 marked=self._marked[code],
                 ascii_only=self.ascii_only,
             )
-        finding = self._findings.get(key)
+        finding = self._findings.index.known.get(key)
         if finding is None:
             return ()
         from_before = self._findings.is_from_before(key)
@@ -362,7 +362,7 @@ class FindingRows(Rows):
         if key is None:
             return None
         members = self.members(key)
-        return self._findings.get(members[0]) if members else None
+        return self._findings.index.known.get(members[0]) if members else None
 
     # Marks
 

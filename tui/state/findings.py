@@ -3,7 +3,7 @@
 One rule: nothing here costs more than what changed, since there may be hundreds of thousands.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -209,18 +209,6 @@ class Findings:
 
     def __contains__(self, key: object) -> bool:
         return key in self.index.known
-
-    def keys(self) -> Collection[FindingKey]:
-        """The keys of all, in the order of the findings."""
-        return self.index.known.keys()
-
-    def items(self) -> Iterable[tuple[FindingKey, Finding]]:
-        """All, with their keys."""
-        return self.index.known.items()
-
-    def get(self, key: FindingKey) -> Finding | None:
-        """The finding of a key; None where it is not known, or not any more."""
-        return self.index.known.get(key)
 
     def begin(self, level: str) -> None:
         """A verification begins: findings stay until they are found again, or until it ends."""

@@ -277,7 +277,7 @@ class VerifyView(View):
         findings = self.host.findings
         meant = findings.marked_findings()
         if not meant and self._cursor is not None:
-            found = map(findings.get, self._rows.members(self._cursor))
+            found = map(findings.index.known.get, self._rows.members(self._cursor))
             meant = [one for one in found if one is not None]
         self.host.plan(meant)
 
