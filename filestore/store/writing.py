@@ -477,11 +477,10 @@ class Store(ReadableStore):
         self, word: str, options: ModelOptions, *, beside: bool = False
     ) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""
-        from filestore.sync import change_model as remodelling
-        from filestore.sync import change_model as trying
+        from filestore.sync import change_model
 
         with self._parts.reading() as catalog:
-            change = remodelling.plan(
+            change = change_model.plan(
                 self.places,
                 word,
                 options,
@@ -490,7 +489,7 @@ class Store(ReadableStore):
                 embeddings=self._parts.embeddings(),
                 beside=beside,
             )
-            trying.require_room(self._parts, catalog, change)
+            change_model.require_room(self._parts, catalog, change)
         return change
 
     def change_model(
@@ -504,16 +503,15 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
-        from filestore.sync import change_model as remodelling
-        from filestore.sync import change_model as trying
+        from filestore.sync import change_model
 
         self.close()
         if change.beside:
-            return trying.build(self._parts, change, on_progress)
+            return change_model.build(self._parts, change, on_progress)
         with self._parts.writing("embedder set") as (catalog, embeddings, _):
             commit = self._parts.commit(catalog, embeddings, embed=True, embedder=change.embedder)
-            report = remodelling.embed_all(commit, change, on_progress)
-            remodelling.write_settings(self.places, change, self._parts.configuration)
+            report = change_model.embed_all(commit, change, on_progress)
+            change_model.write_settings(self.places, change, self._parts.configuration)
         return report
 
     def change_backend(self, change: "BackendChange") -> "Sent":
@@ -540,23 +538,23 @@ class Store(ReadableStore):
 
     def switch_model(self) -> "Switched":
         """Have the model beside and the store's own change places; see `change_model.switch`."""
-        from filestore.sync import change_model as trying
+        from filestore.sync import change_model
 
         self.close()
-        return trying.switch(self._parts)
+        return change_model.switch(self._parts)
 
     def plan_drop(self) -> "Dropping":
         """What would be lost with the model beside; see `change_model.plan_drop`."""
-        from filestore.sync import change_model as trying
+        from filestore.sync import change_model
 
-        return trying.plan_drop(self._parts)
+        return change_model.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
         """Delete the model beside and its embeddings; see `change_model.drop`."""
-        from filestore.sync import change_model as trying
+        from filestore.sync import change_model
 
         self.close()
-        trying.drop(self._parts, planned)
+        change_model.drop(self._parts, planned)
 
 
 open = Store.open
