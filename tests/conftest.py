@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests import opened_databases
 from tests.postgres_server import (
     PACKAGE,
     Database,
@@ -31,6 +32,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+opened_databases.watch()
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 _SCRUBBED: Final = frozenset(
@@ -123,6 +126,14 @@ def scrubbed_environment(
         for name, value in kept.items():
             patch.setenv(name, value)
         yield
+
+
+@pytest.fixture(autouse=True)
+def only_sqlite_opens_databases() -> Iterator[None]:
+    """Whatever the test does; see `opened_databases`."""
+    opened_databases.OPENED.clear()
+    yield
+    assert opened_databases.OPENED == []
 
 
 def _scrubbed(name: str) -> bool:

@@ -203,6 +203,8 @@ def _open_unwritable(path: str) -> sqlite3.Connection:
 
     copy = tempfile.mkdtemp(prefix="filestore-")
     try:
+        # To close a handle of a database lets go of the locks of this process on it: where no
+        # shared memory can be made, no other connection has any.
         for name in (path, log):
             shutil.copy(name, copy, follow_symlinks=False)
         return _open(os.path.join(copy, os.path.basename(path)), "mode=rw")

@@ -42,8 +42,9 @@ def connect(
     """
     part.check_database(path, "shared" if "immutable=1" in mode else kind)
     if mode == _MAKING:
-        # SQLite would make it through a link that appeared just now.
-        flags = os.O_RDWR | os.O_CREAT
+        # SQLite would make it through a link that appeared just now. One that is there stays shut:
+        # to close a handle of it lets go of every lock that this process has on it.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         with suppress(OSError):
             os.close(part.open_file(path, flags, mode=0o644))
         mode = "mode=rw"
@@ -71,6 +72,20 @@ def _require_unfollowed(connection: sqlite3.Connection, path: str) -> None:
     connection.text_factory = str
     if opened != os.fsencode(os.path.join(os.path.realpath(folder), name)):
         raise part.not_a_file(path, "is a symbolic link, not a regular file")
+
+
+def copy(path: str, target: str) -> None:
+    """Write a copy of a database that others may have open, this process among them.
+
+    Raises:
+        NotAFileError, UnsafePartError: See `connect`.
+        sqlite3.Error: It cannot be read, or the copy not be written.
+    """
+    with (
+        closing(connect(path, "mode=ro", kind="shared")) as source,
+        closing(connect(target, _MAKING)) as made,
+    ):
+        source.backup(made)
 
 
 def remove(path: str) -> None:

@@ -9,7 +9,7 @@ for it.
 
 import contextlib
 import os
-import shutil
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -38,8 +38,7 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.extract.tree_rules import documents_of
-from filestore.fs import disk, part
-from filestore.fs.database import remove
+from filestore.fs import database, disk, part
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import blob_namer, git_work_tree
 from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
@@ -421,11 +420,11 @@ def _forked(
             fulltext_file.copy(home.places, stamp, parts.places)
         except OSError:
             # A commit took it away meanwhile: it is made anew.
-            remove(parts.places.fulltext)
+            database.remove(parts.places.fulltext)
     cache = os.path.join(home.places.sidecar, DOCUMENTS)
-    with contextlib.suppress(OSError):
-        part.check(cache)
-        shutil.copyfile(cache, os.path.join(parts.places.sidecar, DOCUMENTS))
+    # Where it is damaged, or not ours, documents are read again.
+    with contextlib.suppress(OSError, sqlite3.Error, part.UnsafePartError):
+        database.copy(cache, os.path.join(parts.places.sidecar, DOCUMENTS))
     return same, others
 
 
