@@ -51,7 +51,7 @@ BROKEN = {
 TREE_CODES = {
     "modified", "metadata-modified", "untracked", "missing", "moved", "left-out", *BROKEN.values(),
 }  # fmt: skip
-MALFORMED = b"---\n[\n---\nWords.\n"
+MALFORMED = b"---\n[\nmood: good\n---\nWords.\n"
 BROKEN_IN_PLACE = {
     bytes(range(256)): "bad-encoding",
     b" \n": "empty",
