@@ -89,7 +89,10 @@ def test_a_flipped_byte_in_the_full_text(either: Any) -> None:
     for path in sorted((either.sidecar / "fulltext").rglob("*.store")):
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
-        path.write_bytes(data)
+        # Beside and renamed: tantivy may have it mapped, and the system ends who reads what is cut.
+        damaged = path.with_suffix(".damaged")
+        damaged.write_bytes(data)
+        damaged.rename(path)
     assert codes(either, "fast") == []
     assert "fulltext-damaged" in codes(either, "full")
 
