@@ -22,8 +22,8 @@ from filestore.enrich.material import (
     SectionText,
     Text,
     excluded_of,
-    material_of,
     read_file,
+    shared_of,
 )
 from filestore.enrich.writing import merged
 
@@ -56,7 +56,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     sections = _sections(snapshot, document, questions) if document else []
     texts = {one.key: Text(path=document.path, text=one.text) for one in sections if document}
     headings = document.headings_and_pages()[0] if document else ()
-    return material_of(snapshot, tree, texts, made)(
+    return Material(
         resource=resource,
         folder=folder,
         title=headings[0] if headings else resource,
@@ -64,6 +64,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         sections=() if unread else sections,
         questions=questions,
         unread=unread,
+        **shared_of(snapshot, tree, texts, made),
     )
 
 

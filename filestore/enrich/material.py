@@ -7,8 +7,7 @@ against it when a file is written. One rule: a text stands for all files that ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -114,8 +113,8 @@ def gather_across(snapshot: StoreSnapshot, tree: SummaryTree) -> Material:
             texts.setdefault(key, Text(path=row.path, text=read_file(snapshot, row).text))
     rows = [row for row in catalog.files_of(STORE_TREE) if row.state == INDEXED]
     made = {row.path: read_file(snapshot, row) for row in rows}
-    return material_of(snapshot, tree, texts, made)(
-        resource=STORE_TREE, folder=ChunkPath(STORE_TREE)
+    return Material(
+        resource=STORE_TREE, folder=ChunkPath(STORE_TREE), **shared_of(snapshot, tree, texts, made)
     )
 
 
@@ -157,7 +156,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     tops = {ChunkPath(folder_of(row.path).partition("/")[0]) for row in rows}
     folder = TOP if is_flat else min(tops, default=ChunkPath(resource))
     first = next(iter(chunks.values()), None)
-    return material_of(snapshot, tree, texts, made)(
+    return Material(
         resource=resource,
         folder=folder,
         source=source,
@@ -165,6 +164,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         title=first.chunk.headings[0] if first and first.chunk.headings else resource,
         chunks=chunks,
         excluded=excluded_of(every),
+        **shared_of(snapshot, tree, texts, made),
     )
 
 
@@ -179,23 +179,22 @@ def read_file(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:
     return ChunkFile(path=row.path, data=data, chunk=chunk_file.parse(data))
 
 
-def material_of(
+def shared_of(
     snapshot: StoreSnapshot,
     tree: SummaryTree,
     texts: Mapping[bytes, Text],
     made: Mapping[ChunkPath, ChunkFile],
-) -> partial[Material]:
-    """The material of some texts, by their keys, with the summaries that are there of them."""
+) -> dict[str, Any]:
+    """What every `Material` has: its texts, by their keys, and the summaries of them."""
     leaves, vectors, lacking = _leaves_of(snapshot, texts)
-    return partial(
-        Material,
-        summaries=made,
-        leaves=leaves,
-        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
-        vectors=vectors,
-        without_vector=lacking,
-        present=_present_of(tree, made),
-    )
+    return {
+        "summaries": made,
+        "leaves": leaves,
+        "texts": {leaf.key: texts[leaf.key].text for leaf in leaves},
+        "vectors": vectors,
+        "without_vector": lacking,
+        "present": _present_of(tree, made),
+    }
 
 
 def _leaves_of(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
+from filestore.core.errors import on_error
 from filestore.core.safe_text import safe_text
 from filestore.remote import EndpointError, EndpointUnusable
 from filestore.remote.address import Address, Use
@@ -238,11 +239,8 @@ class Service:
             preload_content=False,
             timeout=Timeout(connect=min(self._limits.connect_s, limit_s), read=limit_s),
         )
-        try:
+        with on_error(response.close):
             data = self._read(response, limit_s)
-        except BaseException:
-            response.close()
-            raise
         response.release_conn()
         location = response.headers.get("Location", "") if 300 <= response.status < 400 else ""
         try:

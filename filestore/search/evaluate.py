@@ -166,8 +166,8 @@ def evaluate(
         UsageError: More new queries are wanted for a comparison than are asked.
     """
     ways = _ways(replace(way, mode="hybrid"), compared) if compared else {}
-    tree, catalog = parts.places.tree, parts.catalog()
-    with catalog.snapshot():
+    tree = parts.places.tree
+    with parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
         goals = goals_of(tree, chunks, catalog.sources_of_resources(), questions)
         notes: list[str] = []

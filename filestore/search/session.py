@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from filestore.rerank import Reranker
     from filestore.sidecar.session import Parts
 
+DEPTH: Final = 50
+"""So many hits are looked at, at least: a reranker reads them again, each for about what embedding
+costs, and the others of a document are counted among them."""
+_PER_DOCUMENT: Final = 5
+_DEEPEST: Final = 5_000
+_NEAREST: Final = 5
+"""So many of the texts that a query finds say in which words its answers are written."""
+_NOTHING: Final = "the generator made no new query of it"
+_Rewrites = tuple[tuple[str, ...], str, int]
+"""The same in other words, why there are none, and what a service counted for them, in and out."""
+
 
 class SearchSession:
     """Keeps a searcher for as long as the store stays in one generation."""
@@ -88,7 +99,7 @@ class SearchSession:
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
-    ) -> "_Rewrites":
+    ) -> _Rewrites:
         """New queries, made once where the same is asked again for more hits."""
         key = replace(query, k=1, rerank=None, group=None, context=0), generation
         if self._rewritten is None or self._rewritten[0] != key:
@@ -102,13 +113,6 @@ class SearchSession:
         if model not in self._searchers:
             self._searchers[model] = Searcher(parts, catalog, model)
         return self._searchers[model]
-
-
-DEPTH: Final = 50
-"""So many hits are looked at, at least: a reranker reads them again, each for about what embedding
-costs, and the others of a document are counted among them."""
-_PER_DOCUMENT: Final = 5
-_DEEPEST: Final = 5_000
 
 
 def by_document(ask: Callable[[Query], Answer], query: Query) -> Answer:
@@ -137,14 +141,6 @@ def grouped(hits: Sequence[Hit]) -> list[Hit]:
         else:
             best[key] = hit
     return [replace(hit, others=others.get(key, 0)) for key, hit in best.items()]
-
-
-_NEAREST: Final = 5
-"""So many of the texts that a query finds say in which words its answers are written."""
-
-
-_Rewrites = tuple[tuple[str, ...], str, int]
-"""The same in other words, why there are none, and what a service counted for them, in and out."""
 
 
 def rewritten(
@@ -196,9 +192,6 @@ def _made(plain: Answer, wanted: int, generator: "Generator") -> _Rewrites:
             new = [line for line in result.made.lines if line.casefold().split() != own]
             return tuple(new[:wanted]), _NOTHING, result.made.tokens_in + result.made.tokens_out
     return (), _NOTHING, 0
-
-
-_NOTHING: Final = "the generator made no new query of it"
 
 
 def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[str]:

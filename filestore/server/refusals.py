@@ -45,6 +45,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 """The first that fits; what fits none cannot be done as asked."""
 UNUSABLE: Final = 422
 JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",

@@ -21,12 +21,13 @@ from filestore.server.agents.server import HttpDoor
 from filestore.server.decoding import json_object
 from filestore.server.http import description, uploads
 from filestore.server.http.events import Events
-from filestore.server.http.gate import EVENT_STREAM, Gate
+from filestore.server.http.gate import Gate
 from filestore.server.http.limits import Limits, Metrics
 from filestore.server.operations import ROUTES, Operation
 from filestore.server.page import routes as page_routes
 from filestore.server.rag.routes import routes as collection_routes
 from filestore.server.refusals import (
+    EVENT_STREAM,
     JSON,
     UNUSABLE,
     TooLargeError,

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from filestore._version import __version__
 from filestore.server import decoding
-from filestore.server.http.gate import EVENT_STREAM
 from filestore.server.operations import ROUTES, Operation
 from filestore.server.rag.documents import Index, Query
+from filestore.server.refusals import EVENT_STREAM
 
 _STORE: Final = {
     "type": "string",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from starlette.responses import StreamingResponse
 
-from filestore.server.http.gate import EVENT_STREAM
+from filestore.server.refusals import EVENT_STREAM
 from filestore.store import watch
 
 if TYPE_CHECKING:

@@ -101,6 +101,3 @@ def is_of_this_machine(host: bytes) -> bool:
         return name.lower() == _LOCAL or ipaddress.IPv4Address(name).is_loopback
     except ValueError:
         return False
-
-
-EVENT_STREAM: Final = "text/event-stream"

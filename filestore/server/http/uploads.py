@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from filestore.core.errors import RefusedError, UsageError
+from filestore.core.errors import RefusedError, UsageError, on_error
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk
@@ -68,13 +68,10 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
         )
     _require_room(folder, names)
     written = _Written(folder, uploads, replace=replace)
-    try:
+    with on_error(written.put_back, names):
         written.write()
         paths = [folder] if into else [os.path.join(folder, name) for name in names]
         report = store.add(*paths, into=into or None)
-    except BaseException:
-        written.put_back(names)
-        raise
     failed = {os.path.basename(one.source) for one in report.failed}
     written.put_back([name for name in names if name in failed or (into and into in failed)])
     return report.to_dict()
