@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from filestore.catalog._absent import LinkRow as LinkRow
     from filestore.catalog._pages import CatalogPages as CatalogPages
     from filestore.catalog._writing import CatalogWriter as CatalogWriter
-    from filestore.catalog._writing import VectorCollisionError as VectorCollisionError
 
 
 def __getattr__(name: str) -> Any:
@@ -49,8 +48,8 @@ def __getattr__(name: str) -> Any:
         from filestore.catalog import _absent
 
         return getattr(_absent, name)
-    if name in ("CatalogWriter", "VectorCollisionError"):
-        from filestore.catalog import _writing
+    if name == "CatalogWriter":
+        from filestore.catalog._writing import CatalogWriter
 
-        return getattr(_writing, name)
+        return CatalogWriter
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

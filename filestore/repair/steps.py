@@ -285,12 +285,6 @@ class Reingest:
         )
 
 
-SOURCE_EXECUTORS: Final[Mapping[str, Callable[[Reingest, Step], None]]] = {
-    "reingest": Reingest.take,
-}
-"""Kind of step to what it asks of an ingest."""
-
-
 class SidecarChanges:
     """What steps ask for, collected."""
 

@@ -9,7 +9,7 @@ from filestore.sync.apply import PART_EXECUTORS
 EXECUTORS = {
     "tree": steps.TREE_EXECUTORS,
     "sidecar": steps.SIDECAR_EXECUTORS,
-    "source": steps.SOURCE_EXECUTORS,
+    "source": ("reingest",),
 }
 
 
