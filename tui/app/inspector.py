@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import InspectedStore, find_root, in_place_error
+from filestore.browse import InspectedStore, find_root, in_place_error, listed
 from tui.actions.table import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
@@ -124,8 +124,9 @@ class Inspector(Menus):
 
     def _opened(self, made_early: Sequence[View], found: tuple[str, Sequence[str]]) -> None:
         catalog, unknown = found
-        for one in unknown:
-            self.notify(one, severity="warning")
+        if unknown:
+            # One for all: a stranger's settings may have thousands.
+            self.notify(listed(unknown, separator="\n"), severity="warning")
 
         def show_first() -> None:
             self._until_first.close()
