@@ -13,7 +13,7 @@ from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import listed, safe_text
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def calculate_in_one_thread() -> None:
 
 def tell_unknown(unknown: Iterable[str]) -> None:
     """Name the keys of the settings that nothing reads: one may be spelled wrong, or gone."""
-    for one in dict.fromkeys(unknown):
-        _diagnostics.say(f"filestore: {one}")
+    if found := dict.fromkeys(unknown):
+        _diagnostics.say("filestore: " + listed(found, 20, separator="\nfilestore: "))
 
 
 def named(options: "Common") -> str | None:

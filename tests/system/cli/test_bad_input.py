@@ -486,6 +486,16 @@ def test_settings_that_nothing_reads_are_named_by_servers(odd: Workspace, tmp_pa
     assert_named_once("".join(server.errors), tmp_path, ["serve"])
 
 
+def test_of_many_settings_that_nothing_reads_the_first_are_named(workspace: Any) -> None:
+    """And how many more there are."""
+    settings = workspace.store / "filestore.toml"
+    others = "".join(f"key{number} = 1\n" for number in range(500))
+    settings.write_text(others + settings.read_text())
+    said = workspace("status", code=None).stderr.splitlines()
+    assert len(said) == 20
+    assert said[-1].endswith("unknown key 'key19' and 480 more")
+
+
 def test_settings_that_are_not_text(workspace: Any) -> None:
     """A settings file of bytes that are no UTF-8 is said to be so."""
     (workspace.store / "filestore.toml").write_bytes(b"\xff\xfe\x00\x01")
