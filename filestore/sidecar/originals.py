@@ -432,15 +432,12 @@ def read(path: str) -> Seen:
 
     folder, name = os.path.split(path)
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with disk.folder_at(folder) as handle:
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if status.st_size > MAX_SOURCE_BYTES:
                 # Too large to have been added, so it is not what was.
                 return Seen(f"{status.st_size:,} bytes", disk.stat_values(status))
             data, status = disk.read_at(handle, name)
-        finally:
-            os.close(handle)
     except (FileNotFoundError, NotADirectoryError):
         return Seen()
     except OSError as error:
