@@ -6,6 +6,7 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+import pydoc
 import re
 import subprocess
 import sys
@@ -341,6 +342,12 @@ def test_public_names_are_what_their_modules_define() -> None:
         importlib.import_module(module)
     hidden = [name for name in filestore.__all__ if inspect.ismodule(getattr(filestore, name))]
     assert hidden == []
+
+
+def test_help_of_python_shows_every_public_name() -> None:
+    """Every type of a field is there for whoever asks, in modules loaded as a program does."""
+    for name in sorted({*filestore.__all__} - {"__version__"}):
+        assert pydoc.render_doc(getattr(filestore, name))
 
 
 STARTING: Final = {

@@ -15,6 +15,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.index.building import Description
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
 from filestore.sidecar.session import Parts
@@ -23,7 +24,6 @@ from filestore.verify import verify
 from filestore.verify.verify import Checked
 
 if TYPE_CHECKING:
-    from filestore.index.building import Description
     from filestore.sidecar.model import StoreModel
 
 
@@ -72,7 +72,7 @@ class Status(JsonObject, Struct, frozen=True, kw_only=True):
     files: int
     """Files in the catalog, records included."""
     findings: tuple[Finding, ...]
-    index: "Description | None" = None
+    index: Description | None = None
     """The FAISS file as last written; None where there is none, or a backend has the vectors."""
     embedder: StatusEmbedder
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
