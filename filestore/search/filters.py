@@ -44,7 +44,8 @@ class Filters(Struct, frozen=True, kw_only=True):
         """The filters of a query; of a key with a list all values must hold."""
         pairs = (
             (key, value)
-            for key, given in query.where.items()
+            # None, too, of a caller who has no filter.
+            for key, given in (query.where or {}).items()
             for value in (given if isinstance(given, list | tuple) else [given])
         )
         return cls(

@@ -44,5 +44,9 @@ def test_one_text_stands_for_a_list_of_one() -> None:
     assert Filters.of(one) == Filters.of(many)
 
 
+def test_no_filter_may_be_said_as_none() -> None:
+    assert Filters.of(Query.of("heating", {"where": None})) == Filters.of(Query(text="heating"))
+
+
 def test_bytes_that_are_no_text_are_asked_as_a_question_mark() -> None:
     assert Query(text="caf\udce9").text == "caf?"
