@@ -81,9 +81,14 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identif
         return self.paths if self.wanted == "before" else ()
 
     @property
+    def redone(self) -> tuple[str, ...]:
+        """Files that were changed again; empty for `undo`."""
+        return self.paths if self.wanted == "after" else ()
+
+    @property
     def json_redone(self) -> tuple[str, ...] | UnsetType:
         """Files that were changed again; only of `redo`."""
-        return self.paths if self.wanted == "after" else UNSET
+        return self.redone if self.wanted == "after" else UNSET
 
 
 class _Done(Struct, frozen=True, kw_only=True):

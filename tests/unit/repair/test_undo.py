@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from filestore.history.batch import Batch, Entry, Group, Version
 from filestore.repair.kept_change import choices
+from filestore.repair.undo import UndoResult
 
 
 def batch(number, *, entries=(), **values):
@@ -70,3 +71,13 @@ def test_a_change_in_between_parts_a_command():
     assert [group.batches for group in choices([one, two], "before")] == [(two,), (one,)]
     joined = replace(two, entries=(replace(late, before=first),))
     assert [group.batches for group in choices([one, joined], "before")] == [(one, joined)]
+
+
+def test_the_files_of_a_change_are_undone_or_redone():
+    """Each is an attribute in both cases; only `redo` has a key `redone`, also for nothing."""
+    back = UndoResult(paths=("chunked/a.md",))
+    again = replace(back, wanted="after")
+    assert (back.undone, back.redone) == (again.redone, again.undone) == (back.paths, ())
+    assert "redone" not in back.to_dict()
+    assert again.to_dict()["redone"] == ["chunked/a.md"]
+    assert UndoResult(wanted="after").to_dict()["redone"] == []
