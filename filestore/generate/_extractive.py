@@ -99,7 +99,10 @@ def _made(task: Task) -> Made:
         terms = _terms(near, query)[: task.count]
         query = query[: _LONGEST - _LONGEST_TERM]
         return Made(lines=tuple(f"{query} {term}" for term in terms))
-    path = " > ".join(dict.fromkeys(filter(None, (task.title, *task.headings))))
+    # The title is that of a resource, which may be a folder; a text has its own headings.
+    is_own = task.kind == "questions" and task.headings
+    names = task.headings if is_own else (task.title, *task.headings)
+    path = " > ".join(dict.fromkeys(filter(None, names)))
     terms = _terms(task.texts, path)
     starts = range(0, len(terms), _TERMS_A_KEY)
     keys = [", ".join(terms[start : start + _TERMS_A_KEY]) for start in starts]

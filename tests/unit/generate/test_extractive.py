@@ -105,6 +105,14 @@ def test_keys_are_the_heading_path_and_rare_terms(generator: Generator) -> None:
     assert not any("?" in line for line in made(generator, task).lines)
 
 
+def test_a_key_has_the_headings_of_its_text(generator: Generator) -> None:
+    """The title is that of the resource: in a folder it is another document's."""
+    task = Task(
+        kind="questions", texts=(BAKERY,), title="Compost", headings=("Food", "Bread"), count=1
+    )
+    assert made(generator, task).lines == ("Food > Bread",)
+
+
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
