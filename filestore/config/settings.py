@@ -269,7 +269,8 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except UnfitError as error:
-        raise SettingsError(f"{name}: {error}", remedy=f"fix it in {name}") from error
+        said = error.message.replace("must be an object", "must be a table")  # as TOML calls it
+        raise SettingsError(f"{name}: {said}", remedy=f"fix it in {name}") from error
 
 
 def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _KINDS: Final = {
     "str": "a text",
     "bool": "true or false",
     "array": "a list",
-    "object": "a table",
+    "object": "an object",
     "null": "nothing",
 }
 
@@ -106,7 +106,10 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
         at = _AT.search(str(error))
         inner = at["place"] if at else ""
         said = _SAID.fullmatch(str(error)[: at.start()] if at else str(error))
-        where = f"{place}.{inner}".strip(".") if inner[:1] != "[" else f"{place}{inner}"
+        between = (
+            "" if inner[:1] == "[" or not place or not inner else ": " if " " in place else "."
+        )
+        where = f"{place}{between}{inner}"
         if said and said["lacked"]:
             raise UnfitError(f"{where or 'it'} lacks {said['lacked']!r}") from error
         for index, key in _STEP.findall(inner.partition("[...]")[0]):

@@ -305,7 +305,7 @@ DISAGREE = {
     ),
     "an entry that is none": (
         lambda one: one.chunks.__setitem__(0, 7),
-        r"the list of chunks\[0\] must be a table, found 7",
+        r"the list of chunks\[0\] must be an object, found 7",
     ),
     "an entry less": (lambda one: one.chunks.pop(), "has 3 entries, there are 4"),
     "an id twice": (listed(faiss_id=1), "faiss_id 1 stands twice"),
@@ -325,9 +325,9 @@ DISAGREE = {
     ),
     "documents in a list": (
         lambda one: setattr(one, "documents", []),
-        "map of documents must be a table, found a list",
+        "map of documents must be an object, found a list",
     ),
-    "a document that is none": (lambda one: one.documents.update(a=[]), "'a' must be a table"),
+    "a document that is none": (lambda one: one.documents.update(a=[]), "'a' must be an object"),
     "a document without chunks": (
         lambda one: one.documents["a"].pop("chunks"),
         "document 'a' lacks 'chunks'",
@@ -343,7 +343,7 @@ DISAGREE = {
     "a document less": (lambda one: one.documents.pop("b"), "have 2 chunks, there are 4 vectors"),
     "a text that is none": (
         lambda one: one.documents["a"].update(full_text=3),
-        "document 'a'.full_text must be a text, found 3",
+        "document 'a': full_text must be a text, found 3",
     ),
     "a span of words": (span(i_end="x"), "i_end must be a whole number, found 'x'"),
     "a span backwards": (span(i_start=9, i_end=3), "is 9 to 3"),

@@ -134,7 +134,7 @@ def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) 
         ({"path": 3}, "path must be a text, found 3"),
         ({"path": "\ud800"}, "not valid UTF-8"),
         ({"store": "a"}, "unknown parameter 'store'"),
-        ([], "weigh: it must be a table, found "),
+        ([], "weigh: it must be an object, found "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(given: Any, said: str) -> None:
