@@ -66,7 +66,6 @@ PARTS: Final = (
     Part(name=PAST, kind="folder"),
     Part(name=f"{PAST}/lock"),
     Part(name=f"{PAST}/blob-names"),
-    *(Part(name=f"{PAST}/{DOCUMENTS}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")),
     Part(name=f"{PAST}/building", kind="folder"),
     Part(name=f"{PAST}/*", kind="folder"),
     Part(name=f"{PAST}/*/used"),

@@ -20,6 +20,8 @@ import orjson
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
 from filestore.embed._model_folder import LARGEST, clipped
+from filestore.embed._model_folder import json_object as json_object
+from filestore.embed._model_folder import stated_modules as stated_modules
 from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
 from filestore.fs import disk
 

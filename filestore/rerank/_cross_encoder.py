@@ -15,8 +15,13 @@ from msgspec.structs import replace
 
 from filestore.core.safe_text import brief, encodable
 from filestore.embed import Choice, ModelUnusable
-from filestore.embed._model_folder import json_object, stated_modules
-from filestore.embed.models import LOAD_ERRORS, installed_model, quiet_libraries
+from filestore.embed.models import (
+    LOAD_ERRORS,
+    installed_model,
+    json_object,
+    quiet_libraries,
+    stated_modules,
+)
 from filestore.rerank import Reranker
 
 if TYPE_CHECKING:
