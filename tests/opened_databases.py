@@ -16,6 +16,7 @@ import filestore
 OPENED: Final[list[str]] = []
 """What was opened otherwise, with who did it."""
 _PACKAGE: Final = str(Path(filestore.__file__).parent)
+_LIBRARY: Final = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
 _ENDINGS: Final = (".sqlite", ".sqlite-wal", ".sqlite-shm")
 _MAKES: Final = os.O_CREAT | os.O_EXCL
 _ALLOWED: Final = {"_open_unwritable"}
@@ -41,7 +42,12 @@ def _seen(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _ours(frame: FrameType | None) -> list[str]:
-    found = []
+    """Who of filestore opened it, from the inside out; nobody where a test did, called by it."""
+    found: list[str] = []
+    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARY):
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_filename.startswith(_PACKAGE):
+        return found
     while frame is not None:
         if frame.f_code.co_filename.startswith(_PACKAGE):
             found.append(frame.f_code.co_name)
