@@ -269,7 +269,8 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except UnfitError as error:
-        said = error.message.replace("must be an object", "must be a table")  # as TOML calls it
+        wanted, comma, found = error.message.partition(", found ")
+        said = wanted.replace(" an object", " a table") + comma + found  # as TOML calls it
         raise SettingsError(f"{name}: {said}", remedy=f"fix it in {name}") from error
 
 

@@ -123,11 +123,11 @@ def of_sqlite(path: str, error: sqlite3.Error) -> OSError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         # Where nothing can be locked, SQLite believes that somebody else has it locked.
         return no_locks(folder) or OSError(errno.EBUSY, str(error))
-    tried = no_locks(folder) or _tried(folder)
+    found = no_locks(folder) or tried(folder)
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if tried is None and name in _TOO_LARGE and limit != resource.RLIM_INFINITY:
-        tried = _error(errno.EFBIG, path)
-    return tried or OSError(errno.EIO, str(error))
+    if found is None and name in _TOO_LARGE and limit != resource.RLIM_INFINITY:
+        found = _error(errno.EFBIG, path)
+    return found or OSError(errno.EIO, str(error))
 
 
 def _error(number: int, path: str, words: str | None = None) -> OSError:
@@ -156,7 +156,7 @@ def no_locks(folder: str) -> OSError | None:
     return None
 
 
-def _tried(folder: str) -> OSError | None:
+def tried(folder: str) -> OSError | None:
     """How a file in a folder cannot be written or mapped; None where it can be."""
     try:
         import tempfile

@@ -25,6 +25,8 @@ STAMP_NAME: Final = "stamp.json"
 _MOST_STAMP_BYTES: Final = 1024 * 1024
 _SYSTEM_ERROR: Final = re.compile(r"\bOs \{ code: (\d+)|\(os error (\d+)\)")
 """What Rust says of a call that the system refused, to a programmer and to a person."""
+_STOPPED: Final = "index writer was killed"
+"""What tantivy says once one of its threads was refused something; it does not tell what."""
 _REMEDY: Final = "run `filestore sync` to rebuild the full-text index"
 
 
@@ -87,6 +89,9 @@ class WritingGuard(TantivyGuard):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
         reason = _system_error(error)
+        if reason is None and isinstance(error, ValueError) and _STOPPED in str(error):
+            disk.pass_hidden_limits(error)
+            reason = refusals.tried(self._folder) or OSError("the threads that write it stopped")
         if reason is not None:
             raise disk.write_failed(self._folder, reason) from error
         super().__exit__(kind, error, trace)

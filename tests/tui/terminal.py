@@ -123,10 +123,16 @@ class Terminal:
             assert "Traceback" not in seen, seen
             time.sleep(0.05)
 
+    def cursor(self, *words: str, row: str = "") -> tuple[int, str]:
+        """Wait for words, and for the cursor of a list on a row; the line that it is on, its words.
 
-def cursor_row(picture: str) -> tuple[int, str]:
-    """The line of the screen that the cursor of a list is on, and its words."""
-    for number, row in enumerate(picture.splitlines()):
-        if row.startswith(">"):
-            return number, row.partition("│")[0].strip("> ").rstrip()
-    raise AssertionError(f"no cursor on the screen:\n{picture}")
+        A screen is drawn in parts: what is looked for is waited for.
+        """
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            seen = self.until(*words)
+            for number, line in enumerate(seen.splitlines()):
+                told = line.partition("│")[0].strip("> ").rstrip()
+                if line.startswith(">") and told.startswith(row):
+                    return number, told
+            assert time.monotonic() < deadline, f"no cursor on {row!r}:\n{seen}"

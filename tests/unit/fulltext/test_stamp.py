@@ -1,6 +1,8 @@
 """What tantivy raises, told apart: a disk that refuses, a file that is gone, damage."""
 
 import errno
+import os
+import resource
 
 import pytest
 
@@ -32,6 +34,28 @@ def test_limits_of_the_moment_are_told_as_such(guard):
     """Too few open files is what it is."""
     with pytest.raises(LimitReachedError), guard("/index"):
         raise ValueError(TO_A_PERSON.format(errno.EMFILE))
+
+
+def test_a_thread_that_stopped_is_no_damage(tmp_path):
+    """What stopped it is found by a try; where nothing does, the disk is to be looked at."""
+
+    def stopped():
+        raise ValueError("An error occurred in a thread: 'An index writer was killed.. A worker'")
+
+    said = "the threads that write it stopped"
+    with pytest.raises(WriteFailedError, match=said) as failed, WritingGuard(str(tmp_path)):
+        stopped()
+    assert "check the disk" in failed.value.remedy
+    with pytest.raises(WriteFailedError, match="No such file"), WritingGuard(str(tmp_path / "x")):
+        stopped()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = max(map(int, os.listdir("/proc/self/fd"))) + 2
+    resource.setrlimit(resource.RLIMIT_NOFILE, (least, limits[1]))
+    try:
+        with pytest.raises(LimitReachedError, match=f"{least:,}"), WritingGuard(str(tmp_path)):
+            stopped()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.mark.parametrize("guard", [TantivyGuard, WritingGuard])
