@@ -260,3 +260,16 @@ def test_a_question_that_opens_as_the_inspector_ends_does_nothing(make, ends):
     while not asyncio.run(run(steps)):
         steps += 1
     assert steps > 1
+
+
+def test_keys_behind_the_end_do_nothing(root):
+    """A key that is held back as the inspector ends is dropped with its screens."""
+
+    async def run():
+        inspector = Inspector(Options(store=root, configuration=root, environment={}))
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: inspector.is_seen)
+        assert not inspector.screen_stack
+        await inspector.on_event(Key("j", "j"))
+
+    asyncio.run(run())

@@ -77,7 +77,7 @@ class KeysInOrder(App[int]):
 
     def _now_seen(self) -> None:
         self.is_seen = True
-        if isinstance(self.screen, Steady):
+        if self.screen_stack and isinstance(self.screen, Steady):
             self.screen.ask()
 
     def push_screen(self, screen: Any, *more: Any, **named: Any) -> Any:
@@ -101,7 +101,8 @@ class KeysInOrder(App[int]):
             self.call_later(self._hand_on)
 
     async def _hand_on(self) -> None:
-        while self._held and self._taken_by is None and not self._is_awaiting:
+        # Without a screen the program is ending.
+        while self._held and self._taken_by is None and self.screen_stack and not self._is_awaiting:
             event, taker = self._held.popleft(), self.focused or self.screen
             await super().on_event(event)
             self._number += 1
