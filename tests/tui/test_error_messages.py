@@ -74,12 +74,14 @@ def test_changes_of_work_are_drawn_now_and_then(tmp_path, monkeypatch):
             await pilot.pause()
             monkeypatch.setattr(frame, "WORK_S", 0.05)
             monkeypatch.setattr(inspector, "draw", lambda: drawn.append(time.monotonic()))
+            changed_last = 0.0
             for _ in range(100):
+                changed_last = time.monotonic()
                 inspector.work_changed()
                 await asyncio.sleep(0.001)
-            changed_last = time.monotonic()
-            while not drawn or drawn[-1] < changed_last:
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(30):
+                while not drawn or drawn[-1] < changed_last:
+                    await asyncio.sleep(0.01)
 
     asyncio.run(run())
     assert all(later - earlier > 0.04 for earlier, later in pairwise(drawn))

@@ -77,8 +77,9 @@ def test_a_screen_without_room_comes_to_rest(made, size):
     """Where hardly a letter fits, the notice is drawn once and not again and again."""
 
     async def act(app, pilot):
-        while not isinstance(app.screen, SmallScreen):
-            await pilot.pause(0.02)
+        async with asyncio.timeout(30):
+            while not isinstance(app.screen, SmallScreen):
+                await pilot.pause(0.02)
         await pilot.pause(0.1)
         assert await layouts_within(pilot, app.screen) < RESTLESS
 

@@ -221,8 +221,9 @@ def inspect(made, act):
         )
         app = Inspector(options)
         async with app.run_test(size=(100, 30)) as pilot:
-            while not (app.is_seen and app.findings.coverage.level):
-                await pilot.pause(0.02)
+            async with asyncio.timeout(30):
+                while not (app.is_seen and app.findings.coverage.level):
+                    await pilot.pause(0.02)
             await act(app, pilot)
         assert not app.fault
 

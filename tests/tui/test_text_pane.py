@@ -79,8 +79,9 @@ def numbered(total):
 
 async def settled(pilot, pane):
     """Wait until a text is wrapped to its end."""
-    while not pane._wrapping.is_done:
-        await pilot.pause(0.01)
+    async with asyncio.timeout(30):
+        while not pane._wrapping.is_done:
+            await pilot.pause(0.01)
 
 
 TEXTS = st.text(
