@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Self
 
 WAIT_S = 30.0
-ESCAPE_S = 0.15
+ESCAPE_S = 0.5
 
 
 def installed() -> str:

@@ -154,7 +154,8 @@ def test_keys_right_behind_that_of_the_editor_are_not_ours(work: Work) -> None:
         terminal.write("a word by hand")
         terminal.press("Enter", "Verify(1)", "a word by hand")
         terminal.press("w", "Tasks", gone="done     sync")
-        terminal.type("Escape", "q")
+        terminal.press("Escape", gone="esc closes")
+        terminal.type("q")
         assert terminal.ended() == 0
     assert {code for code, _ in work.findings()} == {"modified"}
 
