@@ -1,6 +1,9 @@
 """What must hold of keys that come before the screen has followed the ones before them."""
 
+import ast
 import asyncio
+import inspect
+from pathlib import Path
 
 import pytest
 from textual.app import App
@@ -260,6 +263,36 @@ def test_a_question_that_opens_as_the_inspector_ends_does_nothing(make, ends):
     while not asyncio.run(run(steps)):
         steps += 1
     assert steps > 1
+
+
+CALLED_LATER = ("call_after_refresh", "call_later", "set_interval", "set_timer")
+
+
+def called_later():
+    """The methods of the inspector that it has called at another time, by name."""
+    for path in sorted((Path(__file__).parents[2] / "tui" / "app").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func)[5:] in CALLED_LATER:
+                given = map(ast.unparse, node.args)
+                yield from (one[5:] for one in given if one.startswith("self."))
+
+
+def test_what_is_called_behind_the_end_does_nothing(root):
+    """A timer that runs out as the inspector ends finds no screen, and is no fault."""
+    names = {name for name in called_later() if hasattr(Inspector, name)}
+    assert {"_check", "_clear_expired", "_hand_on", "_now_seen", "draw"} <= names
+
+    async def run():
+        inspector = Inspector(Options(store=root, configuration=root, environment={}))
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: inspector.is_seen)
+        with inspector._context():
+            for name in sorted(names - {"open_store"}):  # asked for once, at the beginning
+                found = getattr(inspector, name)()
+                if inspect.isawaitable(found):
+                    await found
+
+    asyncio.run(run())
 
 
 def test_keys_behind_the_end_do_nothing(root):

@@ -218,7 +218,7 @@ class Frame(KeysInOrder):
         Textual compares the layout with the one before to know what to paint. Whoever asks for the
         place of a widget in between renews the one before, and the message stays on the terminal.
         """
-        if time.monotonic() >= self._quiet_at:
+        if time.monotonic() >= self._quiet_at and self.screen_stack:
             self.clear_notifications()
             self.screen.refresh(layout=True)
 
