@@ -336,6 +336,22 @@ def test_library_never_prints() -> None:
     assert loud == []
 
 
+def test_temporary_files_of_a_named_folder_are_made_through_a_handle() -> None:
+    """Or a file gets its name in one folder and loses it in another, where a link came between."""
+    by_name = [
+        f"{module}.py:{node.lineno}"
+        for module in MODULES
+        if module.startswith("filestore/")
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).startswith("tempfile.")
+        and any(
+            one.arg == "dir" and "path_of(" not in ast.unparse(one.value) for one in node.keywords
+        )
+    ]
+    assert by_name == []
+
+
 def test_public_names_are_what_their_modules_define() -> None:
     """A public name is the same value whichever modules were loaded before it was asked for."""
     for module in all_modules():

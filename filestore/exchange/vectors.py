@@ -7,7 +7,6 @@ gave the same vectors for some of the texts, chosen by chance.
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,7 @@ from filestore.core.hashing import DIGEST_BYTES
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.base import odd_lengths
 from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
+from filestore.fs import part
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -40,7 +40,7 @@ class Vectors:
             dimension: How many numbers each has.
             chance: Chooses the texts that are embedded again.
         """
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._file = part.unnamed_file(folder)
         self._dimension = dimension
         self._chance = chance
         self._sample: list[Sampled] = []

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import IO, Final, Literal
 
 from filestore.core.errors import FilestoreError, RefusedError, on_error
 
@@ -174,6 +174,19 @@ def folder_of(path: str) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def unnamed_file(folder: str) -> IO[bytes]:
+    """A file without a name in a folder that parts lie in; no link is followed.
+
+    Raises:
+        OSError: None can be made; `NotADirectoryError` where the folder is a link.
+    """
+    import tempfile
+
+    with folder_of(folder) as handle:
+        # It is made and loses its name in one folder, whatever has the folder's name by then.
+        return tempfile.TemporaryFile(dir=path_of(handle, folder))
 
 
 @contextlib.contextmanager

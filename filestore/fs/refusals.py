@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from filestore.fs.part import DATABASE_SUFFIXES
+from filestore.fs.part import DATABASE_SUFFIXES, unnamed_file
 
 NAME_SIDECAR: Final = (
     "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
@@ -145,26 +145,20 @@ def _places(path: str) -> Iterator[str]:
 
 def no_locks(folder: str) -> OSError | None:
     """How a file in a folder cannot be locked as SQLite does it; None where it can be."""
-    with suppress(OSError):
-        import tempfile
-
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                return _error(errno.ENOLCK, folder, error.strerror)
+    with suppress(OSError), unnamed_file(folder) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return _error(errno.ENOLCK, folder, error.strerror)
     return None
 
 
 def tried(folder: str) -> OSError | None:
-    """How a file in a folder cannot be written or mapped; None where it can be."""
+    """How a file in a folder cannot be written or mapped; None where it can be, and for a link."""
     try:
-        import tempfile
-
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            left = _TRIED_BYTES
-            while left:
-                left -= os.write(file.fileno(), bytes(left))
+        with unnamed_file(folder) as file:
+            file.write(bytes(_TRIED_BYTES))
+            file.flush()
             os.fsync(file.fileno())
             try:
                 mmap.mmap(file.fileno(), _TRIED_BYTES).close()
@@ -172,6 +166,8 @@ def tried(folder: str) -> OSError | None:
                 if error.errno == errno.ENOMEM:
                     return error
                 return _error(errno.ENODEV, folder, error.strerror)
+    except NotADirectoryError:
+        return None
     except OSError as error:
         return error
     return None

@@ -200,6 +200,28 @@ def test_every_number_of_the_table_has_its_own_remedy(tmp_path: Path, number: in
     assert told.value.remedy == failed.remedy
 
 
+def test_no_file_is_tried_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor made where the folder became a link in between: what it leads to keeps its time."""
+    monkeypatch.setattr(tempfile, "_O_TMPFILE_WORKS", False)
+    (outside := tmp_path / "outside").mkdir()
+    (link := tmp_path / "link").symlink_to(outside)
+    before = outside.stat().st_mtime_ns
+    assert (refusals.tried(str(link)), refusals.no_locks(str(link))) == (None, None)
+    assert (outside.stat().st_mtime_ns, list(outside.iterdir())) == (before, [])
+    folder, unlink = tmp_path / "folder", os.unlink
+    folder.mkdir()
+
+    def swap(path: Any, **given: Any) -> None:
+        folder.rename(tmp_path / "aside")
+        folder.symlink_to(outside)
+        unlink(path, **given)
+
+    monkeypatch.setattr(os, "unlink", swap)
+    assert refusals.tried(str(folder)) is None
+    assert (outside.stat().st_mtime_ns, list(outside.iterdir())) == (before, [])
+    assert list((tmp_path / "aside").iterdir()) == []
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_another_user_s_file_is_not_ours_to_open() -> None:
     """Its owner is named, and what gives it back is to be done by somebody who may."""
