@@ -277,6 +277,10 @@ class Catalog(Snapshots):
         """Vector id to embedding key; unknown ids are left out."""
         return dict(self.rows_among("SELECT id, key FROM vectors WHERE id IN ({})", ids))
 
+    def waiting_count(self) -> int:
+        """How many texts have no vector."""
+        return int(self.rows("SELECT count(*) FROM vectors WHERE embedded = 0")[0][0])
+
     def paths_without_vectors(self) -> list[ChunkPath]:
         """Files with a text that was never embedded."""
         found = self.rows(

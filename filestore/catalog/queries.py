@@ -40,6 +40,15 @@ _BODIES: Final = (
     f" WHERE {BODY} AND (part = 0 OR ?) AND embedded <> 0 AND state = ''"
     " ORDER BY parts.vector, files.path LIMIT ?"
 )
+# Chunks of a document share a resource, sections of one in place a path. Shorter names come first:
+# chunk2 before chunk10.
+_WAITING: Final = (
+    "WITH waiting AS (SELECT vectors.id AS id, files.path AS path, row_number() OVER ("
+    " PARTITION BY resource ORDER BY kind = 'summary', part, length(files.path), files.path"
+    ") AS place FROM vectors JOIN parts ON parts.vector = vectors.id"
+    " JOIN files ON files.id = parts.file WHERE vectors.embedded = 0)"
+    " SELECT id FROM waiting GROUP BY id ORDER BY min(place), min(path)"
+)
 SALVAGED: Final = {
     "generated": "SELECT origin, body FROM generated ORDER BY origin {order}",
     "originals": (
@@ -77,6 +86,11 @@ def keys_of_vectors(catalog: Catalog) -> dict[int, bytes]:
 def has_embedded(catalog: Catalog) -> bool:
     """Whether the catalog counts on any embedding."""
     return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
+
+
+def waiting_vectors(catalog: Catalog) -> list[int]:
+    """The vector ids of texts without vector, the first passage of each document before others."""
+    return [one for (one,) in catalog.rows(_WAITING)]
 
 
 def text_keys(catalog: Catalog) -> Iterator[bytes]:

@@ -183,7 +183,7 @@ _DONE: Final = {
     "forget": ("removed from the index", "missing file"),
     "repoint": ("updated the path of", "renamed file"),
     "collect": ("deleted", "temporary file"),
-    "embed": ("embedded", "file without vectors"),
+    "embed": ("added missing vectors", ""),
     "rebuild-index": ("rebuilt the vector index", ""),
     "rebuild-fulltext": ("rebuilt the full-text index", ""),
 }
@@ -195,8 +195,7 @@ def done(applied: Iterable[Finding]) -> str:
     said = []
     for kind, number in Counter(CODES[finding.code].step for finding in applied).items():
         verb, noun = _DONE.get(kind, ("repaired", "finding"))
-        nouns = "files without vectors" if kind == "embed" else ""
-        said.append(f"{verb} {count(number, noun, nouns)}" if noun else verb)
+        said.append(f"{verb} {count(number, noun)}" if noun else verb)
     return "; ".join(said) or "nothing to do"
 
 

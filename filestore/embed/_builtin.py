@@ -36,8 +36,6 @@ class BuiltinEmbedder(Embedder):
     max_tokens = MAX_TOKENS
     """The length up to which one vector still tells texts apart well; nothing is cut off."""
     lexical = True
-    single_threaded = True
-    """Most of its work is Python."""
 
     def __init__(self) -> None:
         # Made on first use: opening an embedder, to ask for its name, loads no numpy.

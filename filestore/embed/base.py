@@ -92,8 +92,6 @@ class Embedder(ABC):
     """The name in the settings, for example ``builtin`` or ``onnx:all-MiniLM-L6-v2``."""
     lexical: bool = False
     """True when only words and characters are compared, not meaning: the user is informed."""
-    single_threaded: bool = False
-    """True where embedding keeps one core busy, so that a second process helps."""
 
     @property
     @abstractmethod

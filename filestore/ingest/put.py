@@ -169,13 +169,10 @@ def put(
     undo = _written(snapshot, folder, {path: wanted[path] for path in changed}, looks)
     # What a call left in the tree that was killed is indexed, too.
     stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
-    lacking = named.keys() & set(snapshot.catalog.paths_without_vectors())
     done = None
-    if stale or lacking or fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False):
+    if stale or fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False):
         with store.open_commit() as commit:
             put_settled(snapshot, commit, stale, store.clock, on_progress)
-            if lacking:
-                commit.embed_missing()
             done = commit.finish()
     return Put(
         paths=tuple(map(CHUNKS.store_path, paths)),

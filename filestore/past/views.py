@@ -263,7 +263,10 @@ def _take(parts: PastParts, embeddings: "EmbeddingCache", *, embed: bool) -> Non
         contextlib.closing(CatalogWriter.open(parts.places.catalog)) as catalog,
         parts.commit(catalog, embeddings, embed=embed) as commit,
     ):
-        commit.embed_missing()
+        if embed:
+            commit.embed_all()
+        else:
+            commit.take_missing()
         done = commit.finish()
     if embed and done.problem is not None:
         raise done.problem

@@ -18,6 +18,7 @@ from filestore.repair.request import RepairReport
 from filestore.repair.steps import Reingest, TreeChanges, follow, write_files
 from filestore.sidecar.session import Parts
 from filestore.sync.apply import put_settled
+from filestore.sync.embedding import embed_waiting
 from filestore.sync.plan import detected
 from filestore.verify.run import verified
 
@@ -37,6 +38,9 @@ def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> Re
     work = _Applying(parts, chosen, on_progress)
     if chosen.doable:
         work.run(chosen.doable)
+        parts.close()
+        after = embed_waiting(parts, on_progress=on_progress)
+        work.count(after.texts, 0, after.problem)
     remaining = chosen.findings
     not_checked: tuple[str, ...] = ("everything: nothing was done",)
     if chosen.doable:
@@ -145,9 +149,9 @@ class _Applying:
             commit.keep_resolved(batch, [waiting[p] for p in changes.resolved if p in waiting])
             commit.settle_conflicts(changes.resolved, ())
             done = commit.finish()
-        self._count(done.embedded, done.reused, done.problem)
+        self.count(done.embedded, done.reused, done.problem)
 
-    def _count(self, embedded: int, reused: int, problem: FilestoreError | None) -> None:
+    def count(self, embedded: int, reused: int, problem: FilestoreError | None) -> None:
         self.embedded += embedded
         self.reused += reused
         self.problem = self.problem or problem
@@ -179,7 +183,7 @@ class _Applying:
                 self._skip(step, f"it is excluded from search: {excluded[step.path].detail}")
             else:
                 self._skip(step, "it was repaired in the meantime")
-        self._count(report.embedded, report.reused, report.problem)
+        self.count(report.embedded, report.reused, report.problem)
 
     def _reingest(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
         """Re-ingest sources: those of steps, and those whose conflicts were resolved."""
@@ -208,4 +212,4 @@ class _Applying:
                 self.applied.append(step)
         kept = (outcome.undo for outcome in report.outcomes if outcome.undo is not None)
         self.group = self.group or next(kept, "")
-        self._count(report.embedded, report.reused, report.problem)
+        self.count(report.embedded, report.reused, report.problem)

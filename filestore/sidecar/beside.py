@@ -5,6 +5,7 @@ numbers. One rule: whose a vector is, its fingerprint among the embeddings says,
 The store's own model comes first: what this one cannot embed keeps no commit from being made.
 """
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -138,7 +139,6 @@ class BesideFeed:
             embeddings=embeddings,
             embedder=embedder,
             embed=embed,
-            processes=1,
         )
         # What was complete stays so as long as every new text is embedded: no row is asked for.
         self._is_complete = known(catalog) == Known(
@@ -165,21 +165,21 @@ class BesideFeed:
             detail=why.detail,
         )
 
-    def take(self, texts: Mapping[bytes, str], on_share: OnShare = ignore_share) -> None:
-        """Embed texts that have no vector of this model."""
+    def take(self, texts: Mapping[bytes, str]) -> None:
+        """Take texts of new files; see `EmbeddingFeed.take`."""
         if texts:
-            self._feed.take(texts, on_share=on_share)
+            self._feed.take(texts)
             self._is_complete = self._is_complete and self._feed.embeds
 
-    def embed_missing(self, on_share: OnShare = ignore_share) -> None:
-        """Embed every text of the catalog that has no vector of this model."""
+    def embed_missing(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+        """Embed every text of the catalog that has no vector of this model; see `embed`."""
         # Parses files, which nobody needs who only asks what is remembered.
         from filestore.sidecar.file_rows import texts_of_vectors
 
         self._is_complete = False
         missing = lacking(self._catalog, self._embeddings, self._fingerprint)
         for number, ids in enumerate(in_batches(missing, _BATCH)):
-            if not self._feed.embeds:
+            if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
                 return
             start, part = number * _BATCH / len(missing), len(ids) / len(missing)
             texts = {
@@ -187,14 +187,15 @@ class BesideFeed:
                 for _, some in texts_of_vectors(self._catalog, ids)
                 for text in some
             }
-            self._feed.take(texts, on_share=partial(_share, on_share, start, part))
+            self._feed.embed(
+                texts, on_share=partial(_share, on_share, start, part), until_s=until_s
+            )
 
     def finish(self) -> None:
         """Remember how complete the vectors are, in the running transaction."""
-        self._feed.close()
-        short = (
-            [] if self._is_complete else lacking(self._catalog, self._embeddings, self._fingerprint)
-        )
+        self._feed.settle()
+        is_complete = self._is_complete and self._feed.embeds and not self._feed.leaves_some
+        short = [] if is_complete else lacking(self._catalog, self._embeddings, self._fingerprint)
         remember(
             self._catalog,
             Known(
@@ -204,10 +205,6 @@ class BesideFeed:
                 generation=self._catalog.next_generation,
             ),
         )
-
-    def close(self) -> None:
-        """End what still runs."""
-        self._feed.close()
 
 
 def _share(on_share: OnShare, start: float, part: float, share: float) -> None:

@@ -6,6 +6,7 @@ between any two leaves the old generation, or the new one with a derived index t
 later. Within the transaction a file's rows and vector ids come before its embeddings.
 """
 
+import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Self
@@ -48,6 +49,7 @@ from filestore.sidecar.file_rows import (
     owner,
     row_of,
     texts_of,
+    texts_of_vectors,
 )
 from filestore.sidecar.fulltext_file import FulltextFeed, entries, stem_of
 from filestore.sidecar.vector_rows import VectorRows
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 BATCH: Final = 1000
+_AT_ONCE: Final = 64
 _EMBEDDINGS: Final = "embeddings"
 """In the catalog, how many embeddings there were: any other number is looked into."""
 
@@ -86,7 +89,6 @@ class Commit:
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
         embed: bool = True,
-        processes: int = 1,
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
         rows: VectorRows | None = None,
@@ -107,7 +109,6 @@ class Commit:
             embeddings=embeddings,
             embedder=embedder,
             embed=embed,
-            processes=processes,
             no_embedder=no_embedder,
         )
         self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
@@ -132,24 +133,15 @@ class Commit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._embedding_feed.close()
-        if self._beside is not None:
-            self._beside.close()
         self._fulltext_feed.abandon()
         self._catalog.rollback()
 
-    def put(
-        self,
-        seen: Sequence[Observation],
-        read_from_ns: int,
-        on_share: OnShare = ignore_share,
-    ) -> None:
+    def put(self, seen: Sequence[Observation], read_from_ns: int) -> None:
         """Record files that are new, changed, or now excluded.
 
         Args:
             seen: Observations, at most some thousand at once.
             read_from_ns: A reading of the file system's clock from before they were read.
-            on_share: Called with the share that is embedded, which may take long.
         """
         self._layout.complete(seen)
         known = self._catalog.files([look.path for look in seen])
@@ -165,7 +157,7 @@ class Commit:
                     replaced.append(row)
         kept = self._before_replacing(replaced)
         self._delete(replaced)
-        self._insert(fresh, {row.path: row.resource for row in replaced}, on_share)
+        self._insert(fresh, {row.path: row.resource for row in replaced})
         self._catalog.no_longer_forgotten(look.path for look in fresh)
         sound = (INDEXED, RECORD)
         excluded = [look.path for look in fresh if look.state not in sound and look.path in kept]
@@ -214,9 +206,7 @@ class Commit:
             self._catalog.replace_metadata(row.id, metadata_of(look, row.id))
             self._put_links(look, row.id)
 
-    def _insert(
-        self, fresh: Sequence[Observation], resources: Mapping[str, str], on_share: OnShare
-    ) -> None:
+    def _insert(self, fresh: Sequence[Observation], resources: Mapping[str, str]) -> None:
         ids = self._catalog.new_ids(len(fresh))
         rows = []
         for look, identifier in zip(fresh, ids, strict=True):
@@ -238,9 +228,9 @@ class Commit:
             if look.state == RECORD:
                 self._put_record(look)
         texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
-        self._embedding_feed.take(texts, on_share=on_share)
+        self._embedding_feed.take(texts)
         if self._beside is not None:
-            self._beside.take(texts, on_share)
+            self._beside.take(texts)
         if indexed:
             self._fulltext_feed.add(
                 one
@@ -282,16 +272,37 @@ class Commit:
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""
         self.lack(vector for vector, _ in self._catalog.vector_keys())
-        self.embed_missing(on_share)
+        self.embed_all(on_share)
         self.want_index()
 
-    def embed_missing(self, on_share: OnShare = ignore_share) -> None:
-        """Embed the texts that are known but were never embedded."""
+    def take_missing(self) -> None:
+        """Take the texts without vector: known ones get it now, others as texts of new files do."""
+        self._embedding_feed.take(self._without_vectors(), sound=True)
+
+    def embed_all(self, on_share: OnShare = ignore_share) -> None:
+        """Embed every text without vector in this commit, however many."""
+        self._embedding_feed.embed(self._without_vectors(), on_share=on_share)
+        self.embed_beside(on_share)
+
+    def _without_vectors(self) -> dict[bytes, str]:
         texts = dict(kept_texts(self._catalog, self._catalog.paths_without_vectors()))
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
-        wanted_texts = {key: text for key, text in texts.items() if key in wanted}
-        self._embedding_feed.take(wanted_texts, sound=True, on_share=on_share)
-        self.embed_beside(on_share)
+        return {key: text for key, text in texts.items() if key in wanted}
+
+    def embed_waiting(self, until_s: float) -> None:
+        """Embed texts that wait for their vector, until a moment of the monotonic clock.
+
+        The first passage of each document comes first, so that early answers are broad.
+        """
+        for ids in in_batches(queries.waiting_vectors(self._catalog), _AT_ONCE):
+            for some, texts in texts_of_vectors(self._catalog, ids):
+                keys = self._catalog.keys_of_vectors(some)
+                taken = {keys[one]: text for one, text in zip(some, texts, strict=True)}
+                self._embedding_feed.embed(taken, until_s=until_s)
+                if not self._embedding_feed.embeds or time.monotonic() >= until_s:
+                    return
+        if self._beside is not None:
+            self._beside.embed_missing(until_s=until_s)
 
     def embed_beside(self, on_share: OnShare = ignore_share) -> None:
         """Embed the texts that have no vector of the model beside, where there is one."""
@@ -443,13 +454,13 @@ class Commit:
         if self.embedder is None or self._rows is not None:
             return
         self._catalog.unname_rows()
-        first = self._catalog.index_file() is None and self._catalog.count("vectors") > 0
+        first = self._catalog.index_file() is None and queries.has_embedded(self._catalog)
         if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
             return
         written = (self._places, self._catalog, self._embeddings, self.embedder)
         if vector_file.write(*written) and self.embeds:
             # Damaged rows came to light: what they held is embedded again before the file is.
-            self.embed_missing()
+            self.take_missing()
             self._embedding_feed.settle()
             vector_file.write(*written)
 
@@ -479,7 +490,6 @@ class Commit:
             # Some other command than a sync: what went is not to be forgotten by a new count.
             self.lack(lost_vectors(self._catalog, self._embeddings))
         self._write_index()
-        self._embedding_feed.close()
         if self.embedder is not None:
             count = self._embeddings.count(self.embedder.fingerprint)
             self._catalog.set_meta(_EMBEDDINGS, count)

@@ -1,30 +1,30 @@
 """Texts on their way into the embeddings: what is known is reused, what is new is embedded once.
 
-Embeddings are kept as they are made, batch by batch, so that an interrupted commit loses none.
+A commit embeds a few texts as it ends, so that a small edit is found by meaning at once; many wait
+in the catalog until they are asked for. Embeddings are kept as they are made, batch by batch, so
+that an interrupted commit loses none.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import SOME_TIME, CatalogWriter, in_batches
+from filestore.catalog import SOME_TIME, CatalogWriter
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingCache
 from filestore.embed.canaries import ModelDrifted, check_canaries
-from filestore.embed.process import EmbeddingProcess
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
     from filestore.embed.base import Embedder
 
-EMBED_BATCH: Final = 64
-AHEAD_FROM: Final = 500
-"""So many texts at once are worth a second process, which takes its time to start."""
+FEW: Final = 32
+"""A commit embeds no more texts than these before it ends."""
+_MOST_TEXTS: Final = 512
+_BATCH_S: Final = 1.0
+"""About so long a batch takes: progress is told, and Ctrl-C heard, as often."""
 
 
 class EmbeddingFeed:
@@ -37,7 +37,6 @@ class EmbeddingFeed:
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
         embed: bool,
-        processes: int,
         no_embedder: FilestoreError | None = None,
     ) -> None:
         """Take nothing yet.
@@ -47,15 +46,12 @@ class EmbeddingFeed:
             embeddings: Keeps them.
             embedder: Makes them; None where there is none, or it is not the one of the store.
             embed: Whether what is lacking is embedded.
-            processes: More than one lets an embedder that keeps one core busy run beside.
             no_embedder: Why there is none.
         """
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
-        self._ahead: EmbeddingProcess | None = None
-        self._sent: dict[bytes, str] = {}
-        self._may_run_ahead = processes > 1
+        self._lacking: dict[bytes, str] = {}
         self.embeds = embed and embedder is not None
         """Whether texts without embedding are embedded now."""
         self.embedded = 0
@@ -64,95 +60,85 @@ class EmbeddingFeed:
         """Texts that had their embedding already."""
         self.problem: FilestoreError | None = None
         """Why embedding was given up; what is lacking then stays without vectors."""
+        self.leaves_some = False
+        """Whether texts that were taken are left to be embedded later, being many."""
         self._no_embedder = no_embedder if embed else None
         self._trusted = False
+        self._batch = 8
 
-    def take(
-        self,
-        texts: Mapping[bytes, str],
-        *,
-        sound: bool = False,
-        on_share: OnShare = ignore_share,
-    ) -> None:
-        """Take texts whose vectors are in the catalog.
+    def take(self, texts: Mapping[bytes, str], *, sound: bool = False) -> None:
+        """Take texts whose vectors are in the catalog: known ones now, a few others on `settle`.
 
         Args:
             texts: By embedding key.
             sound: Rely only on embeddings whose checksum holds; this reads them.
-            on_share: Called with the share of texts that is embedded, where that happens here.
         """
-        if self._embedder is None or not texts:
-            self.problem = self.problem or (self._no_embedder if texts else None)
-            return
-        had = (
-            self._sound(texts) if sound else self._embeddings.has(self._embedder.fingerprint, texts)
-        )
-        self.reused += len(had)
-        self._note(had)
-        had |= self._sent.keys()
-        lacking = {key: text for key, text in texts.items() if key not in had}
-        if self.embeds and lacking:
-            try:
-                if not self._trusted and not self._embedder.lexical:
-                    check_canaries(self._embedder, self._embeddings)
-                self._trusted = True
-                self._embed(self._embedder, lacking, on_share)
-            except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
-                # Everything else of the commit is worth keeping: keywords find these texts.
-                self.problem, self.embeds = error, False
-
-    def _sound(self, texts: Mapping[bytes, str]) -> set[bytes]:
-        assert self._embedder is not None
-        keys = list(texts)
-        _, found = self._embeddings.get(self._embedder.fingerprint, keys)
-        return {key for key, sound in zip(keys, found.tolist(), strict=True) if sound}
-
-    def _embed(self, embedder: "Embedder", texts: dict[bytes, str], on_share: OnShare) -> None:
-        """Embed here, or send ahead to a second process while this one goes on."""
-        self.settle()
-        if self._ahead is None and self._may_run_ahead and len(texts) >= AHEAD_FROM:
-            self._may_run_ahead = embedder.single_threaded
-            self._ahead = EmbeddingProcess(embedder) if embedder.single_threaded else None
-        if self._ahead is None:
-            # Texts of one length side by side need no padding, and what takes longest comes first,
-            # so that the time left is never more than was said.
-            longest_first = sorted(texts, key=lambda key: len(texts[key]), reverse=True)
-            for number, keys in enumerate(in_batches(longest_first, EMBED_BATCH)):
-                on_share(number * EMBED_BATCH / len(texts))
-                self._keep(embedder, keys, embedder.embed_documents([texts[key] for key in keys]))
-            return
-        self._sent = texts
-        try:
-            self._ahead.send(list(texts.values()))
-        except OSError:
-            self.settle()
+        lacking = self._unknown(texts, sound=sound)
+        if self.embeds and len(self._lacking) <= FEW:
+            self._lacking |= lacking
 
     def settle(self) -> None:
-        """Wait for the batch that was sent ahead; embed it here if its process failed."""
-        if self._embedder is None or self._ahead is None or not self._sent:
-            return
-        texts, self._sent = self._sent, {}
-        try:
-            vectors = self._ahead.receive()
-        except OSError:
-            self.close()
-            self._may_run_ahead = False
-            vectors = self._embedder.embed_documents(list(texts.values()))
-        self._keep(self._embedder, list(texts), vectors)
+        """Embed what was taken, if that is little."""
+        few, self._lacking = self._lacking, {}
+        if len(few) <= FEW:
+            self._embed(few, ignore_share, None)
+        else:
+            self.leaves_some = True
 
-    def _keep(
-        self, embedder: "Embedder", keys: Sequence[bytes], vectors: "NDArray[float32]"
+    def embed(
+        self,
+        texts: Mapping[bytes, str],
+        *,
+        on_share: OnShare = ignore_share,
+        until_s: float | None = None,
     ) -> None:
-        self._embeddings.put(embedder.fingerprint, keys, vectors)
-        self._note(keys, at_s=int(time.time()))
-        self.embedded += len(keys)
+        """Take texts, and embed those that are unknown now.
+
+        Args:
+            texts: By embedding key.
+            on_share: Called with the share that is done.
+            until_s: No batch begins after this moment of the monotonic clock; the first always
+                does.
+        """
+        self._embed(self._unknown(texts, sound=True), on_share, until_s)
+
+    def _unknown(self, texts: Mapping[bytes, str], *, sound: bool) -> dict[bytes, str]:
+        if self._embedder is None or not texts:
+            self.problem = self.problem or (self._no_embedder if texts else None)
+            return {}
+        keys = list(texts)
+        if sound:
+            _, found = self._embeddings.get(self._embedder.fingerprint, keys)
+            had = {key for key, is_sound in zip(keys, found.tolist(), strict=True) if is_sound}
+        else:
+            had = self._embeddings.has(self._embedder.fingerprint, keys)
+        self.reused += len(had)
+        self._note(had)
+        return {key: text for key, text in texts.items() if key not in had}
+
+    def _embed(self, texts: Mapping[bytes, str], on_share: OnShare, until_s: float | None) -> None:
+        embedder = self._embedder
+        if embedder is None or not self.embeds or not texts:
+            return
+        try:
+            if not self._trusted and not embedder.lexical:
+                check_canaries(embedder, self._embeddings)
+            self._trusted = True
+            keys, done = list(texts), 0
+            while done < len(keys) and (not done or until_s is None or time.monotonic() < until_s):
+                on_share(done / len(keys))
+                some, began_s = keys[done : done + self._batch], time.monotonic()
+                vectors = embedder.embed_documents([texts[key] for key in some])
+                self._embeddings.put(embedder.fingerprint, some, vectors)
+                self._note(some, at_s=int(time.time()))
+                done += len(some)
+                self.embedded += len(some)
+                took_s = max(time.monotonic() - began_s, 1e-3)
+                self._batch = max(1, min(_MOST_TEXTS, round(len(some) * _BATCH_S / took_s)))
+        except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
+            # Everything else of the commit is worth keeping: keywords find these texts.
+            self.problem, self.embeds = error, False
 
     def _note(self, keys: Iterable[bytes], at_s: int = SOME_TIME) -> None:
         if self._catalog is not None:
             self._catalog.set_embedded((vector_id(key) for key in keys), at_s=at_s)
-
-    def close(self) -> None:
-        """End the second process, if there is one."""
-        if self._ahead is not None:
-            self._ahead.close()
-            self._ahead = None

@@ -490,7 +490,6 @@ class Parts:
             embeddings=embeddings,
             embedder=main,
             embed=embed,
-            processes=self._processes,
             no_embedder=self.model.why_not,
             metric=self.settings.metric,
             rows=self.rows,

@@ -61,7 +61,7 @@ class Space(Protocol):
 
 def is_behind(catalog: Catalog) -> bool:
     """Whether more differs than is replayed in passing."""
-    behind = catalog.delta_size()
+    behind = queries.unsent_vectors(catalog)
     if behind <= REPLAYED_ALWAYS:
         return False
     return behind > REPLAYED_SHARE * catalog.count("vectors")
@@ -363,7 +363,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
     """What is wrong with the FAISS file, without parsing it."""
     named = catalog.index_file()
     if named is None:
-        if catalog.count("vectors") == 0:
+        if not queries.has_embedded(catalog):
             return []
         path, detail = places.part(""), "no FAISS file was written"
         return [Finding(code="index-missing", path=path, detail=detail)]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from filestore.sync.apply import SyncReport
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import Dropping, ModelChange, Switched
+    from filestore.sync.embedding import R
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.verify.trust import Reaches
@@ -167,7 +168,7 @@ class Store(ReadableStore):
                 on_copy=on_copy,
             )
         report.folders, report.unusable = named.folders, named.unusable
-        return report
+        return self._with_vectors(report, on_progress)
 
     def update(
         self,
@@ -269,7 +270,8 @@ class Store(ReadableStore):
         self.model.ask()
         with self._parts.writing("put", wait_s=wait_s) as (catalog, embeddings, _):
             store = self._parts.held(catalog, embeddings)
-            return put.put(store, chunks, into, replace=replace, on_progress=on_progress)
+            report = put.put(store, chunks, into, replace=replace, on_progress=on_progress)
+        return self._with_vectors(report, on_progress)
 
     def add_note(
         self,
@@ -299,7 +301,8 @@ class Store(ReadableStore):
 
         self.model.ask()
         with self._parts.writing(command) as (catalog, embeddings, _):
-            return write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
+            note = write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
+        return self._with_vectors(note)
 
     @property
     def own_keys(self) -> tuple[str, ...]:
@@ -379,7 +382,8 @@ class Store(ReadableStore):
         place = absolute(os.fsdecode(source))
         how: Any = {"wait_s": wait_s, "on_progress": on_progress}
         wish = base.Wanted(**wanted)
-        return into_store.import_from(self._parts, form, place, wish, **how)
+        report = into_store.import_from(self._parts, form, place, wish, **how)
+        return self._with_vectors(report, on_progress) if wish.embed else report
 
     def _undo_or_redo(
         self, wanted: "State", identifier: str | None, on_progress: OnProgress
@@ -390,7 +394,8 @@ class Store(ReadableStore):
         command = "undo" if wanted == "before" else "redo"
         with self._parts.writing(command) as (catalog, embeddings, _):
             store = self._parts.held(catalog, embeddings)
-            return undo_or_redo(store, identifier, wanted, on_progress)
+            done = undo_or_redo(store, identifier, wanted, on_progress)
+        return done and self._with_vectors(done, on_progress)
 
     def enrich(
         self,
@@ -414,7 +419,14 @@ class Store(ReadableStore):
         wish = request.wish(self._parts, resources, wanted)
         self.close()
         options: Any = {"generator": generator, "stop": stop, "on_progress": on_progress}
-        return request.enrich(self._parts, wish, **options)
+        return self._with_vectors(request.enrich(self._parts, wish, **options), on_progress)
+
+    def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
+        """A report of what was written, once the texts of it have their vectors."""
+        from filestore.sync.embedding import embed_waiting
+
+        self.close()
+        return embed_waiting(self._parts, on_progress=on_progress).added_to(report)
 
     def plan_enrich(
         self,

@@ -14,7 +14,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, worst_first
 from filestore.core.paths import ChunkPath, StorePath, is_made
-from filestore.core.progress import OnProgress, Progress, ignore, part_of
+from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
@@ -35,6 +35,7 @@ from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.recover import condemned, part_finding
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
+from filestore.sync.embedding import embed_waiting
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
 from filestore.verify import drift, environment, recorded_state, run, source_drift, verify
 
@@ -111,8 +112,6 @@ def apply(
         source_drift.check(snapshot, None, said := VerificationReport(), sources)
         work.remaining += said.findings
     done = commit.finish() if work.written else None
-    if done is not None and snapshot.embedder is not None:
-        work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
     if done is not None and done.unsent is not None:
         work.not_sent(done.unsent)
         work.remaining += verify.beside_findings(snapshot)
@@ -141,6 +140,8 @@ def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemCl
     apply(snapshot, commit, steps, clock=clock)
 
 
+_WAITING: Final = ("vector-pending", "beside-behind")
+"""What is mended once the files are indexed."""
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """So many bytes of files are held at once, and one file more."""
 
@@ -149,7 +150,7 @@ PartExecutor = Callable[[Commit, Sequence[Finding]], None]
 
 def _embed(commit: Commit, _: Sequence[Finding]) -> None:
     if commit.embeds:
-        commit.embed_missing()
+        commit.take_missing()
 
 
 def _rebuild_fulltext(commit: Commit, found: Sequence[Finding]) -> None:
@@ -267,9 +268,7 @@ class _Applying:
         batches = settled(self._snapshot, seen.to_read, self._clock, seen.latest_stamp_ns)
         for read_from_ns, looks, failures in batches:
             changed = self._note_all([look for look in looks if accepts(look)], read_from_ns)
-            part = len(looks)
-            on_share = part_of(self._on_progress, "indexing", done=done, part=part, total=total)
-            self._commit.put(changed, read_from_ns, on_share)
+            self._commit.put(changed, read_from_ns)
             for path, error in filter(accepts, failures):
                 self.remaining += unreadable(self._snapshot.places.tree, path, error)
             done += len(looks) + len(failures)
@@ -330,8 +329,7 @@ def put_settled(
     """Put files that were written just now into a commit."""
     done = 0
     for read_from_ns, looks, failures in settled(snapshot, paths, clock, clock.now_ns()):
-        on_share = part_of(on_progress, "indexing", done=done, part=len(looks), total=len(paths))
-        commit.put(looks, read_from_ns, on_share)
+        commit.put(looks, read_from_ns)
         done += len(looks) + len(failures)
         on_progress(Progress(stage="indexing", done=done, total=len(paths)))
 
@@ -381,10 +379,37 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Verify at this level before, and repair what that finds, too."""
     wait_s: float = DEFAULT_WAIT_S
     """How long to wait for another writer."""
+    embed_for_s: float | None = None
+    """For how long many texts are embedded; None until none waits."""
 
 
 def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> SyncReport:
     """Index what differs in the files and repair the sidecar; writes no chunk file.
+
+    Raises:
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; the old generation stays.
+    """
+    report = _indexed(parts, wanted, on_progress)
+    if wanted.embed and report.problem is None:
+        how: Any = {"for_s": wanted.embed_for_s, "wait_s": wanted.wait_s}
+        report = embed_waiting(parts, **how, on_progress=on_progress).added_to(report)
+    waited = [one for one in report.remaining if one.code in _WAITING]
+    with parts.reading() as catalog:
+        snapshot = parts.snapshot(catalog, parts.embeddings())
+        waits = as_told(verify.waiting(snapshot), parts.places.tree)
+    told = {one.code for one in waits}
+    done = [one for one in waited if one.code not in told]
+    remaining = [one for one in report.remaining if one not in waited]
+    return replace(
+        report,
+        applied=tuple(worst_first([*report.applied, *done])),
+        remaining=tuple(worst_first([*remaining, *waits])),
+    )
+
+
+def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> SyncReport:
+    """Index what differs, and embed what is little.
 
     Raises:
         LockedError: Another writer holds the store.

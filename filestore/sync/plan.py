@@ -121,7 +121,7 @@ def plan_parts(
     left: list[Finding] = []
     for finding in found:
         kind = finding.meaning.step
-        if can.get(kind, finding.safe):
+        if finding.code != "vector-pending" and can.get(kind, finding.safe):
             steps[kind] = (*steps.get(kind, ()), finding)
         else:
             left.append(finding)

@@ -365,7 +365,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
         found.append(_another_model(snapshot, recorded, wanted))
     if snapshot.embedder is not None:
         found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
-    return found + not_embedded(places, catalog)
+    return found + pending(places, catalog)
 
 
 def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Finding:
@@ -380,9 +380,19 @@ def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Findi
     return Finding(code="model-changed", path=SETTINGS, detail=detail)
 
 
-def not_embedded(places: Places, catalog: Catalog) -> list[Finding]:
-    """Files with a text that has no vector."""
-    return [
-        Finding(code="vector-missing", path=places.tree.store_path(path), detail="never embedded")
-        for path in catalog.paths_without_vectors()
-    ]
+def waiting(snapshot: StoreSnapshot) -> list[Finding]:
+    """What embedding alone mends; nothing where the model is not here."""
+    if snapshot.embedder is None and snapshot.no_model:
+        return []
+    behind = [one for one in beside_findings(snapshot) if one.code == "beside-behind"]
+    return [*pending(snapshot.places, snapshot.catalog), *behind]
+
+
+def pending(places: Places, catalog: Catalog) -> list[Finding]:
+    """How many texts have their vector, as one finding; none where all have."""
+    waiting = catalog.waiting_count()
+    if not waiting:
+        return []
+    texts = catalog.count("vectors")
+    detail = f"vectors: {texts - waiting:,} of {texts:,}"
+    return [Finding(code="vector-pending", path=places.part(EMBEDDINGS), detail=detail)]

@@ -223,7 +223,7 @@ def test_hooks_follow_checkouts_and_merges(vault):
     assert vault.found("alpha301") == []
     vault.git("merge", "-q", "side")
     assert vault.found("alpha301") == [("new.md", 8, "fresh")]
-    assert vault.drift() == {"vector-missing": ["new.md"]}
+    assert vault.drift() == {"vector-pending": [".filestore/embeddings.sqlite"]}
     assert vault.sync() > 0
 
 

@@ -228,7 +228,7 @@ def test_without_embedding_it_is_behind(tried: Any) -> None:
     """A sync that embeds nothing says that both models lack the new text."""
     tried.write("file_index/chunked/own.md", "My own note of a cat.\n")
     tried.sync("--no-embed", code=1)
-    assert set(tried.drift()) == {"vector-missing", "beside-behind"}
+    assert set(tried.drift()) == {"vector-pending", "beside-behind"}
     answer = tried.json("search", QUERY, "--beside")
     assert "1 text has no vector of openai:small yet: run 'filestore sync'" in answer["notes"]
     assert tried.json("sync")["embedded"] == 2

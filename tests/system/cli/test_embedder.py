@@ -67,9 +67,9 @@ def test_a_service_that_is_down_costs_only_the_vectors(
     assert server.endpoint in done.stderr
     assert "found by keyword" in done.stderr
     assert served.found("come home") == ["bees.md/chunk1.md"]
-    assert served.drift() == {"vector-missing": ["chunked/bees.md/chunk1.md"]}
+    assert served.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
     failed = served.json("sync", code=3)
-    assert [finding["code"] for finding in failed["remaining"]] == ["vector-missing"]
+    assert [finding["code"] for finding in failed["remaining"]] == ["vector-pending"]
     server.behave(well)
     assert served.json("sync")["embedded"] == 1
     served.assert_settled()
@@ -83,7 +83,7 @@ def test_vectors_of_a_drifted_service_are_not_mixed_in(
     server.behave(vectors(lambda rows: [row[::-1] for row in rows]))
     done = served("add", "bees.md", code=3)
     assert "does not embed as it did" in done.stderr
-    assert served.drift() == {"vector-missing": ["chunked/bees.md/chunk1.md"]}
+    assert served.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
 
 
 @pytest.mark.parametrize(

@@ -403,11 +403,12 @@ def test_without_embedding(either: Any) -> None:
     """With --no-embed new texts wait, are found by word, and the next sync embeds only them."""
     fill(either)
     (either.chunked / "new.md").write_text("New words of gneiss.\n")
-    report = either.sync("--no-embed", code=1)
+    report = either.sync("--no-embed")
     assert report["embedded"] == 0
-    assert codes(report["remaining"]) == ["vector-missing"]
+    assert codes(report["remaining"]) == ["vector-pending"]
     assert either.found("gneiss") == ["new.md"]
-    assert either.drift() == {"vector-missing": ["chunked/new.md"]}
+    assert either.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
+    assert "vectors: 6 of 7" in either("status").stdout
     report = either.sync()
     assert report["embedded"] == 1
     hits = either.json("search", "gneiss", "--mode", "vector")["hits"]

@@ -107,8 +107,8 @@ def test_what_the_store_recorded_is_enough(served: Any, server: EmbeddingServer)
 def test_nothing_known_is_not_a_missing_model(served: Any, server: EmbeddingServer) -> None:
     """Before the first embedding it is said which texts wait, and the next sync asks."""
     never_embedded(served)
-    found = served.json("status", code=1)
-    assert found["drift"] == {"vector-missing": ["chunked/note.md/chunk1.md"]}
+    found = served.json("status")
+    assert found["drift"] == {"vector-pending": [".sidecar/embeddings.sqlite"]}
     assert found["embedder"]["fingerprint"] is None
     assert "the next sync asks" in found["embedder"]["problem"]
     assert "by keyword only" in served("search", "words").stderr

@@ -138,7 +138,7 @@ def test_without_embedding(workspace):
     lines(workspace, chunk(1, "One."))
     done = workspace.json("import", "jsonl", "some.jsonl", "--no-embed")
     assert (done["files"], done["embedded"]) == (1, 0)
-    assert "vector-missing" in workspace.drift()
+    assert "vector-pending" in workspace.drift()
     assert workspace.sync()["embedded"] == 1
 
 

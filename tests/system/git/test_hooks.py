@@ -119,16 +119,16 @@ def test_merge_amend_and_rebase_are_followed(followed: Any) -> None:
     commit_all(followed.folder, "own")
     followed.write("file_index/chunked/own/chunk1.md", "Copper and zinc.\n")
     run_git(followed.folder, "commit", "--quiet", "--all", "--amend", "--no-edit", "--no-verify")
-    assert set(followed.drift()) <= {"vector-missing"}
+    assert set(followed.drift()) <= {"vector-pending"}
     run_git(followed.folder, *UNHOOKED, "checkout", "-b", "late", "HEAD~1")
     followed.write("file_index/chunked/late/chunk1.md", "Tin.\n")
     commit_all(followed.folder, "late")
     run_git(followed.folder, "rebase", "--quiet", "main")
-    assert set(followed.drift()) <= {"vector-missing"}
+    assert set(followed.drift()) <= {"vector-pending"}
     assert followed.found("zinc") == ["own/chunk1.md"]
     run_git(followed.folder, *UNHOOKED, "checkout", "-b", "behind", "main~1")
     run_git(followed.folder, "rebase", "--quiet", "late")
-    assert set(followed.drift()) <= {"vector-missing"}
+    assert set(followed.drift()) <= {"vector-pending"}
     assert followed.found("tin") == ["late/chunk1.md"]
 
 
@@ -142,7 +142,7 @@ def test_originals_are_followed(followed: Any) -> None:
     said = run_git(root, "checkout", "main")
     assert "updated notes.md from its original" in said
     assert followed.found("copper") == ["notes.md/chunk1.md"]
-    assert set(followed.drift()) <= {"vector-missing"}
+    assert set(followed.drift()) <= {"vector-pending"}
 
 
 def test_originals_that_are_not_followed(followed: Any) -> None:
@@ -400,8 +400,8 @@ def test_several_stores_share_a_hook(workspace: Any) -> None:
     commit_all(workspace.folder)
     run_git(workspace.folder, "checkout", "--quiet", "-b", "next")
     for name in ("it's $HOME", "file_index"):
-        drift = workspace.json("--store", name, "status", code=1)["drift"]
-        assert "vector-missing" in drift
+        drift = workspace.json("--store", name, "status")["drift"]
+        assert "vector-pending" in drift
         assert "untracked" not in drift
     workspace("git", "remove")
     assert states(workspace.json("git", "status", code=1)) == dict.fromkeys(HOOKS, "absent")
@@ -459,7 +459,7 @@ def test_linked_work_trees_share_hooks(followed: Any, tmp_path: Path) -> None:
     """A second work tree of the repository is followed by the same hooks."""
     run_git(followed.folder, "worktree", "add", "--quiet", str(tmp_path / "second"), "main")
     second = ["--store", str(tmp_path / "second" / "file_index")]
-    assert set(followed.json(*second, "status", code=1)["drift"]) <= {"vector-missing"}
+    assert set(followed.json(*second, "status", code=1)["drift"]) <= {"vector-pending"}
     report = followed.json(*second, "git", "install")
     assert report["folder"] == str(followed.folder / ".git" / "hooks")
     assert states(report) == dict.fromkeys(HOOKS, "installed")

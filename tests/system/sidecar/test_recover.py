@@ -388,6 +388,6 @@ def test_lost_embeddings_are_not_forgotten_by_another_command(workspace: Any) ->
     for path in workspace.sidecar.glob("embeddings.sqlite*"):
         path.unlink()
     workspace("rm", "ferry.md")
-    assert workspace.drift() == {"vector-missing": ["chunked/bees.md/chunk1.md"]}
+    assert workspace.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
     assert workspace.sync()["embedded"] == 1
     workspace.assert_settled()

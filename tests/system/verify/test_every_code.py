@@ -483,7 +483,16 @@ def backend_of_another(scene: Scene) -> str:
 def not_embedded(scene: Scene) -> str:
     path = scene.chunked / "new.md"
     path.write_text("Words that were never embedded.\n")
-    scene.workspace("sync", "--no-embed", code=1)
+    scene.workspace("sync", "--no-embed")
+    return scene.shown(scene.sidecar / "embeddings.sqlite")
+
+
+def row_never_written(scene: Scene) -> str:
+    path = scene.chunked / "new.md"
+    path.write_text("Words that the index never had.\n")
+    scene.workspace("sync")
+    # As if nobody had noted that the index lacks its vector.
+    scene.in_catalog("DELETE FROM index_delta")
     return scene.shown(path)
 
 
@@ -610,7 +619,13 @@ SIDECAR: Final[dict[str, Case]] = {
         applied_as="index-behind",
     ),
     "index-taken": Case(produce=backend_of_another, level="full", says=("another store",)),
-    "vector-missing": Case(produce=not_embedded, says=("never embedded",)),
+    "vector-pending": Case(produce=not_embedded, says=("vectors: 3 of 4",)),
+    "vector-missing": Case(
+        produce=row_never_written,
+        level="full",
+        mended_by=("sync", "--full"),
+        says=("not in the index",),
+    ),
     "vector-orphan": Case(
         produce=orphaned_row,
         level="full",

@@ -23,12 +23,12 @@ SEVERITIES = {
     "fulltext-missing fulltext-behind model-missing chunker-changed beside-behind",
     "I": "litter leftovers duplicate hand-edited index-foreign fulltext-foreign "
     "git-operation locked "
-    "beside-unusable",
+    "beside-unusable vector-pending",
 }
 SAFE = (
     "modified metadata-modified untracked missing moved leftovers catalog-missing catalog-damaged "
     "embeddings-damaged index-missing index-damaged index-behind index-foreign index-lost "
-    "vector-missing "
+    "vector-missing vector-pending "
     "vector-orphan vector-invalid vector-mismatch map-mismatch fulltext-missing fulltext-damaged "
     "fulltext-behind fulltext-foreign fulltext-mismatch metric-mismatch left-out beside-behind"
 )

@@ -205,8 +205,8 @@ def test_what_cannot_be_prepared_is_left_with_the_reason() -> None:
 
 
 def test_findings_of_a_part_are_one_step() -> None:
-    """Three hundred texts without a vector are embedded in one go, each counted once."""
-    found = [Finding(code="vector-missing", path=f"chunked/{number}.md") for number in range(300)]
+    """Three hundred texts with a wrong vector are embedded in one go, each counted once."""
+    found = [Finding(code="vector-invalid", path=f"chunked/{number}.md") for number in range(300)]
     keys = tuple(bytes([number]) for number in range(100))
     plan = planned(*found, unembedded=keys, embedded=frozenset(keys[:30]))
     (step,) = plan.steps
@@ -218,7 +218,7 @@ def test_a_new_catalog_embeds_along() -> None:
     """Where all files are indexed anew, texts without a vector are no step of their own."""
     plan = planned(
         Finding(code="catalog-damaged", path=".sidecar/catalog.sqlite"),
-        Finding(code="vector-missing", path=PATH),
+        Finding(code="vector-pending", path=".sidecar/embeddings.sqlite"),
         all_keys=(b"a", b"b"),
         embedded=frozenset({b"a"}),
     )
@@ -278,7 +278,7 @@ def test_every_finding_is_mended_or_left(
     # A new catalog embeds what has no vector; of a mass, nothing may be below the paths that are
     # named (these facts know of no file that is gone).
     elsewhere = {"mass-missing"} if policy.paths else set()
-    assert mattering - told <= {"vector-missing", "vector-invalid", "beside-behind"} | elsewhere
+    assert mattering - told <= {"vector-pending", "vector-invalid", "beside-behind"} | elsewhere
     assert told <= chosen
     keys = [step.key for step in plan.steps]
     assert len(keys) == len(set(keys))

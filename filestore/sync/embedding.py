@@ -1,0 +1,105 @@
+"""Gives texts their vectors after the files are indexed, and keywords find them.
+
+One rule: the writer's lock is held for a turn of about two seconds, each a commit of its own. So
+others write meanwhile, two processes embed no text twice, and what is interrupted loses nothing.
+"""
+
+import time
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filestore.catalog import CatalogMissingError
+from filestore.core.errors import FilestoreError
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
+from filestore.sidecar import beside
+from filestore.sidecar.session import Parts
+
+TURN_S: Final = 2.0
+_PAUSE_S: Final = 0.06
+"""Between two turns: whoever waits for the lock looks more often."""
+
+R = TypeVar("R", bound=Struct)
+
+
+class Embedded(Struct, frozen=True, kw_only=True):
+    """What was embedded."""
+
+    texts: int = 0
+    waiting: int = 0
+    """Texts that have no vector still."""
+    problem: FilestoreError | None = None
+    """Why not."""
+
+    def added_to(self, report: R) -> R:
+        """A report with what was embedded after it was made."""
+        values: Any = report
+        field = "not_embedded" if hasattr(report, "not_embedded") else "problem"
+        told = {field: getattr(report, field) or self.problem}
+        return replace(report, embedded=values.embedded + self.texts, **told)
+
+
+def embed_waiting(
+    parts: Parts,
+    *,
+    for_s: float | None = None,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
+) -> Embedded:
+    """Embed the texts that wait for their vector, in turns.
+
+    Args:
+        parts: The store's.
+        for_s: For how long; None until none waits.
+        wait_s: How long to wait for another writer.
+        on_progress: Called with the number of texts.
+
+    Raises:
+        WriteFailedError: The disk refused; what was embedded is kept.
+    """
+    ends_s = None if for_s is None else time.monotonic() + for_s
+    done = Embedded(waiting=_waiting(parts))
+    total = done.waiting
+    while done.waiting and done.problem is None:
+        turn_s = time.monotonic() + TURN_S
+        try:
+            turn = _turn(parts, turn_s if ends_s is None else min(turn_s, ends_s), wait_s)
+        except LockedError as error:
+            # What was done before is not to be lost with it.
+            return replace(done, problem=error)
+        done = replace(turn, texts=done.texts + turn.texts)
+        total = max(total, done.texts + done.waiting)
+        on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
+        if not turn.texts or (ends_s is not None and time.monotonic() >= ends_s):
+            break
+        time.sleep(_PAUSE_S)
+    return done
+
+
+def _turn(parts: Parts, until_s: float, wait_s: float) -> Embedded:
+    parts.close()
+    with (
+        parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
+        parts.commit(catalog, embeddings, embed=True) as commit,
+    ):
+        try:
+            commit.embed_waiting(until_s)
+        except KeyboardInterrupt:
+            commit.finish()
+            raise
+        made = commit.finish()
+    return Embedded(texts=made.embedded, waiting=_waiting(parts), problem=made.problem)
+
+
+def _waiting(parts: Parts) -> int:
+    """How many texts wait; 0 where the model that is to embed them is not here."""
+    try:
+        with parts.reading() as catalog:
+            if parts.same_model(catalog) is None:
+                return 0
+            other = beside.known(catalog) if parts.beside else None
+            return catalog.waiting_count() + (other.lacking if other else 0)
+    except CatalogMissingError:
+        return 0
