@@ -22,6 +22,7 @@ EXAMPLE = "filestore git install"
 # The store is loaded where it is needed: a hook runs at every checkout.
 _WAIT_S: Final = 60.0
 """How long a sync in the background waits for the one before it."""
+_EMBED_S: Final = 2.0
 _TOLD: Final = {
     "installed": "installed",
     "updated": "installed",
@@ -170,11 +171,14 @@ def _check(stores: list[str]) -> int:
 
 
 def _follow(options: Options) -> int:
-    """Follow originals and sync, without embedding; say what concerns a person who uses git."""
+    """Follow originals and sync; say what concerns a person who uses git."""
     from filestore.cli import _context
 
     with _context.open_store(options) as store:
-        updated = store.update(followed_only=True, embed=False, wait_s=_WAIT_S)
+        store.embed_for(_EMBED_S)
+        # A checkout asks no service.
+        embed = store.model.reaches is None
+        updated = store.update(followed_only=True, embed=embed, wait_s=_WAIT_S)
         clean = is_clean(updated.remaining)
     for line in [*_followed(updated), *_told(updated.synced)]:
         _diagnostics.say(line)
@@ -193,7 +197,6 @@ def _followed(report: "UpdateReport") -> list[str]:
 
 
 def _told(report: "SyncReport") -> list[str]:
-    unembedded = sum(found.code == "vector-missing" for found in report.remaining)
     counts: dict[str, int] = {}
     for finding in report.remaining:
         if finding.severity != "I" and not finding.meaning.awaits_model:
@@ -201,9 +204,8 @@ def _told(report: "SyncReport") -> list[str]:
     lines = []
     if report.applied:
         lines.append(_output.done(report.applied))
-    if unembedded:
-        files = _output.count(unembedded, "file")
-        lines.append(f"{files} without vectors yet; 'filestore sync' embeds them")
+    waiting = [one.detail for one in report.remaining if one.code == "vector-pending"]
+    lines += [f"{detail}; 'filestore sync' embeds the rest" for detail in waiting]
     if counts:
         left = ", ".join(f"{number:,} {code}" for code, number in counts.items())
         lines.append(f"left for you: {left}; see 'filestore status'")

@@ -27,6 +27,8 @@ from filestore.store.threads import StoreThreads
 
 MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""
+_TURN_S: Final = 2.0
+"""So long a request waits for vectors; the rest is embedded behind it."""
 _USUAL: Final = "file_index"
 """A folder of this name says nothing: the store is named like the one it lies in."""
 
@@ -86,7 +88,14 @@ class ServedStore(Struct):
 
     def warm_up(self) -> None:
         """Have model and index loaded before somebody asks."""
-        self._readers.submit(_load)
+        self._readers.submit(_load).add_done_callback(self._go_on)
+
+    def _go_on(self, done: "Future[bool]") -> None:
+        """Embed what waits, in turns behind what is to be written, as long as that is needed."""
+        # It may have been closed.
+        with contextlib.suppress(FilestoreError, OSError):
+            if not done.cancelled() and done.exception() is None and done.result():
+                self._opened("writer").submit(_embed).add_done_callback(self._go_on)
 
     def submit(self, job: Callable[[Store], T]) -> "Future[T]":
         """Begin what changes nothing, from any thread.
@@ -120,7 +129,16 @@ class ServedStore(Struct):
             BusyError: Too many wait.
         """
         self.require_writes()
-        return await self._done(await self._other("writer"), job)
+        writer = await self._other("writer")
+
+        def short(store: Store) -> T:
+            store.embed_for(_TURN_S)
+            return job(store)
+
+        try:
+            return await self._done(writer, short)
+        finally:
+            writer.submit(_embed).add_done_callback(self._go_on)
 
     def tell(self, operation: str, answer: dict[str, Any]) -> None:
         """Tell those who listen that an operation changed the store."""
@@ -128,15 +146,15 @@ class ServedStore(Struct):
             listener(operation, answer)
 
     async def _other(self, kind: str) -> StoreThreads:
+        opened = self._others.get(kind)
+        return opened if opened is not None else await asyncio.to_thread(self._opened, kind)
+
+    def _opened(self, kind: str) -> StoreThreads:
         if kind not in self._others:
-            opened = await asyncio.to_thread(
-                StoreThreads,
-                self.root,
-                configuration=self._configuration,
-                most=1,
-                watched=self._watched,
+            opened = StoreThreads(
+                self.root, configuration=self._configuration, most=1, watched=self._watched
             )
-            # Another request may have been faster.
+            # Another thread may have been faster.
             if self._others.setdefault(kind, opened) is not opened:
                 opened.close()
         return self._others[kind]
@@ -213,10 +231,20 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") and part != "." for part in path.split(os.sep))
 
 
-def _load(store: Store) -> None:
+def _load(store: Store) -> bool:
+    """Have model and index loaded; whether texts wait that a model here embeds."""
     # A service would be paid for the vector; a store that cannot be searched says so when asked.
     with contextlib.suppress(FilestoreError, OSError):
         store.search("a", k=1, mode="keyword" if store.model.reaches else "hybrid")
+        return store.model.reaches is None
+    return False
+
+
+def _embed(store: Store) -> bool:
+    """Embed for a turn; whether there is more to do."""
+    store.embed_for(_TURN_S)
+    done = store.embed()
+    return done.texts > 0 and done.waiting > 0
 
 
 class Stores(Closing):

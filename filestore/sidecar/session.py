@@ -70,6 +70,8 @@ class Parts:
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
         """Called with the holder of the writer's lock, where the lock is waited for."""
+        self.embed_for_s: float | None = None
+        """For how long a command embeds texts that wait; None until none does."""
         self.watched_tree: WatchedTree | None = None
         """A walk of the tree that is kept, which `status` asks."""
         self._processes = processes

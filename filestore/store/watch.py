@@ -44,6 +44,8 @@ MOST_PATHS: Final = 5_000
 _NO_TEXT: Final = "Unable to decode path"
 """What watchfiles says of a name whose bytes are not UTF-8."""
 _TICK_S: Final = 0.5
+_EMBED_S: Final = 4.0
+"""So long texts are embedded before changes are looked for again."""
 _STEP_S: Final = 0.05
 
 
@@ -123,6 +125,8 @@ class _Watcher(Struct):
     store: "Store | None" = None
     settings: bytes | None = None
     remaining: "tuple[Finding, ...] | None" = None
+    waits: bool = False
+    """Whether texts wait for their vector."""
     failure: tuple[str, str] | None = None
     unread: tuple[str, ...] = ()
     """What an update said of originals that it could not take in."""
@@ -251,6 +255,10 @@ def watch(
                 if notice is not None or watcher.originals_changed() or is_due:
                     yield from _follow(watcher)
                     scanned_s = time.monotonic()
+                elif watcher.waits and watcher.store is not None:
+                    watcher.waits = watcher.store.embed().waiting > 0
+                    if not watcher.waits:
+                        yield from _follow(watcher)
         finally:
             watcher.close()
 
@@ -301,6 +309,7 @@ def _reopen(watcher: _Watcher) -> Iterator[Event]:
     again = watcher.settings is not None
     watcher.close()
     watcher.store, watcher.settings = watcher.open_store(), settings
+    watcher.store.embed_for(_EMBED_S)
     if again:
         yield Reopened()
 
@@ -325,6 +334,8 @@ def _sync(watcher: _Watcher) -> Iterator[Event]:
                 yield Waiting(reason=error.message)
             continue
         report = updated.synced
+        found = {one.code for one in report.remaining}
+        watcher.waits = watcher.embed and report.problem is None and "vector-pending" in found
         watcher.watch_originals(updated.plan.watched)
         yield from _updated(watcher, updated)
         if report.applied or report.remaining != watcher.remaining:

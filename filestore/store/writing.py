@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filestore.sync.apply import SyncReport
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import Dropping, ModelChange, Switched
-    from filestore.sync.embedding import R
+    from filestore.sync.embedding import Embedded, R
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.verify.trust import Reaches
@@ -53,6 +53,21 @@ class Store(ReadableStore):
     `settings` raise `OtherThreadError`. Open one store in each thread. They share the files as
     processes do: one writer at a time, and every reader sees one whole generation.
     """
+
+    def embed_for(self, seconds: float | None) -> None:
+        """Have each call embed many texts only for so long; what still waits, the next one embeds.
+
+        Args:
+            seconds: None, as it is at first, until none waits.
+        """
+        self._parts.embed_for_s = seconds
+
+    def embed(self, *, on_progress: OnProgress = ignore) -> "Embedded":
+        """Embed the texts that wait for their vector; see `embed_waiting`."""
+        from filestore.sync.embedding import embed_waiting
+
+        self.close()
+        return embed_waiting(self._parts, on_progress=on_progress)
 
     def sync(
         self,
@@ -423,10 +438,7 @@ class Store(ReadableStore):
 
     def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
         """A report of what was written, once the texts of it have their vectors."""
-        from filestore.sync.embedding import embed_waiting
-
-        self.close()
-        return embed_waiting(self._parts, on_progress=on_progress).added_to(report)
+        return self.embed(on_progress=on_progress).added_to(report)
 
     def plan_enrich(
         self,

@@ -14,7 +14,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -379,8 +379,6 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Verify at this level before, and repair what that finds, too."""
     wait_s: float = DEFAULT_WAIT_S
     """How long to wait for another writer."""
-    embed_for_s: float | None = None
-    """For how long many texts are embedded; None until none waits."""
 
 
 def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> SyncReport:
@@ -392,8 +390,8 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
     """
     report = _indexed(parts, wanted, on_progress)
     if wanted.embed and report.problem is None:
-        how: Any = {"for_s": wanted.embed_for_s, "wait_s": wanted.wait_s}
-        report = embed_waiting(parts, **how, on_progress=on_progress).added_to(report)
+        embedded = embed_waiting(parts, wait_s=wanted.wait_s, on_progress=on_progress)
+        report = embedded.added_to(report)
     waited = [one for one in report.remaining if one.code in _WAITING]
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())

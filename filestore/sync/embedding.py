@@ -44,22 +44,20 @@ class Embedded(Struct, frozen=True, kw_only=True):
 def embed_waiting(
     parts: Parts,
     *,
-    for_s: float | None = None,
     wait_s: float = DEFAULT_WAIT_S,
     on_progress: OnProgress = ignore,
 ) -> Embedded:
     """Embed the texts that wait for their vector, in turns.
 
     Args:
-        parts: The store's.
-        for_s: For how long; None until none waits.
+        parts: The store's, which say for how long.
         wait_s: How long to wait for another writer.
         on_progress: Called with the number of texts.
 
     Raises:
         WriteFailedError: The disk refused; what was embedded is kept.
     """
-    ends_s = None if for_s is None else time.monotonic() + for_s
+    ends_s = None if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
     done = Embedded(waiting=_waiting(parts))
     total = done.waiting
     while done.waiting and done.problem is None:
