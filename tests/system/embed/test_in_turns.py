@@ -1,0 +1,203 @@
+"""Files are found by keyword at once, and get their vectors in turns that anything may end."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.embedding_server import Behaviour, EmbeddingServer, well
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+NOTES, SECTIONS = 12, 10
+TEXTS = NOTES * SECTIONS
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as running:
+        yield running
+
+
+@pytest.fixture(params=["in-place", "tree"])
+def store(request: Any, workspace: Any, server: EmbeddingServer, tmp_path: Path) -> Any:
+    """A store with documents that are not indexed yet, and a service that embeds them."""
+    root = tmp_path / "notes"
+    command = ("init", root, "--layout", request.param, "--embedder", "openai:small")
+    workspace(*command, "--endpoint", server.endpoint)
+    for number in range(NOTES):
+        if request.param == "in-place":
+            parts = [text_of(number, part) for part in range(SECTIONS)]
+            (root / f"note{number}.md").write_text("\n".join(parts))
+            continue
+        folder = root / "chunked" / f"note{number}.md"
+        folder.mkdir(parents=True)
+        for part in range(SECTIONS):
+            (folder / f"chunk{part + 1}.md").write_text(text_of(number, part))
+    return Commands(workspace, root)
+
+
+def text_of(number: int, part: int) -> str:
+    """A section that is long enough to be a text of its own."""
+    words = " ".join(f"word{number}x{part}y{one}" for one in range(60))
+    return f"# Heading {number} {part}\n\nunique{number}of{part} {words}\n"
+
+
+class Commands:
+    """The store, by the command line."""
+
+    def __init__(self, workspace: Any, root: Path) -> None:
+        self.workspace, self.root = workspace, root
+
+    def __call__(self, *words: str, code: int | None = 0) -> Any:
+        return self.workspace("--store", self.root, *words, code=code)
+
+    def json(self, *words: str, code: int | None = 0) -> Any:
+        return self(*words, "--json", code=code).json
+
+    def begun(self, *words: str, **options: Any) -> "subprocess.Popen[str]":
+        """A command in a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "filestore", "--store", str(self.root), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+            **options,
+        )
+
+    def waiting(self) -> str:
+        """What `status` says of the vectors; the store is clean all the time."""
+        found = self.json("status")
+        assert found["clean"] is True
+        assert set(found["drift"]) <= {"vector-pending", "locked"}
+        said = self("status").stdout
+        return said.partition("vectors: ")[2].partition("\n")[0]
+
+    def settled(self) -> None:
+        """See that nothing waits, and that every text is found by its vector."""
+        assert self.waiting() == ""
+        assert self.json("verify", "--level", "full")["clean"] is True
+        answer = self.json("search", text_of(3, 4), "--mode", "vector", "-k", "1")
+        assert "note3" in answer["hits"][0]["path"]
+
+
+def slow(text_s: float) -> Behaviour:
+    """A service that takes its time for each text."""
+
+    def behave(handler: Any, request: Any) -> None:
+        time.sleep(text_s * len(request.texts))
+        well(handler, request)
+
+    return behave
+
+
+def sent(server: EmbeddingServer) -> list[str]:
+    """The texts of the store that the service was sent, in their order."""
+    texts = [text for request in server.requests for text in request.texts]
+    return [text for text in texts if "unique" in text]
+
+
+def until(seen: Any, process: "subprocess.Popen[str]") -> None:
+    """Wait for something while a command runs."""
+    deadline = time.monotonic() + 60
+    while not seen():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_keywords_find_what_waits(store: Any, server: EmbeddingServer) -> None:
+    """While texts are embedded the store is searched, and is clean; the broad view comes first."""
+    server.behave(slow(0.03))
+    process = store.begun("sync")
+    until(lambda: len(server.requests) > 2, process)
+    assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
+    has, _, of = store.waiting().partition(" of ")
+    assert process.poll() is None
+    assert int(has) < int(of) == TEXTS
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    texts = sent(server)
+    assert sorted(Counter(texts).values()) == [1] * TEXTS
+    # Later requests are sent several at once.
+    first = {text.partition("unique")[2].partition(" ")[0] for text in texts[:8]}
+    assert len(first) == 8
+    assert first <= {f"{number}of0" for number in range(NOTES)}
+    store.settled()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted_and_gone_on_with(store: Any, server: EmbeddingServer, how: int) -> None:
+    """Whatever ends it, the store is clean, and no more is embedded again than a batch."""
+    server.behave(slow(0.03))
+    has = 0
+    for requests in (1, 3, 3):
+        before = len(server.requests)
+        process = store.begun("sync")
+        until(lambda: len(server.requests) >= before + requests, process)  # noqa: B023
+        process.send_signal(how)
+        _, said = process.communicate(timeout=60)
+        assert "Traceback" not in said
+        if how == signal.SIGINT:
+            assert process.returncode == 130, said
+            now = int(store.waiting().partition(" of ")[0] or 0)
+            assert now >= has + (8 if requests > 1 else 0)
+            has = now
+    server.behave(well)
+    store("sync")
+    again = sum(times - 1 for times in Counter(sent(server)).values())
+    assert again <= 3 * 40
+    assert len(set(sent(server))) == TEXTS
+    store.settled()
+
+
+def test_two_embed_no_text_twice(store: Any, server: EmbeddingServer) -> None:
+    """Two processes take turns."""
+    server.behave(slow(0.03))
+    processes = [store.begun("sync") for _ in range(2)]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    assert sorted(Counter(sent(server)).values()) == [1] * TEXTS
+    store.settled()
+
+
+def test_others_write_meanwhile(store: Any, server: EmbeddingServer) -> None:
+    """A new note is found by keyword before the texts of before have their vectors."""
+    server.behave(slow(0.1))
+    process = store.begun("sync")
+    until(lambda: len(server.requests) > 1, process)
+    inside = store.root / "chunked" if (store.root / "chunked").exists() else store.root
+    (inside / "fresh.md").write_text("# Fresh\n\nA remark about zeppelins.\n")
+    store("sync", "--no-embed")
+    assert process.poll() is None
+    assert store.json("search", "zeppelins", "--mode", "keyword")["hits"]
+    server.behave(well)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert store.waiting() == ""
+
+
+def test_no_room_for_vectors(store: Any, server: EmbeddingServer) -> None:
+    """What was embedded before the disk was full is kept; keywords find everything."""
+    store("sync", "--no-embed")
+    sizes = [path.stat().st_size for path in store.root.rglob("catalog.sqlite*")]
+    limit = max(sizes) + (64 << 10)
+    process = store.begun(
+        "sync", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    )
+    _, said = process.communicate(timeout=60)
+    if process.returncode:
+        assert process.returncode == 3, said
+        assert "ulimit -f" in said
+    assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
+    store("sync")
+    store.settled()
