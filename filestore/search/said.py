@@ -51,10 +51,11 @@ def unresolved(catalog: Catalog) -> list[str]:
 def not_embedded(
     catalog: Catalog, index: "VectorIndex | None", embedder: "Embedder | None"
 ) -> list[str]:
-    """How many texts have no vector of a model that the catalog does not count on."""
-    if index is None or embedder is None or vector_file.is_counted_on(catalog, embedder):
+    """How many texts have no vector of the model that was asked."""
+    if index is None or embedder is None:
         return []
-    lacking = catalog.count("vectors") - len(index)
+    is_counted_on = vector_file.is_counted_on(catalog, embedder)
+    lacking = catalog.waiting_count() if is_counted_on else catalog.count("vectors") - len(index)
     if not lacking:
         return []
     texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"

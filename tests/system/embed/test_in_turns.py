@@ -120,6 +120,8 @@ def test_keywords_find_what_waits(store: Any, server: EmbeddingServer) -> None:
     process = store.begun("sync")
     until(lambda: len(server.requests) > 2, process)
     assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
+    notes = store.json("search", "x", code=None)["notes"]
+    assert any("no vector of openai:small yet" in one for one in notes)
     has, _, of = store.waiting().partition(" of ")
     assert process.poll() is None
     assert int(has) < int(of) == TEXTS
