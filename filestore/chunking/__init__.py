@@ -1,10 +1,10 @@
 """Splits a text into pieces that each make a good file: whole sections, tables, code that fits.
 
-Pure: no disk, no model; tokens are counted by the function handed in. One rule: the pieces
-partition the text, character for character, whatever it holds. Block structure comes from
-markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and every size
-is then verified. A size is counted without the white space around a piece, plus its heading path.
-Source code is split by the outline that comes with it, as no grammar is known here.
+Pure: no disk, no model; tokens are counted in one way, so that another model means no other pieces.
+One rule: the pieces partition the text, character for character, whatever it holds. Block structure
+comes from markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and
+every size is then verified. A size is counted without the white space around a piece, plus its
+heading path. Source code is split by the outline that comes with it, as no grammar is known here.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from filestore.chunking._tokens import count_tokens as count_tokens
 from filestore.core.encoded_data import blanked_data
 
 CHUNKER: Final = "structure/2"
@@ -20,6 +21,9 @@ CHUNKER: Final = "structure/2"
 
 
 _BLANKS: Final = re.compile(r" {2,}")
+_COUNTED: Final = re.compile(r"(?P<way>[^:]*):(?P<size>[0-9]{1,6}):(?P<counter>.*)", re.DOTALL)
+_BUILTIN_WINDOW: Final = 256
+"""What the builtin embedder took."""
 
 
 class Section(Struct, frozen=True, kw_only=True):
@@ -50,31 +54,29 @@ class Piece(Struct, frozen=True, kw_only=True):
     """
 
 
-def room(budget: int, most: int | None) -> int:
-    """The most tokens of a piece.
-
-    Args:
-        budget: What the settings allow.
-        most: What the model embeds well; None for no limit.
-    """
-    return budget if most is None else min(budget, most)
-
-
-def label(budget: int, *, most: int | None, counter: str, way: str = CHUNKER) -> str:
+def label(budget: int, *, way: str = CHUNKER) -> str:
     """What a record says of how its text was split; another label means another split.
 
     Args:
-        budget: See `room`.
-        most: See `room`.
-        counter: What counts tokens, in a word.
+        budget: The most tokens of a piece.
         way: Name and version of how.
     """
-    return f"{way}:{room(budget, most)}:{counter}"
+    return f"{way}:{budget}"
 
 
-def way(label: str) -> str:
-    """What of a label says how a text is split, without what counted the tokens."""
-    return ":".join(label.split(":", 2)[:2])
+def is_split_alike(found: str, wanted: str) -> bool:
+    """Whether what was split under one label stays as it is under another, today's.
+
+    Labels of before end in what counted the tokens, and their number is the budget or what the
+    model took, whichever was less. Another count alone is no reason to split a text again.
+    """
+    before = _COUNTED.fullmatch(found)
+    way, _, budget = wanted.rpartition(":")
+    if before is None:
+        return found == wanted
+    size = int(before["size"])
+    window = _BUILTIN_WINDOW if before["counter"] == "builtin" else size
+    return before["way"] == way and size == min(int(budget), window)
 
 
 def split(
@@ -82,7 +84,7 @@ def split(
     *,
     syntax: Literal["text", "markdown", "code"],
     budget: int,
-    count_tokens: Callable[[str], int],
+    count_tokens: Callable[[str], int] = count_tokens,
     title: str = "",
     outline: Sequence[Section] = (),
 ) -> list[Piece]:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 """Raised whenever a bit of some vector changes."""
 DIMENSION: Final = 384
-MAX_TOKENS: Final = 256
 _BATCH_TEXTS: Final = 512
 
 
@@ -33,19 +32,12 @@ class BuiltinEmbedder(Embedder):
     name = "builtin"
     fingerprint = f"builtin/{VERSION}:{DIMENSION}"
     dimension = DIMENSION
-    max_tokens = MAX_TOKENS
-    """The length up to which one vector still tells texts apart well; nothing is cut off."""
     lexical = True
 
     def __init__(self) -> None:
         # Made on first use: opening an embedder, to ask for its name, loads no numpy.
         self._rows: WordRows | None = None
         self._lock = threading.Lock()
-
-    def count_tokens(self, text: str) -> int:
-        """About as many tokens as the word pieces of an English BERT vocabulary."""
-        count: int = _lexical().count_tokens(text)
-        return count
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: ``(n, 384) float32, rows of length 1``."""

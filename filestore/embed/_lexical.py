@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from filestore.core.scripts import UNSPACED
 from filestore.embed.base import neutral_vector
 
 if TYPE_CHECKING:
@@ -67,26 +68,10 @@ _ASCII_WORDS: Final = bytes(
     ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256)
 )
 _MARKS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]+")
-# Thai, Lao, Tibetan, Burmese, Khmer, kana, ideographs.
-_UNSEGMENTED_RANGES: Final = (
-    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
 # Two milliseconds to compile, and asked of no text in ASCII: `re` compiles and keeps it then.
-_UNSEGMENTED: Final = f"[{_UNSEGMENTED_RANGES}]+"
+_UNSEGMENTED: Final = f"[{UNSPACED}]+"
 # Indic vowel signs are marks, not letters, to `\w`, yet belong to the word.
 _WORD: Final = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+")
-
-_LETTERS_PER_TOKEN: Final = 7
-_TOKEN: Final = (
-    rf"[A-Za-z]{{1,{_LETTERS_PER_TOKEN}}}|[0-9]{{1,2}}"
-    rf"|[{_UNSEGMENTED_RANGES}]|[^\W\dA-Za-z_{_UNSEGMENTED_RANGES}]{{1,2}}|\S"
-)
-_LETTERS: Final = bytes(97 if code < 128 and chr(code).isalpha() else 32 for code in range(256))
-_NOT_LETTERS: Final = bytes(
-    32 if chr(code).isspace() or chr(code).isalpha() else 48 if chr(code).isdigit() else 46
-    for code in range(256)
-)
 
 
 class _Block(NamedTuple):
@@ -254,18 +239,3 @@ def unit_rows(sums: NDArray[np.float64]) -> NDArray[np.float32]:
     units: NDArray[np.float32] = (clipped / np.sqrt(squares)[:, np.newaxis]).astype(np.float32)
     units[empty] = neutral_vector(_DIMENSION)
     return units
-
-
-def count_tokens(text: str) -> int:
-    """About as many tokens as the word pieces of an English BERT vocabulary."""
-    return _count_ascii_tokens(text) if text.isascii() else len(re.findall(_TOKEN, text))
-
-
-def _count_ascii_tokens(text: str) -> int:
-    """What `_TOKEN` counts, three times as fast: runs collapse to one byte per token."""
-    data = text.encode("ascii")
-    letters = b" " + data.translate(_LETTERS)
-    letters = letters.replace(b"a" * _LETTERS_PER_TOKEN, b"A")
-    others = data.translate(_NOT_LETTERS).replace(b"00", b".")
-    tails = letters.count(b" a") + letters.count(b"Aa")
-    return letters.count(b"A") + tails + len(others) - others.count(b" ")

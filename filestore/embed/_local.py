@@ -10,15 +10,12 @@ tokenizer and the length alone, so that every runtime embeds the same tokens.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 from msgspec import Struct
 
 from filestore.embed._model_folder import (
@@ -31,7 +28,6 @@ from filestore.embed._model_folder import (
     unusable,
 )
 from filestore.embed.base import Choice, Embedder, ModelMissing, neutral_vector
-from filestore.fs import disk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +45,6 @@ _TEXTS: Final = 2048
 """Texts cut into tokens at once."""
 _SHOWN: Final = 40
 
-_RULES: Final = ("added_tokens", "normalizer", "pre_tokenizer", "model")
-"""What in a tokenizer's file decides how a text is cut."""
 PROBE: Final = "a"
 """The shortest text; a tokenizer that makes no token of it is not understood."""
 _PANIC: Final = "PanicException"
@@ -86,27 +80,13 @@ class Windows:
         self._tokenizer = tokenizer
         self._before, self._after = _special_tokens(self._tokenizer, folder.path)
 
-    @cached_property
-    def digest(self) -> str:
-        """12 hexadecimal digits of what decides how a text is cut; not of where it is cut off."""
-        with _tokenizer_errors(self._folder.path):
-            path = self._folder.file(TOKENIZER)
-            rules = orjson.loads(disk.read_path(path, follow_links=True))
-            decisive = {key: rules.get(key) for key in _RULES}
-            data = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
-        return hashlib.sha256(data).hexdigest()[:12]
-
-    def count(self, text: str) -> int:
-        """How many tokens a text has, without special ones; 0 for an empty text."""
-        return len(self._encode([text])[0].ids) if text else 0
-
     def room(self, prefix: str) -> int:
         """How many tokens of a text fit into one window.
 
         Raises:
             ModelUnusable: Hardly any beside the prefix.
         """
-        taken = len(self._before) + len(self._after) + self.count(prefix)
+        taken = len(self._before) + len(self._after) + len(self._encode([prefix])[0].ids)
         room = self._folder.length - taken
         if room < _LEAST_WINDOW:
             raise unusable(
@@ -227,20 +207,6 @@ class LocalEmbedder(Embedder):
     def dimension(self) -> int:
         """As the folder says; the model is held to it."""
         return self._dimension
-
-    @property
-    def tokenizer(self) -> str:
-        """The rules of its tokenizer, by their hash: every copy of a model cuts alike."""
-        return f"tokens-{self._texts().digest}"
-
-    @property
-    def max_tokens(self) -> int:
-        """What fits into one window; a longer text is embedded as the mean of several."""
-        return self._texts().room(self._folder.document_prefix)
-
-    def count_tokens(self, text: str) -> int:
-        """By the model's own tokenizer, without special tokens."""
-        return self._texts().count(text)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``."""

@@ -7,6 +7,7 @@ reach, and every vector that comes back is checked before anything relies on it.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -34,8 +35,8 @@ EMBEDDING: Final = Use(
     path="/embeddings",
     table="model",
     model_key="embedder",
-    too_long="set `max_tokens` under [model] in filestore.toml to what the model takes, then add "
-    "the source again; or split the text",
+    too_long="set `max_tokens` under [model] in filestore.toml to what the model takes, then "
+    "'filestore sync': longer texts are embedded in parts",
     kept="what was embedded is kept",
     without="`filestore search --mode keyword` works without it",
 )
@@ -43,7 +44,6 @@ EMBEDDING: Final = Use(
 _LENGTH_STATUSES: Final = frozenset({400, 413, 422})
 VERSION: Final = 1
 """Raised whenever the same service would give other vectors through us."""
-DEFAULT_MAX_TOKENS: Final = 512
 THREADS: Final = 4
 BATCH_TEXTS: Final = 64
 _WORTH_A_REQUEST: Final = 16
@@ -129,16 +129,6 @@ class OpenAIEmbedder(Embedder):
             self._dimension = self._learned()
         return self._dimension is not None
 
-    @property
-    def max_tokens(self) -> int:
-        """As set, else 512, less what the prefix of documents takes."""
-        most = self._choice.options.max_tokens or DEFAULT_MAX_TOKENS
-        return max(1, most - self.count_tokens(self._document_prefix))
-
-    def count_tokens(self, text: str) -> int:
-        """An estimate on the high side, since the model's own tokenizer is not here."""
-        return estimated_tokens(text)
-
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: ``(n, dimension) float32, rows of length 1``."""
         return self._embed(texts, self._document_prefix)
@@ -167,14 +157,20 @@ class OpenAIEmbedder(Embedder):
     def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         import numpy as np
 
-        # Services refuse empty texts.
-        places = [place for place, text in enumerate(texts) if text.strip()]
-        rows = self._rows(
-            [(prefix + texts[place]).encode("utf-8", "replace").decode("utf-8") for place in places]
-        )
+        most = self._choice.options.max_tokens or math.inf
+        most = max(1, most - estimated_tokens(prefix))
+        parts = [(place, part) for place, text in enumerate(texts) for part in halved(text, most)]
+        rows = self._rows([prefix + part for _, part in parts])
         vectors = np.tile(neutral_vector(self.dimension), (len(texts), 1))
-        if places:
-            vectors[places] = rows
+        if rows is not None:
+            places = np.array([place for place, _ in parts])
+            weights = np.array([float(estimated_tokens(part)) for _, part in parts])
+            sums = np.zeros((len(texts), rows.shape[1]))
+            np.add.at(sums, places, rows * weights[:, np.newaxis])
+            lengths = np.linalg.norm(sums, axis=1)
+            # Parts of opposite meaning have no mean; such a text is like one with nothing in it.
+            found = lengths > 0
+            vectors[found] = sums[found] / lengths[found, np.newaxis]
         return vectors
 
     def _rows(self, texts: Sequence[str]) -> NDArray[np.float64] | None:
@@ -205,7 +201,7 @@ class OpenAIEmbedder(Embedder):
         batch: list[str] = []
         tokens = 0
         for text in texts:
-            count = self.count_tokens(text)
+            count = estimated_tokens(text)
             if batch and (len(batch) == most or tokens + count > BATCH_TOKENS):
                 yield batch
                 batch, tokens = [], 0
@@ -257,6 +253,16 @@ class OpenAIEmbedder(Embedder):
             f"numbers, expected {expected}",
             remedy=remedy,
         )
+
+
+def halved(text: str, most: float) -> list[str]:
+    """A text in parts of at most so many tokens, between words; services refuse empty ones."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if estimated_tokens(text) <= most or len(text) == 1:
+        return [text] if text.strip() else []
+    middle = len(text) // 2
+    cut = max(text.rfind(mark, middle // 2, middle) for mark in " \n") + 1 or middle
+    return [*halved(text[:cut], most), *halved(text[cut:], most)]
 
 
 def open_choice(choice: Choice) -> Embedder:

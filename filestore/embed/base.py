@@ -111,23 +111,12 @@ class Embedder(ABC):
         """Whether fingerprint and dimension are known here, without asking a service for them."""
         return True
 
-    @property
-    @abstractmethod
-    def max_tokens(self) -> int | None:
-        """The longest text that is embedded well, by `count_tokens`; None if there is no limit."""
-
-    @property
-    def tokenizer(self) -> str:
-        """What counts tokens, in a word: chunks cut by another count are cut again."""
-        return self.name
-
-    @abstractmethod
-    def count_tokens(self, text: str) -> int:
-        """How many tokens a text has: the same answer everywhere, cheap, 0 for an empty text."""
-
     @abstractmethod
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``.
+
+        A text of any length is taken: what a model cannot read at once it reads in parts, whose
+        mean stands for the text.
 
         Raises:
             ModelUnusable: The model gives no such vectors: another dimension, NaN, nothing.

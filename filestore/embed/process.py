@@ -41,22 +41,6 @@ class OneAtATime(Embedder):
         """The other's."""
         return self._embedder.is_known
 
-    @property
-    def max_tokens(self) -> int | None:
-        """The other's."""
-        with self._lock:
-            return self._embedder.max_tokens
-
-    @property
-    def tokenizer(self) -> str:
-        """The other's."""
-        return self._embedder.tokenizer
-
-    def count_tokens(self, text: str) -> int:
-        """How many the other counts."""
-        with self._lock:
-            return self._embedder.count_tokens(text)
-
     def embed_documents(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """Embed, once no other thread does; see `Embedder.embed_documents`."""
         with self._lock:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from filestore.catalog import FileRow, summaries
+from filestore.chunking import count_tokens
 from filestore.chunks import chunk_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.observation import INDEXED, RECORD
@@ -208,7 +209,7 @@ def _leaves_of(
         return (), np.zeros((0, 1), dtype=np.float32), len(texts)
     vectors, found = embeddings.get(embedder.fingerprint, list(texts))
     leaves = [
-        Leaf(path=one.path, key=key, tokens=embedder.count_tokens(one.text))
+        Leaf(path=one.path, key=key, tokens=count_tokens(one.text))
         for (key, one), is_there in zip(texts.items(), found.tolist(), strict=True)
         if is_there
     ]

@@ -211,7 +211,6 @@ def add_all(
     ingest = Ingest(
         snapshot.places,
         snapshot.settings,
-        snapshot.embedder,
         layout=snapshot.layout,
         naming=naming,
         extraction=extraction,

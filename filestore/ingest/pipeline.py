@@ -7,11 +7,12 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct, field
 
 from filestore import extract
+from filestore.chunking import is_split_alike
 from filestore.chunks import resource_record
 from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record, SourceDocument
@@ -48,9 +49,6 @@ from filestore.ingest.resource_names import (
 )
 from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
 from filestore.sidecar.cutting import Chunker
-
-if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
 
 UNCHANGED: Final = "unchanged"
 HELD_BYTES: Final = 128 * 1024 * 1024
@@ -90,7 +88,6 @@ class Ingest:
         self,
         places: Places,
         settings: Settings,
-        embedder: "Embedder | None",
         *,
         layout: Layout,
         naming: Naming,
@@ -106,7 +103,6 @@ class Ingest:
         Args:
             places: Where the store lies.
             settings: The store's.
-            embedder: Counts tokens; None leaves an estimate.
             layout: What the files of the store mean.
             naming: Names its sources.
             extraction: Reads them.
@@ -124,8 +120,7 @@ class Ingest:
         self._naming = naming
         self._extraction = extraction
         self._lineage = lineage
-        self._embedder = embedder
-        self._chunker = Chunker.of(settings.budget, embedder)
+        self._chunker = Chunker(budget=settings.budget)
         made = (places.root, places.chunked, places.sidecar, places.undo)
         self._own_folders = {os.path.realpath(folder) for folder in made}
 
@@ -267,8 +262,8 @@ class Ingest:
         )
 
     def _cut_alike(self, before: Record) -> bool:
-        """Whether the chunks that are there would be cut so today; without a model they stay."""
-        return before.chunker == self._chunker.label or self._embedder is None
+        """Whether the chunks that are there would be cut so today."""
+        return is_split_alike(before.chunker, self._chunker.label)
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
         outcome = begun.outcome
@@ -281,7 +276,9 @@ class Ingest:
         known = {document.source: document for document in before.documents} if before else {}
         gone = done.pending.difference(one.source for one in described)
         # The chunker of the chunks is the old one until every document was chunked again.
-        left = self._embedder is None or bool(outcome.failures or done.pending)
+        left = bool(outcome.failures or done.pending)
+        if before is not None and self._cut_alike(before):
+            left = left or any(document.chunks is None for document in made)
         record = Record(
             resource=None if named.prefix else named.resource,
             source=named.reference,

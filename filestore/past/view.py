@@ -26,6 +26,7 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
+from filestore.chunking import is_split_alike, label
 from filestore.chunks.observation import RECORD, Observation
 from filestore.chunks.observe import look_at
 from filestore.config import settings
@@ -53,7 +54,6 @@ from filestore.past.checkout import (
     with_submodules,
 )
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.cutting import Chunker
 from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.session import Parts
 
@@ -437,5 +437,5 @@ def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
         return (then.embedder, then.model, then.budget) == (now.embedder, now.model, now.budget)
     if catalog.meta("fingerprint") not in (None, embedder.fingerprint):
         return False
-    cut_by = Chunker.of(then.budget, embedder, way=IN_PLACE).label
-    return not parts.layout.is_in_place or catalog.meta(CHUNKER) == cut_by
+    found = str(catalog.meta(CHUNKER))
+    return not parts.layout.is_in_place or is_split_alike(found, label(then.budget, way=IN_PLACE))

@@ -480,9 +480,6 @@ class Commit:
             self._assign_resources()
         if self.embedder is not None:
             self._catalog.set_meta("fingerprint", self.embedder.fingerprint)
-            if (used := self._catalog.meta(CHUNKER)) is not None:
-                # Whoever prunes embeddings knows by it whether this model would cut as another.
-                self._catalog.set_meta(f"{CHUNKER}:{self.embedder.fingerprint}", used)
             self._catalog.set_meta(METRIC, self._metric)
         if self._records_changed:
             self._catalog.drop_unused_source_stats()

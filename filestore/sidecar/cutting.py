@@ -6,9 +6,9 @@ extracted twice.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -26,38 +26,21 @@ from filestore.extract.base import Document, EmptyDocumentError, ExtractionError
 from filestore.extract.links import Link
 
 if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
     from filestore.extract.pool import Pending
 
 
 class Chunker(Struct, frozen=True, kw_only=True):
-    """Cuts documents for one model."""
+    """Cuts documents, for whichever model."""
 
     budget: int
     """The most tokens of a chunk and its heading path."""
-    count_tokens: Callable[[str], int]
-    label: str
-    """Says how a text is cut: another label means other chunks."""
+    way: str = chunking.CHUNKER
+    """Name and version of how it cuts."""
 
-    @classmethod
-    def of(cls, budget: int, embedder: "Embedder | None", *, way: str = chunking.CHUNKER) -> Self:
-        """The chunker of a store.
-
-        Args:
-            budget: Of its settings.
-            embedder: Counts tokens; None leaves an estimate: few models have a token to fewer
-                characters than three.
-            way: Name and version of how it cuts, as its label has it.
-        """
-        most = embedder.max_tokens if embedder is not None else None
-        counter = embedder.tokenizer if embedder is not None else "estimate"
-        return cls(
-            budget=chunking.room(budget, most),
-            count_tokens=embedder.count_tokens
-            if embedder is not None
-            else lambda text: (len(text) + 2) // 3,
-            label=chunking.label(budget, most=most, counter=counter, way=way),
-        )
+    @property
+    def label(self) -> str:
+        """Says how a text is cut: another label means other chunks."""
+        return chunking.label(self.budget, way=self.way)
 
     def pieces(self, document: Document) -> list[chunking.Piece]:
         """The pieces of a document's text, in order; see `chunking.split`."""
@@ -65,7 +48,6 @@ class Chunker(Struct, frozen=True, kw_only=True):
             document.text,
             syntax=document.syntax,
             budget=self.budget,
-            count_tokens=self.count_tokens,
             title=document.title,
             outline=document.outline,
         )
@@ -143,14 +125,14 @@ def _completed(
 
 
 def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | None:
-    """Fill in what was kept, cut as it is cut today; None where nothing of use was."""
+    """Fill in what was kept, cut again where it is cut otherwise; None where nothing of use was."""
     if data is None:
         return None
     try:
         if kept.file_hash(data) != look.file_hash:
             return None
         before = decode(data)
-        if before.chunker != chunker.label:
+        if not chunking.is_split_alike(before.chunker, chunker.label):
             document = _document(before)
             data = encode(_cut(document, look, chunker), look.file_hash)
         kept.fill(look, data)

@@ -96,7 +96,7 @@ class Parts:
             def chunker() -> "Chunker":
                 from filestore.sidecar.cutting import Chunker
 
-                return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
+                return Chunker(budget=self.settings.budget, way=IN_PLACE)
 
             return InPlace(self.places, chunker, processes=self._processes)
         from filestore.chunks.layout import FLAT, TREE

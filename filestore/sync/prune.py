@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.catalog import CHUNKER, Catalog, in_batches, queries
-from filestore.chunking import way
+from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import observe_bytes
 from filestore.core.errors import RefusedError
@@ -20,7 +19,6 @@ from filestore.core.schema import JsonObject
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git.repository import git_work_tree
 from filestore.history.backup_store import Originals
-from filestore.sidecar import beside
 from filestore.sidecar.file_rows import kept_texts, texts_now
 from filestore.sidecar.session import Parts
 from filestore.sync.plan import detected
@@ -139,7 +137,6 @@ def _unneeded(
     return {
         name: [key for key in embeddings.keys(name) if key not in needed]
         for name in embeddings.fingerprints()
-        if _is_cut_alike(parts, catalog, name)
     }
 
 
@@ -166,12 +163,10 @@ def _require_cut(parts: Parts, snapshot: "StoreSnapshot") -> None:
     """Refuse to tell texts of documents in place that are cut otherwise than those indexed.
 
     Raises:
-        NotPrunedError: The store's model, whose measure it is, is not here, or another.
+        NotPrunedError: The documents are to be cut again.
     """
-    if not parts.places.is_in_place or snapshot.catalog.meta(CHUNKER) is None:
+    if not parts.places.is_in_place:
         return
-    if snapshot.embedder is None:
-        raise NotPrunedError(parts.model.why_not.message, remedy=parts.model.why_not.remedy)
     for finding in documents_cut_otherwise(snapshot):
         raise NotPrunedError(
             f"the documents are not indexed as they are to be: {finding.detail}",
@@ -188,17 +183,3 @@ def _undoable(parts: Parts) -> Iterator[Observation]:
         for path, data in originals.contents():
             if tree.holds(path):
                 yield observe_bytes(tree.chunk_path(StorePath(path)), data, layout=parts.layout)
-
-
-def _is_cut_alike(parts: Parts, catalog: Catalog, fingerprint: str) -> bool:
-    """Whether the texts of a model are those that there are now.
-
-    In place each model cuts the documents by its own measure: those that it would have are needed
-    when it is set again, and nobody knows them now.
-    """
-    now = catalog.meta(CHUNKER)
-    if not parts.places.is_in_place or now is None:
-        return True
-    other = beside.known(catalog)
-    unknown = now if other is not None and other.fingerprint == fingerprint else ""
-    return way(str(catalog.meta(f"{CHUNKER}:{fingerprint}", unknown))) == way(str(now))

@@ -37,7 +37,6 @@ from filestore.verify import names
 
 if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk
-    from filestore.embed.base import Embedder
     from filestore.sidecar.summary_tree import Staleness, SummaryTree
 
 
@@ -210,8 +209,7 @@ def warnings(snapshot: StoreSnapshot, reported: Container[str]) -> Iterator[Find
     tree, catalog = snapshot.places.tree, snapshot.catalog
     yield from catalog.once(("names", tree), lambda: names.check(tree, catalog.folders()))
     if "model-changed" not in reported:
-        # Another model counts otherwise, which is no second finding.
-        yield from changed_chunker(tree, catalog, snapshot.settings, snapshot.embedder)
+        yield from changed_chunker(tree, catalog, snapshot.settings)
         yield from documents_cut_otherwise(snapshot)
 
 
@@ -322,29 +320,22 @@ def hand_edited(tree: Tree, paths: Iterable[ChunkPath]) -> Iterator[Finding]:
         yield Finding(code="hand-edited", path=tree.store_path(path), detail=detail)
 
 
-def changed_chunker(
-    tree: Tree, catalog: Catalog, settings: Settings, embedder: "Embedder | None"
-) -> Iterator[Finding]:
-    """Records of resources that would be cut otherwise today; not reported without the model.
-
-    Another tokenizer counts a little otherwise, which is no reason to cut everything again: what
-    is longer than a model's window is embedded in parts.
-    """
-    if embedder is None or not catalog.count("records"):
+def changed_chunker(tree: Tree, catalog: Catalog, settings: Settings) -> Iterator[Finding]:
+    """Records of resources that would be cut otherwise today."""
+    if not catalog.count("records"):
         return
-    from filestore.chunking import CHUNKER, way
+    from filestore.chunking import is_split_alike, label
 
-    wanted = _wanted_label(settings, embedder, CHUNKER)
-    like = way(wanted)
+    wanted = label(settings.budget)
     # In a record as it is written this stands on a line of its own: the others are few, and parsed.
-    line = orjson.dumps({"chunker": f"{like}:"}, option=orjson.OPT_INDENT_2)[1:-3]
-    for path, data in queries.records_without(catalog, line):
+    line = orjson.dumps({"chunker": wanted}, option=orjson.OPT_INDENT_2)[1:-2]
+    for path, data in queries.records_without(catalog, line, line[:-1] + b":"):
         try:
             found = str(orjson.loads(data).get("chunker"))
         except (ValueError, AttributeError):
             # A full verification tells that it is no record.
             continue
-        if way(found) != like:
+        if not is_split_alike(found, wanted):
             yield Finding(
                 code="chunker-changed",
                 path=tree.store_path(decode_path(path)),
@@ -353,25 +344,18 @@ def changed_chunker(
 
 
 def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    """Whether the documents in place would be cut otherwise today; not without the model."""
-    embedder, found = snapshot.embedder, snapshot.catalog.meta(CHUNKER)
-    if embedder is None or found is None or not snapshot.catalog.indexed_count():
+    """Whether the documents in place would be cut otherwise today."""
+    found = snapshot.catalog.meta(CHUNKER)
+    if found is None or not snapshot.catalog.indexed_count():
         return
-    from filestore.chunking import way
+    from filestore.chunking import is_split_alike, label
     from filestore.sidecar.documents import IN_PLACE
 
-    wanted = _wanted_label(snapshot.settings, embedder, IN_PLACE)
-    if way(str(found)) != way(wanted):
+    wanted = label(snapshot.settings.budget, way=IN_PLACE)
+    if not is_split_alike(str(found), wanted):
         yield Finding(
             code="chunker-changed",
             path=SETTINGS,
             detail=f"cut by {found}, today it would be {wanted}",
             in_place=True,
         )
-
-
-def _wanted_label(settings: Settings, embedder: "Embedder", how: str) -> str:
-    from filestore.chunking import label
-
-    most, counter = embedder.max_tokens, embedder.tokenizer
-    return label(settings.budget, most=most, counter=counter, way=how)

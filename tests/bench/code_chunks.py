@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from filestore.chunking import Piece, Section, split
+from filestore.chunking import Piece, Section, count_tokens, split
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.extract._code_outline import parsed_outline
 from filestore.fulltext import Entry, Reader, Writer, parse_query
@@ -155,7 +155,7 @@ def _at(node: ast.stmt) -> int:
 
 
 def _cut(sources: Sequence[Source], way: str) -> Tally:
-    tally, embedder = Tally(), BuiltinEmbedder()
+    tally = Tally()
     for source in sources:
         outline: tuple[Section, ...] = ()
         if way == "grammar":
@@ -164,23 +164,20 @@ def _cut(sources: Sequence[Source], way: str) -> Tally:
             source.text,
             syntax="text" if way == "plain text" else "code",
             budget=BUDGET,
-            count_tokens=embedder.count_tokens,
             title=source.name,
             outline=outline,
         )
-        _judge(source, pieces, embedder, tally)
+        _judge(source, pieces, tally)
     return tally
 
 
-def _judge(
-    source: Source, pieces: Sequence[Piece], embedder: BuiltinEmbedder, tally: Tally
-) -> None:
+def _judge(source: Source, pieces: Sequence[Piece], tally: Tally) -> None:
     spans = [_lines(source.text, piece) for piece in pieces]
     lines = source.text.split("\n")
     beginnings = {_lead(lines, first) for first, _ in source.definitions}
     tally.starts += [first in beginnings for first, _ in spans[1:]]
     for first, last in source.definitions:
-        if embedder.count_tokens("\n".join(lines[first - 1 : last])) <= BUDGET:
+        if count_tokens("\n".join(lines[first - 1 : last])) <= BUDGET:
             tally.whole.append(any(one <= first and last <= other for one, other in spans))
     for question, (first, last) in source.questions:
         shares = [min(last, other) - max(first, one) for one, other in spans]

@@ -46,7 +46,7 @@ mark = time.perf_counter()
 import numpy, onnxruntime, tokenizers
 imports = time.perf_counter() - mark
 mark = time.perf_counter()
-embedder.count_tokens("a")
+embedder._texts()
 embedder._model()
 load = time.perf_counter() - mark
 mark = time.perf_counter()
@@ -92,8 +92,8 @@ def _texts(embedder: Embedder, count: int) -> list[str]:
     paths = sorted([*checkout.glob("*.md"), *checkout.glob("filestore/**/*.py")])
     whole = "\n".join(path.read_text("utf-8") for path in paths)
     pieces = [whole[start : start + CHARACTERS] for start in range(0, len(whole), CHARACTERS)]
-    limit = embedder.max_tokens or 0
-    return [text for text in pieces if embedder.count_tokens(text) <= limit][:count]
+    windows = embedder._texts()
+    return [text for text in pieces if len(windows.of([text], "")) == 1][:count]
 
 
 def _throughput(

@@ -62,7 +62,7 @@ def main() -> int:
     """Measure and print the table."""
     given = _options()
     embedder = open_embedder(Choice(name=_name(given.model)))
-    sets = build(given.xquad, embedder.count_tokens)
+    sets = build(given.xquad)
     with tempfile.TemporaryDirectory() as temporary:
         work = given.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)

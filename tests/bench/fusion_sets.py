@@ -32,7 +32,6 @@ _PACKAGES: Final = Path("/var/lib/dpkg/status")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(\[])")
 
 T = TypeVar("T")
-CountTokens = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +62,11 @@ class _Squad:
     answer_texts: tuple[str, ...]
 
 
-def build(folder: Path, count_tokens: CountTokens) -> Iterator[QuestionSet]:
+def build(folder: Path) -> Iterator[QuestionSet]:
     """Every set whose source is there.
 
     Args:
         folder: Where ``xquad.<language>.json`` lie.
-        count_tokens: The model's own count, for long documents.
     """
     squads = {language: _squad(folder, language) for language in ("en", "de", "zh")}
     english, german = squads["en"], squads["de"]
@@ -76,7 +74,7 @@ def build(folder: Path, count_tokens: CountTokens) -> Iterator[QuestionSet]:
         if squad is not None:
             yield _plain(f"XQuAD {language}", squad, squad.questions)
     if english is not None:
-        yield from _long(english, count_tokens)
+        yield from _long(english)
         yield from _variants(english)
     if english is not None and german is not None:
         yield _plain("de asks en", english, german.questions)
@@ -123,7 +121,7 @@ def _plain(name: str, squad: _Squad, questions: Sequence[str]) -> QuestionSet:
     )
 
 
-def _long(squad: _Squad, count_tokens: CountTokens) -> Iterator[QuestionSet]:
+def _long(squad: _Squad) -> Iterator[QuestionSet]:
     """Whole articles, cut by the chunker: find the chunk of the answer, or the article."""
     documents: list[str] = []
     groups: list[int] = []
@@ -132,7 +130,7 @@ def _long(squad: _Squad, count_tokens: CountTokens) -> Iterator[QuestionSet]:
         places = [place for place, owner in enumerate(squad.articles) if owner == article]
         text = "\n\n".join(squad.paragraphs[place] for place in places)
         starts = {place: text.index(squad.paragraphs[place]) for place in places}
-        for piece in split(text, syntax="text", budget=BUDGET, count_tokens=count_tokens):
+        for piece in split(text, syntax="text", budget=BUDGET):
             for question, place in enumerate(squad.answers):
                 found = starts.get(place, -1) + squad.answer_starts[question]
                 if place in starts and piece.start <= found < piece.end:

@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--embedder", metavar="SPEC", default="builtin")
     given = parser.parse_args()
     embedder = open_embedder(Choice(name=given.embedder))
-    pieces = pieces_of(given.notes, Chunker.of(BUDGET, embedder))
+    pieces = pieces_of(given.notes, Chunker(budget=BUDGET))
     headed = [piece for piece in pieces if len(piece.headings) > 1]
     asked = random.Random(3).sample(headed, min(QUERIES, len(headed)))
     with_path = embedder.embed_documents([embed_text(one.headings, one.body) for one in pieces])

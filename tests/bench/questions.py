@@ -41,7 +41,7 @@ def main() -> int:
     given = parser.parse_args()
     embedder = open_embedder(Choice(name=given.embedder))
     generator = open_generator(GeneratorChoice(name="extractive"))
-    sets = build(given.xquad, embedder.count_tokens)
+    sets = build(given.xquad)
     chosen = (one for one in sets if not given.only or one.name in given.only)
     rows = [_row(one, _made(one, generator, given.count), embedder) for one in chosen]
     if not rows:

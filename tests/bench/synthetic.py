@@ -74,13 +74,6 @@ class SyntheticEmbedder(Embedder):
     def dimension(self) -> int:
         return DIMENSION
 
-    @property
-    def max_tokens(self) -> int | None:
-        return None
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         if self._clusters is None:
             self._clusters = Clusters(self._total)

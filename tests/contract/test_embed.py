@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from filestore.config.user_config import Machine
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
@@ -85,7 +83,6 @@ def test_it_says_what_it_is(choice: Choice, embedder: Embedder) -> None:
     again = open_embedder(choice)
     assert again.fingerprint == embedder.fingerprint != ""
     assert again.dimension == embedder.dimension > 0
-    assert embedder.max_tokens is None or embedder.max_tokens > 0
     assert embedder.lexical is (choice.kind == "builtin")
 
 
@@ -147,15 +144,6 @@ def test_the_end_of_a_long_text_counts(embedder: Embedder) -> None:
     start = "The catalog is rebuilt from the files. " * 60
     vectors = embedder.embed_documents([start, f"{start} Bananas ripen next to apples. " * 2])
     assert float(vectors[0] @ vectors[1]) < 1 - 1e-4
-
-
-@given(text=st.text(), more=st.text())
-def test_tokens_are_counted_alike_and_grow(embedder: Embedder, text: str, more: str) -> None:
-    """The count is never negative, the same each time, and no smaller with more text."""
-    count = embedder.count_tokens(text)
-    assert count == embedder.count_tokens(text) >= 0
-    assert embedder.count_tokens(f"{text} {more}") >= count
-    assert embedder.count_tokens("") == 0
 
 
 def test_an_unknown_embedder_is_named_with_the_known_ones() -> None:

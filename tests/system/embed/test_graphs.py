@@ -51,11 +51,10 @@ def same(one: Embedder, other: Embedder) -> bool:
 
 
 def test_a_graph_is_the_model_by_another_runtime(source: Path, exported: Path) -> None:
-    """Vectors, questions, fingerprint, dimension and tokens are those of the model."""
+    """Vectors, questions, fingerprint and dimension are those of the model."""
     graph, original = opened("onnx", exported), opened("sentence-transformers", source)
     assert graph.fingerprint == original.fingerprint
     assert graph.dimension == original.dimension == 128
-    assert graph.max_tokens == original.max_tokens
     assert same(graph, original)
 
 

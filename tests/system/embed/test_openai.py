@@ -27,6 +27,7 @@ from filestore.embed import (
     open_embedder,
 )
 from filestore.embed._openai import EMBEDDING, OpenAIEmbedder
+from filestore.embed.base import estimated_tokens
 from filestore.remote.address import Address, key_for
 from filestore.remote.address import parse_address as parsed
 from filestore.remote.service import Limits
@@ -118,7 +119,7 @@ def test_long_texts_are_sent_few_at_a_time(opened: Opener, server: EmbeddingServ
     """No request holds far more tokens than a service takes at once."""
     embedder = opened()
     embedder.embed_documents(["word " * 3_000] * 12)
-    sent = [sum(map(embedder.count_tokens, request.texts)) for request in server.requests]
+    sent = [sum(map(estimated_tokens, request.texts)) for request in server.requests]
     assert max(sent) <= 16_384
 
 
@@ -160,11 +161,10 @@ def test_the_dimension_is_asked_for_only_when_it_is_set(
 
 
 def test_opening_contacts_nobody(opened: Opener, server: EmbeddingServer) -> None:
-    """Name, limits, and with a set dimension the fingerprint, are known without the service."""
+    """Name, and with a set dimension the fingerprint, are known without the service."""
     embedder = opened(dimension=8)
     assert embedder.name == f"openai:{MODEL}"
     assert embedder.fingerprint == f"openai/1:{MODEL}:8"
-    assert embedder.max_tokens == 512
     assert not embedder.lexical
     assert server.requests == []
 
@@ -353,12 +353,14 @@ def test_refused_batches_are_halved(opened: Opener, server: EmbeddingServer) -> 
 def test_one_text_that_is_too_long_is_named(
     opened: Opener, server: EmbeddingServer, code: int
 ) -> None:
-    """The error shows how the text begins and which setting to lower."""
+    """The error shows how the text begins and which setting mends it: then it goes in parts."""
     server.behave(service.at_most(characters=500, code=code))
-    error = error_of(opened(), "short", "Call me Ishmael. " * 100, "short too")
+    texts = ("short", "Call me Ishmael. " * 100, "short too")
+    error = error_of(opened(), *texts)
     assert "Call me Ishmael." in error.message
     assert "1700 characters" in error.message
     assert "max_tokens" in error.remedy
+    opened(max_tokens=120).embed_documents(texts)
 
 
 def test_a_service_that_is_down_is_named(opened: Opener) -> None:
@@ -570,17 +572,24 @@ def test_a_model_must_be_named() -> None:
     assert "openai:" in caught.value.remedy
 
 
-def test_the_limit_leaves_room_for_the_prefix(opened: Opener) -> None:
-    """A chunk of the longest size still fits when its prefix goes before it."""
-    embedder = opened(max_tokens=100, document_prefix="search_document: ")
-    assert embedder.max_tokens + embedder.count_tokens("search_document: ") == 100
-    assert opened(max_tokens=1, document_prefix="search_document: ").max_tokens == 1
+@pytest.mark.parametrize("text", ["granite and bananas " * 300, "灯塔" * 900, "x" * 9_000])
+def test_a_text_beyond_the_limit_is_the_mean_of_its_parts(
+    opened: Opener, server: EmbeddingServer, text: str
+) -> None:
+    """No part is longer than the limit, prefix included, and all of the text is sent in order."""
+    prefix = "search_document: "
+    embedder = opened(max_tokens=100, document_prefix=prefix, dimension=DIMENSION)
+    (vector,) = embedder.embed_documents([text])
+    sent = [one for request in server.requests for one in request.texts]
+    assert max(map(estimated_tokens, sent)) <= 100
+    assert "".join(one.removeprefix(prefix) for one in sorted(sent, key=text.find)) in (text, *sent)
+    assert abs(float(np.linalg.norm(vector)) - 1) < 1e-6
 
 
 @given(text=st.text(), more=st.text())
 def test_the_estimate_of_tokens_adds_up(text: str, more: str) -> None:
     """It is 0 for nothing, never shrinks with more text, and parts count no less than the whole."""
-    count = OpenAIEmbedder(chosen(endpoint="http://localhost/v1")).count_tokens
+    count = estimated_tokens
     assert count("") == 0
     assert count(text) <= count(text + more) <= count(text) + count(more) <= count(text + more) + 1
 

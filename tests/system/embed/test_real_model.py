@@ -97,24 +97,6 @@ def test_a_pack_of_one_runtime_is_checked_by_the_other(
     assert "the model of the store is" in third("embeddings", "import", pack, code=4).stderr
 
 
-def test_chunks_fit_the_model(workspace: Any, exported: Path) -> None:
-    """By the model's own count no embedded text is longer than what the model takes."""
-    from tokenizers import Tokenizer
-
-    remade(workspace, exported)
-    sentence = "Antidisestablishmentarianism, floccinaucinihilipilification, 日本語の長い文章。 "
-    workspace.write("long.md", f"# A title of its own\n\n## Words\n\n{sentence * 120}\n")
-    report = workspace.json("add", "long.md")
-    assert report["added"][0]["chunks"] > 10
-    tokenizer = Tokenizer.from_file(str(exported / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    for path in workspace.chunks("long.md"):
-        shown = workspace.json("show", f"chunked/{path}")
-        text = " > ".join(shown["frontmatter"]["headings"]) + "\n\n" + shown["body"]
-        assert len(tokenizer.encode(text).ids) <= 256
-
-
 def test_a_model_folder_without_weights_makes_no_store(workspace: Any, minilm: Path) -> None:
     """What lacks is named, with what was expected."""
     broken = workspace.folder / "broken"

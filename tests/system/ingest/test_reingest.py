@@ -660,15 +660,13 @@ class Model:
 
     def fresh_origins(self) -> list[str]:
         """The texts of the source as it is now, in order, as a new store would have them."""
-        extractor, embedder = extract.for_name("manual.md"), self.store.embedder
+        extractor = extract.for_name("manual.md")
         assert extractor is not None
-        assert embedder is not None
         text = extractor.extract(written(self.sections).encode(), name="manual.md")
         pieces = chunking.split(
             text.text,
             syntax=text.syntax,
             budget=self.store.settings.budget,
-            count_tokens=embedder.count_tokens,
             title=text.title,
             outline=text.outline,
         )

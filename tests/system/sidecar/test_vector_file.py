@@ -39,11 +39,7 @@ class NumberEmbedder(Embedder):
     name = "numbers"
     fingerprint = "numbers/1"
     dimension = DIMENSION
-    max_tokens = None
     lexical = False
-
-    def count_tokens(self, text: str) -> int:
-        return len(text)
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([self.embed_query(text) for text in texts])

@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-import re
 from math import sqrt
 
 import numpy as np
@@ -109,31 +108,6 @@ def test_short_words_count_less() -> None:
 def test_repetition_counts_sublinearly() -> None:
     """Saying a word ten times does not drown the other word."""
     assert similarity("catalog " * 10 + "tantivy", "tantivy") > 0.25
-
-
-@given(st.text(st.characters(max_codepoint=127)))
-def test_the_fast_count_is_the_pattern_s_count(text: str) -> None:
-    """ASCII text has as many tokens by the fast way as by the pattern that defines them."""
-    assert BuiltinEmbedder().count_tokens(text) == len(re.findall(_lexical._TOKEN, text))
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("  \n\t ", 0),
-        ("word", 1),
-        ("internationalisation", 3),
-        ("12345", 3),
-        ("a.b_c", 5),
-        ("目录重建", 4),
-        ("目录, and 7", 5),
-        ("größe", 3),
-    ],
-)
-def test_tokens_of_known_texts(text: str, tokens: int) -> None:
-    """Letters go by sevens, digits by twos, ideographs and marks one by one."""
-    assert BuiltinEmbedder().count_tokens(text) == tokens
 
 
 @given(st.text())
