@@ -1,7 +1,9 @@
 """List models, change the store's, try a second one beside it, or download one."""
 
 import os
+import re
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
@@ -12,21 +14,26 @@ from filestore.cli._given import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions
+from filestore.config.user_config import Machine
 from filestore.core.caller import absolute
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
-from filestore.embed import Choice, is_service, known_embedders
+from filestore.embed import Choice, known_embedders
+from filestore.embed.known_models import KINDS, MODELS
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
 from filestore.server.options import CommonOptions, argument, option
-from filestore.sidecar.model import PREFERRED, open_model
+from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
 
 if TYPE_CHECKING:
     from filestore.search.compare_models import ModelComparison
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
-EXAMPLE = "filestore embedder set all-MiniLM-L6-v2"
+EXAMPLE = "filestore embedder set minilm"
+_SERVICE: Final = "openai:MODEL"
+_WIDTH: Final = 100
+_COMMAND: Final = re.compile("`((?:pip|filestore) [^`]+)`")
 
 
 class Embedder(JsonObject, Struct, frozen=True):
@@ -46,7 +53,7 @@ class Embedders(JsonObject, Struct, frozen=True):
     SPARSE = "store beside"
 
     items: list[Embedder]
-    """The kinds of embedders."""
+    """Kinds that have one model, models that a hub has, and models named with `embedder use`."""
     models: Mapping[str, str]
     """Names of models with their folders on this machine."""
     store: Embedder | None
@@ -80,14 +87,15 @@ class LocalModel(JsonObject, Struct, frozen=True):
 
 
 class List(CommonOptions, frozen=True, kw_only=True):
-    """List the kinds of embedders and whether they work here (the default)."""
+    """List the models that can be named and whether they work here (the default)."""
 
 
 class Set(CommonOptions, frozen=True, kw_only=True):
     """Change the store's embedder and embed its texts again."""
 
     embedder: Annotated[str, argument("E")]
-    """as 'filestore init --embedder' takes it"""
+    """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
+    embedder'"""
     endpoint: Annotated[str | None, option("URL")] = None
     """the service of openai:MODEL"""
     beside: bool = False
@@ -135,27 +143,51 @@ class Fetch(CommonOptions, frozen=True, kw_only=True):
     """Download a model from the Hugging Face hub."""
 
     name: Annotated[str, argument("NAME")] = DEFAULT_MODEL
-    """its name there"""
+    """a short one of 'filestore embedder', or its name there"""
 
 
 def _list(options: List) -> int:
     here = user_config.read_machine(configuration_folder(), os.environ)
-    kinds = [kind for kind in known_embedders() if not is_service(kind)]
-    names = [f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind for kind in kinds]
-    items = [_usable(name, open_model(Choice(name=name, machine=here)).problem) for name in names]
+    about = {kind: said for kind, said in KINDS.items() if kind in known_embedders()}
+    about |= {name: f"{one.about}; {one.hub}, {one.licence}" for name, one in MODELS.items()}
+    about |= {name: f"in {shown_path(folder)}" for name, folder in here.models.items()}
+    items = [_usable(name, _problem(name, here)) for name in about]
     own, beside = _own(options)
     if options.json:
         _output.write_json(Embedders(items, here.models, own, beside).to_dict())
         return 0
     for whose, model in (("this store", own), ("beside it", beside)):
         if model:
-            _output.line(f"{whose}: {model.name}: {model.why or 'can be used'}")
+            _output.line(f"{whose}: {model.name}: {'can be used' if model.usable else 'see below'}")
+            _listed_why(model)
+    width = max(map(len, (*about, _SERVICE))) + 2
     for one in items:
-        _output.line(f"{one.name}: {one.why or 'can be used'}")
-    _output.line("openai:MODEL: any OpenAI-compatible service, with --endpoint")
-    for name, folder in here.models.items():
-        _output.line(f"{name}: a model in {shown_path(folder)}")
+        _output.line(f"{one.name:{width}}{_clipped(about[one.name], _WIDTH - width)}")
+        _listed_why(one)
+    _output.line(f"{_SERVICE:{width}}an OpenAI-compatible service, with --endpoint URL")
     return 0
+
+
+def _problem(name: str, here: Machine) -> FilestoreError | None:
+    """Why a model cannot be used here, by the name that a person types."""
+    try:
+        if name not in known_embedders():
+            name = full_name(name, root="", machine=here)
+    except FilestoreError as error:
+        return error
+    return open_model(Choice(name=name, machine=here)).problem
+
+
+def _listed_why(model: Embedder) -> None:
+    """Say what stands in a model's way, or, where that is a command, only what to run."""
+    commands = _COMMAND.findall(model.why)
+    for line in commands[:1] or wrap(model.why, _WIDTH - 4):
+        _output.line(f"    {line}")
+
+
+def _clipped(text: str, room: int) -> str:
+    """A text that fits, by its end where it is too long: there a path says most."""
+    return text if len(text) <= room else f"…{text[1 - room :]}"
 
 
 def _own(options: List) -> "tuple[Embedder | None, Embedder | None]":
@@ -248,20 +280,25 @@ def _compared(found: "ModelComparison") -> None:
 
 
 def _use(options: Use) -> int:
+    if options.name.lower() in known_embedders():
+        raise UsageError(
+            f"{options.name} is a kind of embedder, and no name for a folder",
+            remedy=f"take another one: filestore embedder use my-model {options.folder}",
+        )
     folder = absolute(options.folder)
     _check_model(folder)
     configuration = configuration_folder()
     before = user_config.read_machine(configuration, os.environ).models.get(options.name)
     user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
-    words = f"{options.name}: {folder}{was}"
+    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {options.name}"
     return _said(options, LocalModel(options.name, folder), words)
 
 
 def _check_model(folder: str) -> None:
     """A folder without a model is refused now, not when the store needs it."""
     problems: list[FilestoreError] = []
-    for kind in PREFERRED:
+    for kind in FOLDER_KINDS:
         try:
             model = open_model(Choice(name=f"{kind}:{folder}"))
             if model.embedder is None:
@@ -276,8 +313,14 @@ def _check_model(folder: str) -> None:
 
 
 def _fetch(options: Fetch) -> int:
+    if options.name.lower() in KINDS:
+        raise UsageError(
+            f"{options.name} is no model of a hub: it comes with what is installed",
+            remedy=f"filestore embedder set {options.name.lower()}",
+        )
     folder = fetch_model(options.name, environment=os.environ)
-    return _said(options, LocalModel(options.name, folder), f"{options.name}: {folder}")
+    words = f"{options.name}: {folder}\nnext: filestore embedder set {options.name}"
+    return _said(options, LocalModel(options.name, folder), words)
 
 
 def _said(options: CommonOptions, value: JsonObject, words: str) -> int:

@@ -54,10 +54,6 @@ class Options(CommonOptions, frozen=True, kw_only=True):
 
 def run(options: Options) -> int:
     """Make the store and say where, and why it has its embedder."""
-    if options.endpoint and not is_service((options.embedder or "").partition(":")[0]):
-        raise UsageError(
-            "--endpoint says where openai:MODEL is", remedy="add --embedder openai:MODEL"
-        )
     layout = _layout(options)
     is_in_place = layout == "in-place"
     usual = "." if is_in_place else DEFAULT_FOLDER

@@ -28,7 +28,7 @@ from filestore.embed._model_folder import (
     unusable,
 )
 from filestore.embed.base import Choice, Embedder, ModelUnusable
-from filestore.embed.models import BUILTIN_INSTEAD, installed_model, weights_digest
+from filestore.embed.models import BUNDLED_INSTEAD, installed_model, weights_digest
 from filestore.fs import disk
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class OnnxEmbedder(LocalEmbedder):
 
 def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
-    path = installed_model(choice, feature="onnx", otherwise=BUILTIN_INSTEAD)
+    path = installed_model(choice, feature="onnx", otherwise=BUNDLED_INSTEAD)
     folder = read_folder(path, choice.options)
     graph = next((one for one in _GRAPHS if os.path.isfile(os.path.join(folder.path, one))), None)
     if graph is None:

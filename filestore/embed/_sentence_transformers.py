@@ -13,7 +13,7 @@ from filestore.embed._model_folder import (
 )
 from filestore.embed.base import Choice, Embedder
 from filestore.embed.models import (
-    BUILTIN_INSTEAD,
+    BUNDLED_INSTEAD,
     LOAD_ERRORS,
     installed_model,
     quiet_libraries,
@@ -77,7 +77,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
 def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
-    path = installed_model(choice, feature="sentence-transformers", otherwise=BUILTIN_INSTEAD)
+    path = installed_model(choice, feature="sentence-transformers", otherwise=BUNDLED_INSTEAD)
     folder = read_folder(path, choice.options)
     weights = weights_digest(folder.path, weight_files(folder), choice.machine.cache)
     return SentenceTransformersEmbedder(choice, folder, own_record(folder, weights, _PRECISION))

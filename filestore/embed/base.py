@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from filestore.config.settings import ModelOptions
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import brief, listed
 from filestore.remote import EndpointError
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ _PUNCTUATION: Final = re.compile(rb"[!-/:-@\[-`{-~]")
 class UnknownEmbedder(FilestoreError, ValueError):
     """The settings name an embedder that this installation does not have."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        choices = ", ".join(known)
-        super().__init__(
-            f"unknown embedder {name!r}; known here: {choices}",
-            remedy=f"set `embedder` in filestore.toml to one of: {choices}",
-        )
+    def __init__(self, name: str, known: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Name those that were meant, which may be of the others, else all that are known."""
+        from filestore.core.spelling import did_you_mean
+
+        choices = tuple(known)
+        meant = did_you_mean(name, (*choices, *others))
+        meant = meant or did_you_mean(name.partition(":")[0], choices)
+        meant = meant or f"; known here: {listed(choices, len(choices))}"
+        super().__init__(f"unknown embedder {brief(name)}{meant}", remedy="filestore embedder list")
 
 
 class ModelMissing(FilestoreError, FileNotFoundError):

@@ -23,6 +23,7 @@ from filestore.embed._model_folder import LARGEST, clipped
 from filestore.embed._model_folder import json_object as json_object
 from filestore.embed._model_folder import stated_modules as stated_modules
 from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
+from filestore.embed.known_models import BUNDLED, MODELS, short_name, spelled
 from filestore.fs import disk
 
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
@@ -30,7 +31,7 @@ _HUB_OWNER: Final = "sentence-transformers/"
 """Whose a model without an owner in its name is."""
 _HUB_NAME: Final = re.compile(r"[0-9A-Za-z][\w.-]*/[0-9A-Za-z][\w.-]*", re.ASCII)
 _TRIAL: Final = "A lighthouse keeper writes down when the fog came."
-BUILTIN_INSTEAD: Final = "compare words only: `filestore embedder set builtin`"
+BUNDLED_INSTEAD: Final = f"take the model of the installation: `filestore embedder set {BUNDLED}`"
 """What a store may do without its model."""
 _LENGTH_ERROR: Final = 1e-3
 _REASON_LENGTH: Final = 200
@@ -89,13 +90,24 @@ def find_model(choice: Choice) -> str:
     for alias in _aliases(name):
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
-    use = f"name its folder with `filestore embedder use {clipped(name)} FOLDER`"
-    fetch = f", or download it with `filestore embedder fetch {clipped(name)}`"
-    may_be_on_hub = name in _aliases(DEFAULT_MODEL) or _HUB_NAME.fullmatch(name)
+    shown = short_name(name) or clipped(name)
+    use = f"name its folder with `filestore embedder use {shown} FOLDER`"
     raise ModelMissing(
-        f"the model {clipped(name)!r} is not on this machine",
-        remedy=use + (fetch if may_be_on_hub else ""),
+        f"the model {shown!r} is not on this machine",
+        remedy=f"run {fetch_line(shown)}, or {use}" if may_be_on_hub(name) else use,
     )
+
+
+def may_be_on_hub(name: str) -> bool:
+    """Whether a hub may have a model of that name."""
+    return name in _aliases(DEFAULT_MODEL) or _HUB_NAME.fullmatch(name) is not None
+
+
+def fetch_line(name: str, *features: str) -> str:
+    """The command that downloads a model, after the one that installs what it and others lack."""
+    wanted = ("embedder fetch", *features)
+    lacks = any(map(missing_packages, wanted))
+    return f"`{install_line(*wanted)}`, then " * lacks + f"`filestore embedder fetch {name}`"
 
 
 def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
@@ -112,16 +124,16 @@ def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
     packages = missing_packages(feature)
     if not packages:
         return find_model(choice)
-    remedy = f"run `{install_line(feature)}`"
+    remedy, name = f"run `{install_line(feature)}`", model_name(choice)
+    shown = short_name(name) or (name if os.path.isdir(name) else clipped(name))
     try:
         find_model(choice)
     except ModelMissing as error:
-        remedy += f", then {error.remedy}"
-    name = model_name(choice)
+        on_hub = may_be_on_hub(name) and _known_name(choice, name) is None
+        remedy = f"run {fetch_line(shown, feature)}" if on_hub else f"{remedy}, then {error.remedy}"
     verb = "is" if len(packages) == 1 else "are"
     raise ModelMissing(
-        f"the model {name if os.path.isdir(name) else clipped(name)!r} needs"
-        f" {' and '.join(packages)}, which {verb} not installed",
+        f"the model {shown!r} needs {' and '.join(packages)}, which {verb} not installed",
         remedy=f"{remedy}; or {otherwise}",
     )
 
@@ -156,17 +168,23 @@ def _failed(embedder: Embedder, what: str) -> ModelUnusable:
 
 
 def _known(choice: Choice, name: str) -> str | None:
+    models, key = choice.machine.models, _known_name(choice, name)
+    if key is None:
+        return None
+    if os.path.isdir(models[key]):
+        return models[key]
+    raise ModelMissing(
+        f"the model {clipped(key)!r} was at {models[key]}, where no folder is now",
+        remedy=f"name its folder with `filestore embedder use {clipped(key)} FOLDER`",
+    )
+
+
+def _known_name(choice: Choice, name: str) -> str | None:
+    """How the machine spells a model that it knows; None where it knows none of that name."""
     models = choice.machine.models
-    for key in (choice.name, *_aliases(name)):
-        if key in models:
-            folder = models[key]
-            if os.path.isdir(folder):
-                return folder
-            raise ModelMissing(
-                f"the model {clipped(key)!r} was at {folder}, where no folder is now",
-                remedy=f"name its folder with `filestore embedder use {clipped(key)} FOLDER`",
-            )
-    return None
+    ours = [one for one in models if ":" not in one or one.startswith(f"{choice.kind}:")]
+    exact = next((one for one in (choice.name, *_aliases(name)) if one in models), None)
+    return exact or spelled(name, ours)
 
 
 def _aliases(name: str) -> tuple[str, ...]:
@@ -213,7 +231,8 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
     """Download a model from the hub into its cache.
 
     Args:
-        name: As on the hub; one without an owner is of ``sentence-transformers``.
+        name: A short one of `MODELS`, or as on the hub; without an owner it is one of
+            ``sentence-transformers``.
         environment: The variables that say where the cache is.
 
     Returns:
@@ -234,10 +253,10 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         raise ModelMissing(
             f"to download the model {clipped(name)!r}, huggingface-hub is needed, which is not"
             " installed",
-            remedy=f"run `{install_line('embedder fetch')}`, then"
-            f" `filestore embedder fetch {clipped(name)}`",
+            remedy=f"run {fetch_line(clipped(name))}",
         ) from error
-    full = _aliases(name)[-1] if "/" not in name else name
+    short = short_name(name)
+    full = MODELS[short].hub if short else _aliases(name)[-1] if "/" not in name else name
     try:
         return snapshot_download(
             full, cache_dir=hub_cache(environment), allow_patterns=list(_FETCHED)

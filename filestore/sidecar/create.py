@@ -15,7 +15,7 @@ from filestore.embed.models import try_out
 from filestore.fs import disk
 from filestore.git import attributes
 from filestore.git.attributes import attributes_file
-from filestore.sidecar.model import ask_model, best_installed, chosen_by
+from filestore.sidecar.model import ask_model, best_installed, chosen_by, remember
 from filestore.sidecar.recover import make_sidecar
 from filestore.sidecar.refusals import check_sidecar
 
@@ -60,10 +60,10 @@ def make(
     if embedder is None:
         choice, reason = best_installed(here)
     else:
-        choice = chosen_by(embedder, root=root, machine=here, configuration=configuration)
+        choice = chosen_by(embedder, root=root, options=options, machine=here)
         reason = "as asked"
-    choice = replace(choice, options=options, root=root)
-    service = reaches_out(choice.name, options)
+    choice = replace(choice, root=root)
+    service = reaches_out(choice.name, choice.options)
     if service is not None:
         # Whoever names a service allows it; remembered once it has answered.
         choice = replace(choice, machine=choice.machine.trusting(root, service))
@@ -74,10 +74,9 @@ def make(
         # What opens may still not run, which is better said now than when documents are added.
         try_out(opened.embedder)
     _write_first_files(
-        places, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
+        places, settings.Settings(layout=chosen_layout, embedder=choice.name, model=choice.options)
     )
-    if service is not None:
-        user_config.trust(configuration, root, service)
+    remember(choice, root, configuration)
     return reason
 
 

@@ -3,6 +3,7 @@
 One rule: a store's model is opened or said to be missing; no other one is taken in its place.
 """
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -12,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.config import user_config as machines
-from filestore.config.settings import Settings
+from filestore.config.settings import ModelOptions, Settings
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import is_below
@@ -25,18 +26,19 @@ from filestore.embed import (
     ModelMissing,
     ModelUnusable,
     UnknownEmbedder,
+    is_service,
     known_embedders,
     open_embedder,
     reaches_out,
 )
-from filestore.git.repository import work_tree
+from filestore.git.repository import git_work_tree
 
 if TYPE_CHECKING:
     from filestore.generate import Generator, OwnPrompts
     from filestore.rerank import Reranker
 
-PREFERRED: Final = ("onnx", "sentence-transformers")
-"""Kinds of embedders by what a new store would best have; the first starts fastest."""
+FOLDER_KINDS: Final = ("onnx", "sentence-transformers")
+"""Kinds of embedders that run what a folder holds; the first starts fastest."""
 FALLBACK: Final = "builtin"
 
 
@@ -213,8 +215,12 @@ def _open(choice: Choice) -> Model:
     try:
         if choice.kind not in known_embedders():
             # A person who edits the settings may name a model as `init` lets them name it.
-            kind = _kind_of(os.path.join(choice.root, choice.name), choice.name)
-            choice = replace(choice, name=f"{kind}:{choice.name}")
+            folder, name = os.path.join(choice.root, choice.name), choice.name
+            if "/" in name or os.path.isdir(folder):
+                name = f"{_kind_of(folder, name)}:{name}"
+            else:
+                name = full_name(name, root=choice.root, machine=choice.machine)
+            choice = replace(choice, name=name)
         embedder = open_embedder(choice)
         if embedder.is_known:
             embedder.fingerprint  # noqa: B018 - what cannot be named cannot be used
@@ -233,7 +239,7 @@ def best_installed(machine: Machine) -> tuple[Choice, str]:
     """The best embedder whose library and default model are here, and why it is that one."""
     from filestore.embed.models import DEFAULT_MODEL
 
-    for kind in PREFERRED:
+    for kind in FOLDER_KINDS:
         choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
         model = open_model(choice)
         if model.embedder is not None:
@@ -242,34 +248,110 @@ def best_installed(machine: Machine) -> tuple[Choice, str]:
     return Choice(name=FALLBACK, machine=machine), reason
 
 
-def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> Choice:
-    """The embedder that a person names.
+def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) -> Choice:
+    """The embedder that a person names; nothing is remembered before `remember` is called.
 
-    A folder inside the work tree is recorded relative to the store; another one under its own name,
-    and where it lies is remembered on the user's side, because a store is shared.
+    A folder that is shared with the store is recorded relative to it; another one under its own
+    name, and where it lies is the user's, because a store is shared.
 
     Args:
-        word: A kind, ``kind:model``, a hub name, or a folder; relative to the working folder.
+        word: A kind, ``kind:model``, a model's name, or a folder; relative to the working folder.
         root: The store's, absolute.
+        options: How its model is to be used.
         machine: What is known here.
-        configuration: The user's configuration folder.
 
     Raises:
         UnknownEmbedder: It is none of these.
-        UsageError: The folder's name is in use for another model.
+        ModelMissing: A model of that name is not here.
+        ModelUnusable: Only torch could run it, which has to be asked for.
+        UsageError: The folder's name is in use for another model, or an address is no service's.
     """
-    from filestore.embed.models import DEFAULT_MODEL
+    from filestore.embed.known_models import MODELS, short_name
+    from filestore.embed.models import DEFAULT_MODEL, find_model
 
     kind, colon, model = word.partition(":")
+    kind = kind.lower()
     if kind not in known_embedders():
-        kind, model = _kind_of(os.path.expanduser(word), word), word
-    elif not colon:
-        name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
-        return Choice(name=name, machine=machine, root=root)
-    if kind in PREFERRED and os.path.isdir(os.path.expanduser(model)):
-        folder = os.path.realpath(os.path.expanduser(model))
-        model, machine = _recorded(folder, root, machine, configuration)
-    return Choice(name=f"{kind}:{model}", machine=machine, root=root)
+        kind, model = "", word
+    elif kind in FOLDER_KINDS:
+        model = model if colon else DEFAULT_MODEL
+    if options.endpoint and not is_service(kind):
+        raise UsageError(
+            "--endpoint says where openai:MODEL is", remedy="name openai:MODEL as the embedder"
+        )
+    choice = Choice(name=f"{kind}:{model}", options=options, machine=machine, root=root)
+    if is_service(kind):
+        return choice
+    if kind and kind not in FOLDER_KINDS:
+        if colon:
+            raise UnknownEmbedder(word, known_embedders())
+        return replace(choice, name=kind)
+    place = os.path.expanduser(model)
+    if os.path.isdir(place):
+        folder = os.path.realpath(place)
+        kind = kind or _light_kind(folder, word)
+        model, machine = _recorded(folder, root, machine)
+        return replace(choice, name=f"{kind}:{model}", machine=machine)
+    if not kind:
+        choice = replace(choice, name=full_name(word, root=root, machine=machine))
+    elif short := short_name(model):
+        choice = replace(choice, name=f"{kind}:{MODELS[short].hub}")
+    known = short_name(choice.model)
+    with contextlib.suppress(ModelMissing):
+        if known:
+            options = MODELS[known].completed(options, find_model(choice))
+    return replace(choice, options=options)
+
+
+def full_name(word: str, *, root: str, machine: Machine) -> str:
+    """Kind and model of what a person names without a kind, and is no folder.
+
+    Raises:
+        UnknownEmbedder: It may be no model's.
+        ModelMissing: The model is not here.
+        ModelUnusable: Only torch could run it, which has to be asked for.
+    """
+    from filestore.embed.known_models import (
+        BUNDLED,
+        MODELS,
+        is_bundled,
+        longer_names,
+        short_name,
+        spelled,
+    )
+    from filestore.embed.models import BUNDLED_INSTEAD, find_model, installed_model, may_be_on_hub
+
+    key, short = spelled(word, machine.models), short_name(word)
+    if key is None and is_bundled(word):
+        return BUNDLED
+    if word.startswith((".", "/", "~")):
+        raise ModelMissing(f"there is no folder {word}", remedy="filestore embedder list")
+    if key is None and short is None and not may_be_on_hub(word):
+        known = (*known_embedders(), *MODELS, *machine.models)
+        raise UnknownEmbedder(word, known, longer_names())
+    model = MODELS[short].hub if short else key or word
+    if model.partition(":")[0] in known_embedders():
+        return model
+    choice = Choice(name=f"onnx:{model}", machine=machine, root=root)
+    try:
+        folder = find_model(choice)
+    except ModelMissing:
+        # What it needs and does not find is said at once.
+        folder = installed_model(choice, feature="onnx", otherwise=BUNDLED_INSTEAD)
+    return f"{_light_kind(folder, model)}:{model}"
+
+
+def _light_kind(folder: str, word: str) -> str:
+    """The kind that runs what a folder holds, if it is light enough to be taken unasked."""
+    if _kind_of(folder, word) != "onnx" and any(
+        name.endswith(".safetensors") for name in os.listdir(folder)
+    ):
+        raise ModelUnusable(
+            f"the model {word} has no model.onnx: only torch can run it, which takes some 10 s of"
+            " each command",
+            remedy=f"where that is meant: `filestore embedder set sentence-transformers:{word}`",
+        )
+    return "onnx"
 
 
 def _kind_of(folder: str, word: str) -> str:
@@ -283,9 +365,27 @@ def _kind_of(folder: str, word: str) -> str:
     raise UnknownEmbedder(word, known_embedders())
 
 
-def _recorded(folder: str, root: str, machine: Machine, configuration: str) -> tuple[str, Machine]:
-    tree = os.path.realpath(work_tree(root))
-    if folder != tree and is_below(folder, tree):
+def remember(choice: Choice, root: str, configuration: str) -> None:
+    """Keep on the user's side what a choice needs: where its folder lies, which service it reaches.
+
+    Raises:
+        WriteFailedError: The disk refused.
+    """
+    known = machines.read_machine(configuration, os.environ).models
+    folder = choice.machine.models.get(choice.model)
+    if folder is not None and folder != known.get(choice.model):
+        machines.remember_model(configuration, choice.model, folder)
+    service = reaches_out(choice.name, choice.options)
+    if service is not None:
+        machines.trust(configuration, root, service)
+
+
+def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
+    """The name of a folder in the settings, and a machine that knows where it lies."""
+    tree = os.path.realpath(git_work_tree(root) or root)
+    inside = os.path.relpath(folder, tree).split(os.sep)
+    shared = not any(part.startswith(".") or part == "site-packages" for part in inside)
+    if folder != tree and is_below(folder, tree) and shared:
         return os.path.relpath(folder, os.path.realpath(root)), machine
     name = _name_of(folder)
     known = machine.models.get(name, folder)
@@ -294,7 +394,6 @@ def _recorded(folder: str, root: str, machine: Machine, configuration: str) -> t
             f"the name {name!r} stands for the model in {known}",
             remedy=f"rename one of the folders, or 'filestore embedder use {name} {folder}'",
         )
-    machines.remember_model(configuration, name, folder)
     return name, replace(machine, models={**machine.models, name: folder})
 
 

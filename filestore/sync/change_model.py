@@ -23,6 +23,7 @@ from filestore.embed.models import forget_dimension, try_out
 from filestore.fs import disk
 from filestore.sidecar.beside import NotEmbedded, NothingBeside, known, lacking, remember
 from filestore.sidecar.model import ask_model, chosen_by
+from filestore.sidecar.model import remember as remember_choice
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ def plan(
         FilestoreError: The embedder is unknown, not here, or of no use.
     """
     here = user_config.read_machine(configuration, os.environ)
-    chosen = chosen_by(word, root=places.root, machine=here, configuration=configuration)
-    choice = replace(chosen, options=options, root=places.root)
+    choice = chosen_by(word, root=places.root, options=options, machine=here)
     service = reaches_out(choice.name, options)
     if service is not None:
         forget_dimension(here.cache, service, choice.model)
@@ -100,14 +100,12 @@ def plan(
 
 
 def write_settings(places: Places, change: ModelChange, configuration: str) -> None:
-    """Name the model in `filestore.toml`, and remember that its service may be reached.
+    """Name the model in `filestore.toml`, and what the user's side has of it.
 
     Raises:
         WriteFailedError: The disk refused.
     """
-    service = reaches_out(change.choice.name, change.choice.options)
-    if service is not None:
-        user_config.trust(configuration, places.root, service)
+    remember_choice(change.choice, places.root, configuration)
     name, options = change.choice.name, change.choice.options
     with disk.disk_errors(places.settings):
         data = settings.read(places.settings)

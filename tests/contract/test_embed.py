@@ -151,7 +151,7 @@ def test_an_unknown_embedder_is_named_with_the_known_ones() -> None:
     with pytest.raises(UnknownEmbedder, match="telepathy") as caught:
         open_embedder(Choice(name="telepathy:deep"))
     assert "builtin" in caught.value.message
-    assert "builtin" in caught.value.remedy
+    assert caught.value.remedy == "filestore embedder list"
     assert caught.value.exit_code == 3
     assert isinstance(caught.value, ValueError)
     assert {"builtin", "onnx", "sentence-transformers"} <= set(known_embedders())

@@ -52,11 +52,12 @@ def test_a_model_without_its_runtime_names_both_ways_out(
     with pytest.raises(ModelMissing, match="'here' needs") as caught:
         open_embedder(Choice(name=f"{kind}:here", machine=machine))
     assert caught.value.remedy == (
-        f"run {line}; or compare words only: `filestore embedder set builtin`"
+        f"run {line}; or take the model of the installation: `filestore embedder set minilm`"
     )
     with pytest.raises(ModelMissing, match="'some/model' needs") as caught:
         open_embedder(Choice(name=f"{kind}:some/model", machine=machine))
-    for words in (line, "`filestore embedder fetch some/model`", "embedder set builtin"):
+    line = line.replace("install", "install huggingface-hub")
+    for words in (line, "`filestore embedder fetch some/model`", "embedder set minilm"):
         assert words in caught.value.remedy
 
 

@@ -35,9 +35,10 @@ def exported(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def remade(workspace: Any, folder: Path) -> None:
-    """The workspace with a store for a model."""
+    """The workspace with a store for a model: torch is asked for where there is no graph."""
     shutil.rmtree(workspace.store)
-    workspace("init", "--embedder", folder)
+    is_graph = (folder / "model.onnx").is_file()
+    workspace("init", "--embedder", folder if is_graph else f"sentence-transformers:{folder}")
 
 
 def test_meaning_is_found(workspace: Any, exported: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_model_folder_without_weights_makes_no_store(workspace: Any, minilm: P
     broken = workspace.folder / "broken"
     shutil.copytree(minilm, broken, ignore=shutil.ignore_patterns("*.safetensors"))
     shutil.rmtree(workspace.store)
-    done = workspace("init", "--embedder", broken, code=3)
+    done = workspace("init", "--embedder", f"sentence-transformers:{broken}", code=3)
     assert "weights" in done.stderr
     assert "model.safetensors" in done.stderr
     assert not workspace.store.exists()
