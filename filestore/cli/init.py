@@ -13,6 +13,7 @@ from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.core.errors import UsageError
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
+from filestore.embed.known_models import about
 from filestore.server.options import CommonOptions, argument, option
 from filestore.store import Store
 from filestore.sync.apply import SyncReport
@@ -46,8 +47,8 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     in_place: bool = False
     """index the documents of DIR where they lie: --layout in-place"""
     embedder: Annotated[str | None, option("E")] = None
-    """builtin, onnx, sentence-transformers or openai, each with :MODEL; or a model's folder
-    (default: the best whose model is here)"""
+    """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
+    embedder' (default: the best whose model is here)"""
     endpoint: Annotated[str | None, option("URL")] = None
     """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
 
@@ -91,11 +92,10 @@ def run(options: Options) -> int:
 
 def _made(store: Store, *, was_chosen: bool) -> None:
     _output.line(f"created a store in {store.root}")
-    _output.line(f"layout {store.settings.layout}, embedder {store.settings.embedder}")
+    name = store.settings.embedder
+    _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
     if not was_chosen:
         _output.line(f"    {store.chosen_because}")
-    if store.embedder is not None and store.embedder.lexical:
-        _output.line("the builtin embedder compares words and their parts, not meaning")
 
 
 def _layout(options: Options) -> str:

@@ -67,6 +67,11 @@ MODELS: Final = {
 _SHORTER: Final = {"bekko-a8m": "bekko"}
 
 
+def about(name: str) -> str:
+    """What a model named in settings does, in a few words."""
+    return KINDS.get(name.partition(":")[0], "finds texts by their meaning")
+
+
 def is_bundled(word: str) -> bool:
     """Whether a name means the model of the installation."""
     owner, typed = _parts(word)
