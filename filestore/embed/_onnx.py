@@ -110,6 +110,12 @@ class OnnxEmbedder(LocalEmbedder):
             raise unusable(
                 folder.path, f"has a graph that gives {found_names}, no {_POOLED} or {_TOKENS[0]}"
             )
+        if folder.dense and output != _POOLED:
+            # What is pooled is the whole model's, by the custom of all who write graphs.
+            raise ModelUnusable(
+                f"the model folder {folder.path} has a dense layer that its {self._graph} lacks",
+                remedy=f"name it as sentence-transformers:{folder.path}",
+            )
 
         def forward(
             tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
@@ -176,11 +182,6 @@ def open_choice(choice: Choice) -> Embedder:
     record = read_record(folder.path)
     if record is None or graph != _GRAPH or record.graph != weights:
         record = own_record(folder, weights, _OWN_PRECISION)
-        if folder.dense:
-            raise ModelUnusable(
-                f"the model folder {folder.path} has a dense layer that its {graph} lacks",
-                remedy=f"name it as sentence-transformers:{folder.path}",
-            )
     return OnnxEmbedder(choice, folder, record, graph)
 
 

@@ -71,7 +71,12 @@ def test_prefixes_of_the_settings_go_before_the_models(source: Path, exported: P
 
 
 def test_a_dense_layer_goes_into_the_graph(tmp_path: Path) -> None:
-    """A recorded graph shortens vectors as its model does; one without a record is refused."""
+    """A graph that pools shortens vectors as its model does, recorded or not.
+
+    One that lacks the layer is refused: it gives tokens, or vectors of another length.
+    """
+    import onnx
+
     source = tiny_model.write_tiny_model(tmp_path / "model", dense=12)
     folder = tiny_model.write_graph(source, tmp_path / "graph")
     graph = opened("onnx", folder)
@@ -80,9 +85,24 @@ def test_a_dense_layer_goes_into_the_graph(tmp_path: Path) -> None:
     assert graph.dimension == 12
     assert same(graph, original)
     shutil.copyfile(folder / "model.onnx", source / "model.onnx")
+    unrecorded = opened("onnx", source)
+    assert unrecorded.fingerprint != original.fingerprint
+    assert same(unrecorded, original)
+    model = onnx.load(source / "model.onnx")
+    (output,) = model.graph.output
+    for node in model.graph.node:
+        node.output[:] = ["last_hidden_state" if one == output.name else one for one in node.output]
+    output.name = "last_hidden_state"
+    onnx.save(model, source / "model.onnx")
     with pytest.raises(ModelUnusable, match="a dense layer") as caught:
-        opened("onnx", source)
+        opened("onnx", source).embed_query("lock")
     assert f"sentence-transformers:{source}" in caught.value.remedy
+    plain = tiny_model.write_graph(
+        tiny_model.write_tiny_model(tmp_path / "plain"), tmp_path / "plain-graph"
+    )
+    shutil.copyfile(plain / "model.onnx", source / "model.onnx")
+    with pytest.raises(ModelUnusable, match=r"where .* was expected"):
+        opened("onnx", source).embed_query("lock")
 
 
 def test_a_changed_graph_claims_nothing(source: Path, exported: Path, tmp_path: Path) -> None:
