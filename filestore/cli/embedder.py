@@ -286,17 +286,18 @@ def _use(options: Use) -> int:
             remedy=f"take another one: filestore embedder use my-model {options.folder}",
         )
     folder = absolute(options.folder)
-    _check_model(folder)
+    light = _check_model(folder) == FOLDER_KINDS[0]
     configuration = configuration_folder()
     before = user_config.read_machine(configuration, os.environ).models.get(options.name)
     user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
-    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {options.name}"
+    typed = options.name if light else f"{FOLDER_KINDS[1]}:{options.name.rpartition(':')[2]}"
+    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {typed}"
     return _said(options, LocalModel(options.name, folder), words)
 
 
-def _check_model(folder: str) -> None:
-    """A folder without a model is refused now, not when the store needs it."""
+def _check_model(folder: str) -> str:
+    """The kind that runs a folder; one without a model is refused now, not when it is needed."""
     problems: list[FilestoreError] = []
     for kind in FOLDER_KINDS:
         try:
@@ -307,7 +308,7 @@ def _check_model(folder: str) -> None:
         except FilestoreError as error:
             problems.append(error)
         else:
-            return
+            return kind
     # The last kind is the more telling one: it wants weights, the first a graph.
     raise problems[-1]
 

