@@ -154,15 +154,15 @@ def test_two_runs_are_compared_question_by_question(
     after = [answer("s", "lost", 1.0, 0.0, 0.9), answer("s", "won", 0.0, 0.0, 0.2)]
     other = answer("t", "other", 1.0, 1.0, 1.0)
     changed = {"s": {"digest": "d", "documents": 3}, "t": {"digest": "e", "documents": 3}}
-    ledger.keep(run("old", [*before, other]), runs)
-    ledger.keep(run("loud", before, embedder="minilm"), runs)
-    ledger.keep(run("new", [*after, other], commit="fff0", sets=changed), runs)
+    ledger.keep(run("2026-0123abc-builtin", [*before, other]), runs)
+    ledger.keep(run("2026-0123abc-minilm", before, embedder="minilm"), runs)
+    ledger.keep(run("a-try", [*after, other], sets=changed), runs)
     monkeypatch.setattr(
-        sys, "argv", ["x", "--work", str(tmp_path), "--compare", "0123abc", "fff", "--most", "2"]
+        sys, "argv", ["x", "--work", str(tmp_path), "--compare", "0123", "a-try", "--most", "2"]
     )
     assert program.main() == 0
     said = capsys.readouterr().out
-    assert "old → new" in said
+    assert "2026-0123abc-builtin → a-try" in said
     assert "left out, asked or made differently: t" in said
     assert "hybrid   mean of sets +0.3000 [+0.2000, +0.4000]" in said
     assert "sum -0.50 → -0.10" in said

@@ -111,7 +111,7 @@ def table(found: Mapping[str, Any]) -> Iterator[str]:
         ]
         yield f"| {name} | {said['documents']} | {asked} | {' | '.join(cells)} |"
     if found["skipped"]:
-        yield "\nNot asked: " + ", ".join(found["skipped"]) + "."
+        yield "\nNot asked: " + "; ".join(found["skipped"]) + "."
     yield ""
 
 
@@ -134,11 +134,11 @@ def keep(run: Run, folder: Path) -> None:
 
 
 def kept(folder: Path, named: str, embedder: str | None = None) -> Run:
-    """The latest run whose name or commit begins so.
+    """The latest run whose name begins so, or has such a commit in it; a try is found by name.
 
     Args:
         folder: Where runs lie.
-        named: A name, or a commit.
+        named: The beginning of a name, or of a commit.
         embedder: Only runs with this one.
 
     Raises:
@@ -148,11 +148,11 @@ def kept(folder: Path, named: str, embedder: str | None = None) -> Run:
     for path in folder.glob("*.jsonl"):
         head, *lines = path.read_text("utf-8").splitlines()
         said = json.loads(head)
-        begins = said["name"].startswith(named) or said["commit"].startswith(named)
-        if begins and embedder in (None, said["embedder"]):
+        is_named = said["name"].startswith(named) or f"-{named}" in said["name"]
+        if is_named and embedder in (None, said["embedder"]):
             found.append((said["date"], said, lines))
     if not found:
-        raise NoSuchRunError(f"no run in {folder} begins with {named!r}")
+        raise NoSuchRunError(f"no run in {folder} is named {named!r}")
     _, said, lines = max(found, key=lambda one: one[0])
     return Run(**said, answers=[Answer(**json.loads(line)) for line in lines])
 
@@ -174,7 +174,7 @@ def compared(before: Run, after: Run, most: int) -> Iterator[str]:
     pairs = [(old[one.set, one.query], one) for one in after.answers if one.set in same]
     yield f"{before.name} → {after.name}: nDCG@10, differences with 95 %"
     if others:
-        yield f"left out, asked or made differently: {', '.join(others)}"
+        yield f"left out, asked or made differently: {'; '.join(others)}"
     for half in HALVES:
         yield from _compared_half(half, [pair for pair in pairs if pair[1].half == half])
     changed = [pair for pair in pairs if pair[0].ndcg["hybrid"] != pair[1].ndcg["hybrid"]]
@@ -203,15 +203,14 @@ def _compared_half(half: Half, pairs: Sequence[tuple[Answer, Answer]]) -> Iterat
         f" mean {means[0]:.4f} → {means[1]:.4f}, {_shown(lost)}"
     )
     for name in dict.fromkeys(one.set for one in after):
-        some = [(a, b) for a, b in pairs if b.set == name]
+        some = [(a.ndcg, b.ndcg) for a, b in pairs if b.set == name]
         cells = [
-            _shown(paired_difference([b.ndcg[m] for _, b in some], [a.ndcg[m] for a, _ in some]))
+            f"{m} {_shown(paired_difference([b[m] for _, b in some], [a[m] for a, _ in some]))}"
             for m in MODES
+            if any(a[m] != b[m] for a, b in some)
         ]
-        if any(a.ndcg != b.ndcg for a, b in some):
-            yield f"  {name} ({len(some)}): " + "; ".join(
-                f"{mode} {cell}" for mode, cell in zip(MODES, cells, strict=True)
-            )
+        if cells:
+            yield f"  {name} ({len(some)}): {'; '.join(cells)}"
 
 
 def _shown(found: Difference) -> str:
