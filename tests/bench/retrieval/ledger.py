@@ -180,7 +180,11 @@ def compared(before: Run, after: Run, most: int) -> Iterator[str]:
     changed = [pair for pair in pairs if pair[0].ndcg["hybrid"] != pair[1].ndcg["hybrid"]]
     changed.sort(key=lambda pair: pair[1].ndcg["hybrid"] - pair[0].ndcg["hybrid"])
     yield f"\n{len(changed)} of {len(pairs)} questions changed in hybrid; most of all:"
-    shown = changed if len(changed) <= most else [*changed[: most // 2], *changed[-(most // 2) :]]
+    shown = (
+        changed
+        if len(changed) <= most
+        else [*changed[: most // 2], *changed[len(changed) - most // 2 :]]
+    )
     for a, b in shown:
         scores = ", ".join(f"{mode} {a.ndcg[mode]:.2f} → {b.ndcg[mode]:.2f}" for mode in MODES)
         yield f"  {b.half}, {b.set}: {b.query[:80]!r}: {scores}"
