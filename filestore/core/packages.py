@@ -13,6 +13,8 @@ DISTRIBUTION: Final = "filestore-index"
 """What is installed; the command and the import are `filestore`."""
 UPGRADE: Final = f"upgrade {DISTRIBUTION}"
 """What to do where a newer version wrote a file."""
+REINSTALL: Final = f"install {DISTRIBUTION} again"
+"""What to do where a file of ours is damaged."""
 
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "sentence-transformers": ("sentence-transformers", "tokenizers"),

@@ -1,7 +1,8 @@
-"""What embedders that run a model on this machine share; the runtimes differ in `Forward` alone.
+"""What embedders that run a model on this machine share.
 
-Tokens, windows, batches, prefixes and normalising are the same for all of them, so that one
-fingerprint is true of all. One rule: nothing heavy is loaded before the first text.
+The runtimes differ in `Forward` and in their `Tokenizer` alone. Windows, batches, prefixes and
+normalising are the same for all of them, so that one fingerprint is true of all. One rule: nothing
+heavy is loaded before the first text.
 
 A model takes so many tokens; what is longer is not cut off but read in windows of about equal
 length, whose mean stands for the text. Another rule: how a text is cut depends on the text, the
@@ -12,9 +13,10 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -33,12 +35,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Forward = Callable[[NDArray[np.int64], NDArray[np.int64], int], NDArray[np.float32]]
-    """Tokens, their mask (both (n, length)) and tokens before the text, to (n, dimension)."""
-    from tokenizers import Encoding, Tokenizer
+    Forward = Callable[[Sequence["Window"]], NDArray[np.float32]]
+    """Some windows, all with tokens or all without, to (n, dimension)."""
 
 BATCH: Final = 8
-"""Windows of about equal length that go through the model together; more is slower on a CPU."""
+"""Windows of about equal length that go through a model together; more is slower on a CPU."""
 _BATCH_TOKENS: Final = 8192
 """Longer windows go in smaller batches: memory grows with the square of their length."""
 _TEXTS: Final = 2048
@@ -66,19 +67,67 @@ class Window(Struct, frozen=True, kw_only=True):
     """Tokens of the text in it; 1 for a text that has none."""
 
 
-class Windows:
-    """A model's tokenizer, with whatever cutting and padding its file asks for switched off."""
+class Tokens(Protocol):
+    """The tokens of a text, without special ones."""
+
+    @property
+    def ids(self) -> Sequence[int]: ...
+    @property
+    def word_ids(self) -> Sequence[int | None]:
+        """The word that each is of."""
+
+    @property
+    def offsets(self) -> Sequence[tuple[int, int]]:
+        """Where each begins and ends in the text; only looked at where there is a prefix."""
+
+
+class Tokenizer(Protocol):
+    """What cuts texts into the tokens of a model."""
+
+    before: tuple[int, ...]
+    """What comes before each text."""
+    after: tuple[int, ...]
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
+        """Cut texts that are Unicode: none has a lone surrogate."""
+
+
+class LibraryTokenizer:
+    """That of a folder, with whatever cutting and padding its file asks for switched off."""
 
     def __init__(self, folder: ModelFolder) -> None:
-        self._folder = folder
         from tokenizers import Tokenizer
 
-        with _tokenizer_errors(folder.path):
-            tokenizer = Tokenizer.from_file(folder.file(TOKENIZER))
-            tokenizer.no_truncation()
-            tokenizer.no_padding()
+        self._path = folder.path
+        with _tokenizer_errors(self._path):
+            self._tokenizer = Tokenizer.from_file(folder.file(TOKENIZER))
+            self._tokenizer.no_truncation()
+            self._tokenizer.no_padding()
+            bare = self._tokenizer.encode(PROBE, add_special_tokens=False).ids
+            full = self._tokenizer.encode(PROBE, add_special_tokens=True).ids
+        for place in range(len(full) - len(bare) + 1):
+            if bare and full[place : place + len(bare)] == bare:
+                self.before, self.after = tuple(full[:place]), tuple(full[place + len(bare) :])
+                return
+        raise unusable(
+            self._path, "has a tokenizer that changes a text in a way that is not supported"
+        )
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
+        """Cut texts, by the library."""
+        with _tokenizer_errors(self._path):
+            found: Sequence[Tokens] = self._tokenizer.encode_batch(
+                list(texts), add_special_tokens=False
+            )
+        return found
+
+
+class Windows:
+    """What a model's tokenizer makes of texts, no run of tokens longer than the model takes."""
+
+    def __init__(self, folder: ModelFolder, tokenizer: Tokenizer) -> None:
+        self._folder = folder
         self._tokenizer = tokenizer
-        self._before, self._after = _special_tokens(self._tokenizer, folder.path)
 
     def room(self, prefix: str) -> int:
         """How many tokens of a text fit into one window.
@@ -86,7 +135,8 @@ class Windows:
         Raises:
             ModelUnusable: Hardly any beside the prefix.
         """
-        taken = len(self._before) + len(self._after) + len(self._encode([prefix])[0].ids)
+        special = (*self._tokenizer.before, *self._tokenizer.after)
+        taken = len(special) + len(self._encode([prefix])[0].ids)
         room = self._folder.length - taken
         if room < _LEAST_WINDOW:
             raise unusable(
@@ -102,19 +152,19 @@ class Windows:
 
         A text of nothing but white space counts as empty.
         """
-        room = self.room(prefix)
+        room, after = self.room(prefix), self._tokenizer.after
         whole = [prefix + text if text.strip() else prefix for text in texts]
         windows: list[Window] = []
         for place, encoding in enumerate(self._encode(whole)):
             tokens = encoding.ids
             length = len(self._prepared(prefix).rstrip())
             taken = sum(1 for start, _ in encoding.offsets if start < length) if prefix else 0
-            head = (*self._before, *tokens[:taken])
+            head = (*self._tokenizer.before, *tokens[:taken])
             words = encoding.word_ids if len(tokens) - taken > room else ()
             windows += [
                 Window(
                     text=place,
-                    tokens=(*head, *tokens[taken + start : taken + end], *self._after),
+                    tokens=(*head, *tokens[taken + start : taken + end], *after),
                     prompt=len(head) if prefix else 0,
                     weight=max(end - start, 1),
                 )
@@ -122,10 +172,8 @@ class Windows:
             ]
         return windows
 
-    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        prepared = [self._prepared(text) for text in texts]
-        with _tokenizer_errors(self._folder.path):
-            return self._tokenizer.encode_batch(prepared, add_special_tokens=False)
+    def _encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
+        return self._tokenizer.encode([self._prepared(text) for text in texts])
 
     def _prepared(self, text: str) -> str:
         if not text.isascii():
@@ -174,19 +222,13 @@ def _tokenizer_errors(path: str) -> Iterator[None]:
         raise unusable(path, f"has a {TOKENIZER} that cannot be used", detail=str(error)) from error
 
 
-def _special_tokens(tokenizer: Tokenizer, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What the tokenizer puts before and after a text."""
-    with _tokenizer_errors(path):
-        bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
-        full = tokenizer.encode(PROBE, add_special_tokens=True).ids
-    for place in range(len(full) - len(bare) + 1):
-        if bare and full[place : place + len(bare)] == bare:
-            return tuple(full[:place]), tuple(full[place + len(bare) :])
-    raise unusable(path, "has a tokenizer that changes a text in a way that is not supported")
-
-
 class LocalEmbedder(Embedder):
     """A transformer in a folder. Safe between threads once its runtime is."""
+
+    _batch_windows: int = BATCH
+    _batch_tokens: int = _BATCH_TOKENS
+    _each: Callable[..., Iterable[NDArray[np.float64]]] = map
+    """Runs the model over batches of documents; most runtimes use all cores for one batch."""
 
     def __init__(self, choice: Choice, folder: ModelFolder, record: Record) -> None:
         check_dimension(folder.path, record.dimension, choice.options)
@@ -216,23 +258,27 @@ class LocalEmbedder(Embedder):
             # Its vectors were seen to be as long as the folder says before there is room for many.
             self._model()
         vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
+        prefix = self._folder.document_prefix
         for start in range(0, len(texts), _TEXTS):
             some = texts[start : start + _TEXTS]
-            vectors[start : start + len(some)] = self._embed(some, self._folder.document_prefix)
+            vectors[start : start + len(some)] = self._embed(some, prefix, self._each)
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question: ``(dimension,) float32, of length 1``."""
-        vector: NDArray[np.float32] = self._embed([text], self._folder.query_prefix)[0]
+        vector: NDArray[np.float32] = self._embed([text], self._folder.query_prefix, map)[0]
         return vector
 
     @abstractmethod
     def _load(self) -> Forward:
         """Load the model and what runs it."""
 
+    def _tokenizer(self) -> Tokenizer:
+        return LibraryTokenizer(self._folder)
+
     def _texts(self) -> Windows:
         with self._lock:
-            self._windows = self._windows or Windows(self._folder)
+            self._windows = self._windows or Windows(self._folder, self._tokenizer())
             return self._windows
 
     def _model(self) -> Forward:
@@ -253,15 +299,19 @@ class LocalEmbedder(Embedder):
                 self._forward = forward
             return self._forward
 
-    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+    def _embed(
+        self,
+        texts: Sequence[str],
+        prefix: str,
+        each: Callable[..., Iterable[NDArray[np.float64]]],
+    ) -> NDArray[np.float32]:
         import numpy as np
 
         model = self._model()
         windows = self._texts().of(texts, prefix)
         sums = np.zeros((len(texts), self._dimension), dtype=np.float64)
-        neutral = neutral_vector(self._dimension)
-        for batch in batches(windows):
-            rows = self._rows(model, batch) if batch[0].tokens else [neutral] * len(batch)
+        found = [*batches(windows, self._batch_windows, self._batch_tokens)]
+        for batch, rows in zip(found, each(partial(self._rows, model), found), strict=True):
             for window, row in zip(batch, rows, strict=True):
                 sums[window.text] += window.weight * row
         lengths = np.linalg.norm(sums, axis=1)
@@ -279,6 +329,8 @@ class LocalEmbedder(Embedder):
         """What the model gives for some windows: (n, dimension), rows of length 1, or NaN."""
         import numpy as np
 
+        if not batch[0].tokens:
+            return np.tile(neutral_vector(self._dimension).astype(np.float64), (len(batch), 1))
         rows = self._run(model, batch).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -288,13 +340,7 @@ class LocalEmbedder(Embedder):
         """What the model gives for some windows, seen to be numbers: (n, dimension), any length."""
         import numpy as np
 
-        length = max(len(window.tokens) for window in batch)
-        tokens = np.full((len(batch), length), self._folder.padding, dtype=np.int64)
-        mask = np.zeros((len(batch), length), dtype=np.int64)
-        for row, window in enumerate(batch):
-            tokens[row, : len(window.tokens)] = window.tokens
-            mask[row, : len(window.tokens)] = 1
-        found: NDArray[Any] = model(tokens, mask, batch[0].prompt)
+        found: NDArray[Any] = model(batch)
         expected = (len(batch), self._dimension)
         if found.shape != expected or not np.issubdtype(found.dtype, np.floating):
             raise unusable(
@@ -304,13 +350,28 @@ class LocalEmbedder(Embedder):
         return found
 
 
-def batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
+def padded(batch: Sequence[Window], padding: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens of some windows, filled up to one length, and their mask: (n, length)."""
+    import numpy as np
+
+    length = max(len(window.tokens) for window in batch)
+    tokens = np.full((len(batch), length), padding, dtype=np.int64)
+    mask = np.zeros((len(batch), length), dtype=np.int64)
+    for row, window in enumerate(batch):
+        tokens[row, : len(window.tokens)] = window.tokens
+        mask[row, : len(window.tokens)] = 1
+    return tokens, mask
+
+
+def batches(
+    windows: Sequence[Window], most: int = BATCH, most_tokens: int = _BATCH_TOKENS
+) -> Iterator[list[Window]]:
     """Windows of about equal length together, so that little is filled up."""
     ordered = sorted(windows, key=lambda window: len(window.tokens))
     start = 0
     while start < len(ordered):
-        batch = ordered[start : start + BATCH]
-        while len(batch) > 1 and len(batch) * len(batch[-1].tokens) > _BATCH_TOKENS:
+        batch = ordered[start : start + most]
+        while len(batch) > 1 and len(batch) * len(batch[-1].tokens) > most_tokens:
             batch.pop()
         # What has no tokens at all never reaches the model.
         if not batch[0].tokens and batch[-1].tokens:

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.embed._local import LocalEmbedder
+from filestore.embed._all_cores import cores
+from filestore.embed._local import LocalEmbedder, Window, padded
 from filestore.embed._model_folder import (
     ModelFolder,
     Record,
@@ -117,9 +118,8 @@ class OnnxEmbedder(LocalEmbedder):
                 remedy=f"name it as sentence-transformers:{folder.path}",
             )
 
-        def forward(
-            tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
-        ) -> NDArray[np.float32]:
+        def forward(batch: Sequence[Window]) -> NDArray[np.float32]:
+            tokens, mask = padded(batch, folder.padding)
             given = {"input_ids": tokens, "attention_mask": mask}
             if "token_type_ids" in types:
                 given["token_type_ids"] = np.zeros_like(tokens)
@@ -133,7 +133,8 @@ class OnnxEmbedder(LocalEmbedder):
             if found.ndim == len(("text", "token", "number")):
                 if found.shape[:2] != tokens.shape:
                     raise unusable(folder.path, "has a graph that gives other tokens than it got")
-                return pool(found, mask, folder.pooling, 0 if folder.pools_prompt else prompt)
+                skipped = 0 if folder.pools_prompt else batch[0].prompt
+                return pool(found, mask, folder.pooling, skipped)
             vectors: NDArray[np.float32] = found
             return vectors
 
@@ -183,13 +184,6 @@ def open_choice(choice: Choice) -> Embedder:
     if record is None or graph != _GRAPH or record.graph != weights:
         record = own_record(folder, weights, _OWN_PRECISION)
     return OnnxEmbedder(choice, folder, record, graph)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def pool(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.embed._local import LocalEmbedder
+from filestore.embed._local import LocalEmbedder, Window, padded
 from filestore.embed._model_folder import (
     own_record,
     read_folder,
@@ -52,9 +53,8 @@ class SentenceTransformersEmbedder(LocalEmbedder):
         transformer: Any = model[0]
         typed = getattr(transformer.auto_model.config, "type_vocab_size", 0)
 
-        def forward(
-            tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
-        ) -> NDArray[np.float32]:
+        def forward(batch: Sequence[Window]) -> NDArray[np.float32]:
+            tokens, mask = padded(batch, folder.padding)
             given = torch.from_numpy(tokens).to(model.device)
             features: dict[str, Any] = {
                 "input_ids": given,
@@ -62,8 +62,8 @@ class SentenceTransformersEmbedder(LocalEmbedder):
             }
             if typed:
                 features["token_type_ids"] = torch.zeros_like(given)
-            if prompt:
-                features["prompt_length"] = prompt
+            if batch[0].prompt:
+                features["prompt_length"] = batch[0].prompt
             try:
                 with torch.inference_mode():
                     found = model(features)["sentence_embedding"]

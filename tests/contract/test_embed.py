@@ -53,6 +53,7 @@ def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> P
     scope="module",
     params=[
         "builtin",
+        "minilm",
         *(
             pytest.param(f"{runtime}:{model}", marks=pytest.mark.model)
             for model in ("tiny", "minilm")

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from filestore.embed._all_cores import cores
 from filestore.embed._model_folder import POOLINGS
-from filestore.embed._onnx import cores, pool
+from filestore.embed._onnx import pool
 
 HIDDEN = np.array([[[1, 8], [3, 4], [5, 0]], [[2, 6], [9, 9], [9, 9]]], dtype=np.float32)
 MASK = np.array([[1, 1, 1], [1, 0, 0]], dtype=np.int64)

@@ -1,0 +1,276 @@
+"""all-MiniLM-L6-v2, which comes with the program, run by numpy alone.
+
+The file beside is written by `tests/minilm_file.py`. Its matrices are int8, widened once when it is
+loaded; of the words, which are half of it, only those of a text are. One rule: the file is read
+whole, and nothing in it is believed before its hash was seen: no damage gives other vectors, and a
+file that changes later changes nothing here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from msgspec import Struct
+
+from filestore.core.hashing import content_hash
+from filestore.core.packages import REINSTALL
+from filestore.embed._all_cores import on_all_cores, one_thread
+from filestore.embed._local import LocalEmbedder, Window
+from filestore.embed._model_folder import ModelFolder, own_record
+from filestore.embed._word_pieces import WordPieces
+from filestore.embed.base import Choice, Embedder, ModelUnusable
+from filestore.fs import disk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from filestore.embed._local import Forward
+
+    Floats = NDArray[np.float32]
+    Tensors = dict[str, NDArray[Any]]
+
+FILE: Final = os.path.join(os.path.dirname(__file__), "minilm", "model.safetensors")
+SHA256: Final = "120118a4aa1e706db4bd33ee244ccc95b092f3cc577d5499a4f47f3fa2a20dce"
+"""Of the file; names the vectors."""
+_XXH3_128: Final = "385a41848af2621869e634a80cd818af"
+"""Of the file; seen each time it is loaded, which takes a tenth of the time of the other."""
+_FOLDER: Final = ModelFolder(
+    path=os.path.dirname(FILE),
+    base="",
+    dimension=384,
+    pooling=("mean",),
+    pools_prompt=True,
+    dense=(),
+    length=256,
+    limit=None,
+    lower_case=False,
+    padding=0,
+    query_prefix="",
+    document_prefix="",
+)
+_TYPES: Final = {"F32": "<f4", "U32": "<u4", "I8": "i1"}
+_LAYERS: Final = 6
+_HEADS: Final = 12
+_ERF: Final = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+_ERF_STEP: Final = 0.3275911
+_GELU_ROWS: Final = 64
+"""So much of a layer stays in the fast memory of a core."""
+_SCORES: Final = 1 << 20
+"""Numbers of attention at once, for the same reason."""
+
+
+class MinilmEmbedder(LocalEmbedder):
+    """The bundled model. Documents are embedded on all cores at low priority, a query is not."""
+
+    _batch_windows = 1024
+    _batch_tokens = 1024
+    """About a quarter of a second: so long goes a thread on after Ctrl-C."""
+    _each = staticmethod(on_all_cores)
+
+    def __init__(self, choice: Choice, path: str = FILE) -> None:
+        super().__init__(choice, _FOLDER, own_record(_FOLDER, SHA256, "int8"))
+        self._path = path
+
+    @cached_property
+    def _tensors(self) -> Tensors:
+        return read_tensors(self._path)
+
+    def _tokenizer(self) -> WordPieces:
+        words = self._tensors["vocabulary"].tobytes().decode().splitlines()
+        return WordPieces(words, self._tensors["signs"].tolist())
+
+    def _load(self) -> Forward:
+        model = Model(self._tensors)
+
+        def forward(batch: Sequence[Window]) -> Floats:
+            with one_thread():
+                return model.vectors([window.tokens for window in batch])
+
+        return forward
+
+
+def open_choice(choice: Choice) -> Embedder:
+    """Open it; nothing is read yet."""
+    return MinilmEmbedder(choice)
+
+
+def read_tensors(path: str) -> Tensors:
+    """What is in the file, where it was seen to be the very one: views of one copy in memory.
+
+    Raises:
+        ModelUnusable: It is not there, or has other bytes.
+    """
+    import numpy as np
+
+    try:
+        data = disk.read_path(path, follow_links=True)
+    except OSError as error:
+        raise _unusable(path, f"cannot be read: {error.strerror}") from error
+    if content_hash(data).hex() != _XXH3_128:
+        raise _unusable(path, "is damaged or of another version: its hash is not the one expected")
+    start = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, said in orjson.loads(data[8:start]).items():
+        first, last = (start + offset for offset in said["data_offsets"])
+        values = np.frombuffer(memoryview(data)[first:last], _TYPES[said["dtype"]])
+        found[name] = values.reshape(said["shape"])
+    return found
+
+
+def _unusable(path: str, what: str) -> ModelUnusable:
+    return ModelUnusable(f"the model {path} {what}", remedy=REINSTALL)
+
+
+class _Dense(Struct, frozen=True):
+    weights: Floats
+    bias: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        made: Floats = rows @ self.weights
+        made += self.bias
+        return made
+
+
+class _Norm(Struct, frozen=True):
+    weight: Floats
+    bias: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Each row, in place: mean 0, variance 1, weighed."""
+        import numpy as np
+
+        rows -= rows.mean(axis=1, keepdims=True)
+        variance = np.einsum("ij,ij->i", rows, rows)[:, None] / np.float32(rows.shape[1])
+        rows /= np.sqrt(variance + np.float32(1e-12))
+        rows *= self.weight
+        rows += self.bias
+        return rows
+
+
+class Model:
+    """The layers; safe between threads."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        import numpy as np
+
+        def wide(name: str) -> Floats:
+            scale = tensors[f"{name}.scale"][:, None]
+            return np.multiply(tensors[name], scale, dtype=np.float32)
+
+        def dense(name: str) -> _Dense:
+            return _Dense(wide(name).T, tensors[f"{name}.bias"])
+
+        def norm(name: str) -> _Norm:
+            return _Norm(tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+
+        self._words = tensors["words"]
+        self._scales = tensors["words.scale"]
+        self._positions = wide("positions")
+        self._norm = norm("norm")
+        self._layers = [
+            (
+                dense(f"{place}.attention"),
+                dense(f"{place}.attended"),
+                norm(f"{place}.attended.norm"),
+                dense(f"{place}.wider"),
+                dense(f"{place}.narrower"),
+                norm(f"{place}.narrower.norm"),
+            )
+            for place in range(_LAYERS)
+        ]
+
+    def vectors(self, texts: Sequence[Sequence[int]]) -> Floats:
+        """The mean of each text's tokens: (n, 384), of any length.
+
+        Args:
+            texts: Tokens of each, special ones included; those of one length stand together.
+        """
+        import numpy as np
+
+        tokens = np.concatenate([np.asarray(text) for text in texts])
+        rows = np.multiply(self._words[tokens], self._scales[tokens, None], dtype=np.float32)
+        rows += np.concatenate([self._positions[: len(text)] for text in texts])
+        rows = self._norm(rows)
+        groups = [*_groups([len(text) for text in texts])]
+        for attention, attended, first_norm, wider, narrower, second_norm in self._layers:
+            seen = attended(_attend(attention(rows), groups))
+            seen += rows
+            rows = first_norm(seen)
+            made = narrower(gelu(wider(rows)))
+            made += rows
+            rows = second_norm(made)
+        return np.concatenate(
+            [
+                rows[start:end].reshape(-1, length, rows.shape[1]).mean(axis=1)
+                for start, end, length in groups
+            ]
+        )
+
+
+def _groups(lengths: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Where texts of one length begin and end among all tokens, and that length."""
+    found: list[tuple[int, int, int]] = []
+    start = 0
+    for length, same in groupby(lengths):
+        count = len([*same])
+        most = max(1, _SCORES // (_HEADS * length * length))
+        while count:
+            end = start + min(count, most) * length
+            found.append((start, end, length))
+            count -= min(count, most)
+            start = end
+    return found
+
+
+def _attend(three: Floats, groups: Sequence[tuple[int, int, int]]) -> Floats:
+    """Each token's mean of the values of its text, weighed by how its query meets their keys."""
+    import numpy as np
+
+    size = three.shape[1] // 3
+    found = np.empty((len(three), size), np.float32)
+    for start, end, length in groups:
+        split = three[start:end].reshape(-1, length, 3, _HEADS, size // _HEADS)
+        query, key, value = split.transpose(2, 0, 3, 1, 4)
+        weights = query @ key.swapaxes(2, 3)
+        weights -= weights.max(axis=3, keepdims=True)
+        np.exp(weights, out=weights)
+        means = weights @ value
+        means /= weights.sum(axis=3, keepdims=True)
+        into = found[start:end].reshape(-1, length, _HEADS, size // _HEADS)
+        into[:] = means.swapaxes(1, 2)
+    return found
+
+
+def gelu(rows: Floats) -> Floats:
+    """Every number times the normal distribution up to it, in place.
+
+    By formula 7.1.26 of Abramowitz and Stegun for the error function, within 1.5e-7. It gives the
+    part of the distribution beyond a size: all of a negative number's, what a positive one lacks.
+    """
+    import numpy as np
+
+    step = np.float32(_ERF_STEP / 2**0.5)
+    factors = [np.float32(factor / 2) for factor in _ERF]
+    for start in range(0, len(rows), _GELU_ROWS):
+        some = rows[start : start + _GELU_ROWS]
+        size = np.abs(some)
+        near = size * step
+        near += 1
+        np.reciprocal(near, out=near)
+        beyond = near * factors[0]
+        for factor in factors[1:]:
+            beyond += factor
+            beyond *= near
+        beyond *= size
+        size *= size
+        size *= np.float32(-0.5)
+        beyond *= np.exp(size, out=size)
+        np.maximum(some, 0, out=some)
+        some -= beyond
+    return rows
