@@ -140,9 +140,18 @@ def _scrubbed(name: str) -> bool:
     return name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES)
 
 
+def with_builtin(words: Sequence[Any]) -> list[Any]:
+    """The words of a command; one that makes a store takes the builtin embedder, or the one named.
+
+    That loads no model, and what it finds is the same in every environment.
+    """
+    makes_store = words[:1] == ("init",) and not {"--embedder", "--help"} & set(words)
+    return [*words, "--embedder", "builtin"] if makes_store else [*words]
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """The command line in a process of its own: ``run("init", cwd=folder)``.
+    """The command line in a process of its own: ``run("init", cwd=folder)``; see `with_builtin`.
 
     The words may hold surrogates for bytes that are not UTF-8. ``env`` adds variables, ``input``
     is what stdin says, ``timeout_s`` ends a test that hangs.
@@ -156,7 +165,7 @@ def run(tmp_path: Path) -> Run:
         timeout_s: float = 120,
     ) -> Finished:
         return _finish(
-            [sys.executable, "-m", "filestore", *words],
+            [sys.executable, "-m", "filestore", *with_builtin(words)],
             cwd=tmp_path if cwd is None else cwd,
             env=env or {},
             input=input,

@@ -30,8 +30,6 @@ class Created(JsonObject, Struct, frozen=True, kw_only=True):
     """`tree`, `flat` or `in-place`."""
     embedder: str
     """As the settings name it."""
-    reason: str
-    """Why this embedder was chosen."""
     sync: SyncReport | None
     """What the first sync did; None where nothing was indexed."""
 
@@ -48,13 +46,13 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     """index the documents of DIR where they lie: --layout in-place"""
     embedder: Annotated[str | None, option("E")] = None
     """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
-    embedder' (default: the best whose model is here)"""
+    embedder' (default: minilm)"""
     endpoint: Annotated[str | None, option("URL")] = None
     """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
 
 
 def run(options: Options) -> int:
-    """Make the store and say where, and why it has its embedder."""
+    """Make the store and say where, and what its embedder does."""
     layout = _layout(options)
     is_in_place = layout == "in-place"
     usual = "." if is_in_place else DEFAULT_FOLDER
@@ -66,7 +64,7 @@ def run(options: Options) -> int:
     ) as store:
         indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
         if not options.json:
-            _made(store, was_chosen=options.embedder is not None)
+            _made(store)
         report, code = None, 0
         if indexes:
             with _diagnostics.ProgressBar() as on_progress:
@@ -77,7 +75,6 @@ def run(options: Options) -> int:
                 root=store.root,
                 layout=store.settings.layout,
                 embedder=store.settings.embedder,
-                reason=store.chosen_because,
                 sync=report,
             )
             _output.write_json(made.to_dict())
@@ -90,12 +87,10 @@ def run(options: Options) -> int:
     return code
 
 
-def _made(store: Store, *, was_chosen: bool) -> None:
+def _made(store: Store) -> None:
     _output.line(f"created a store in {store.root}")
     name = store.settings.embedder
     _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
-    if not was_chosen:
-        _output.line(f"    {store.chosen_because}")
 
 
 def _layout(options: Options) -> str:

@@ -11,11 +11,12 @@ from filestore.config.discovery import ancestors, why_no_folder
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
+from filestore.embed.known_models import BUNDLED
 from filestore.embed.models import try_out
 from filestore.fs import disk
 from filestore.git import attributes
 from filestore.git.attributes import attributes_file
-from filestore.sidecar.model import ask_model, best_installed, chosen_by, remember
+from filestore.sidecar.model import ask_model, chosen_by, remember
 from filestore.sidecar.recover import make_sidecar
 from filestore.sidecar.refusals import check_sidecar
 
@@ -29,18 +30,15 @@ def make(
     embedder: str | None,
     options: settings.ModelOptions,
     configuration: str,
-) -> str:
+) -> None:
     """Write the first files of a store into a new folder, or one that has no store yet.
 
     Args:
         root: Absolute.
         layout: How chunk files are named.
-        embedder: What a person named; None for the best that is here.
+        embedder: What a person named; None for the model of the installation, wherever it is made.
         options: How its model is to be used. Naming a service allows the store to reach it.
         configuration: The user's configuration folder.
-
-    Returns:
-        Why the store has the embedder that it has.
 
     Raises:
         RefusedError: There is a store already, or the folder lies inside one.
@@ -57,12 +55,7 @@ def make(
     places = Places(root=root, sidecar=sidecar, tree=tree)
     check_sidecar(places)
     here = user_config.read_machine(configuration, os.environ)
-    if embedder is None:
-        choice, reason = best_installed(here)
-    else:
-        choice = chosen_by(embedder, root=root, options=options, machine=here)
-        reason = "as asked"
-    choice = replace(choice, root=root)
+    choice = chosen_by(embedder or BUNDLED, root=root, options=options, machine=here)
     service = reaches_out(choice.name, choice.options)
     if service is not None:
         # Whoever names a service allows it; remembered once it has answered.
@@ -77,7 +70,6 @@ def make(
         places, settings.Settings(layout=chosen_layout, embedder=choice.name, model=choice.options)
     )
     remember(choice, root, configuration)
-    return reason
 
 
 def _refuse_inside_store(root: str) -> None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 FOLDER_KINDS: Final = ("onnx", "sentence-transformers")
 """Kinds of embedders that run what a folder holds; the first starts fastest."""
-FALLBACK: Final = "builtin"
 
 
 class ModelChanged(FilestoreError):
@@ -233,19 +232,6 @@ def _open(choice: Choice) -> Model:
     ) as error:
         return Model(embedder=None, problem=error)
     return Model(embedder=embedder)
-
-
-def best_installed(machine: Machine) -> tuple[Choice, str]:
-    """The best embedder whose library and default model are here, and why it is that one."""
-    from filestore.embed.models import DEFAULT_MODEL
-
-    for kind in FOLDER_KINDS:
-        choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
-        model = open_model(choice)
-        if model.embedder is not None:
-            return choice, f"{kind} is installed and its model is here: it compares meaning"
-    reason = "no model that compares meaning is here; see 'filestore embedder'"
-    return Choice(name=FALLBACK, machine=machine), reason
 
 
 def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) -> Choice:

@@ -99,8 +99,6 @@ class ReadableStore(Closing):
         self._session = Parts(leads(os.fsdecode(root)), configuration=folder, processes=processes)
         self._session.on_wait = on_wait
         self._thread = threading.get_ident()
-        self.chosen_because = ""
-        """Why a store that was made just now has its embedder."""
 
     @classmethod
     def open(cls, path: StrPath = ".", *, configuration: StrPath | None = None) -> Self:
@@ -123,8 +121,8 @@ class ReadableStore(Closing):
 
         Args:
             path: The folder.
-            embedder: ``builtin``, ``onnx``, ``sentence-transformers`` or ``openai``, each with
-                ``:MODEL``, or a model's folder; None for the best whose model is here.
+            embedder: ``minilm``, ``multilingual``, ``builtin``, a model's name or folder, or
+                ``openai:MODEL``; None for ``minilm``.
             layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder;
                 ``in-place``: the folder's own documents, which are never written.
             endpoint: The address of the service of ``openai:MODEL``, which it then may reach.
@@ -143,11 +141,8 @@ class ReadableStore(Closing):
         root = leads(root) if os.path.isdir(root) else root
         folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
         options = ModelOptions(endpoint=endpoint)
-        reason = create.make(
-            root, layout=layout, embedder=embedder, options=options, configuration=folder
-        )
+        create.make(root, layout=layout, embedder=embedder, options=options, configuration=folder)
         store = cls(root, configuration=folder)
-        store.chosen_because = reason
         with store._parts.writing("init"):
             return store
 

@@ -179,7 +179,7 @@ def _empty(work: str, name: str) -> str:
     """A store without files."""
     root = os.path.abspath(os.path.join(work, name))
     _remove(root)
-    measure.run(measure.filestore("init", root))
+    measure.run(measure.filestore("init", root, "--embedder", "builtin"))
     return root
 
 

@@ -39,7 +39,7 @@ def write(name):
         file.write("Words of basalt.\\n")
 """
 _MADE: Final = """
-run("init")
+run("init", "--embedder", "builtin")
 write("first.md")
 run("sync")
 """

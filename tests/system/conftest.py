@@ -22,6 +22,7 @@ import pytest
 from filestore.chunks import chunk_file
 from filestore.core.hashing import origin_hash
 from filestore.core.paths import ChunkPath
+from tests.conftest import with_builtin
 
 if TYPE_CHECKING:
     from tests.system.verify.test_every_code import Scene
@@ -58,12 +59,16 @@ class Workspace:
         self._capture = capture
 
     def __call__(self, *words: object, cwd: Path | None = None, code: int | None = 0) -> Done:
-        """Run one command; fails the test where it ends with another code than expected."""
+        """Run one command; fails the test where it ends with another code than expected.
+
+        A new store has the builtin embedder, where the words name no other.
+        """
         from filestore.cli import main
 
         self._monkeypatch.chdir(cwd or self.folder)
         self._capture.readouterr()
-        found = main([os.fspath(word) if isinstance(word, Path) else str(word) for word in words])
+        typed = with_builtin(words)
+        found = main([os.fspath(word) if isinstance(word, Path) else str(word) for word in typed])
         out, err = self._capture.readouterr()
         done = Done(code=found, stdout=out.decode(), stderr=err.decode())
         assert "Traceback" not in done.stderr, done.stderr

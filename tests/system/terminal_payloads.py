@@ -161,7 +161,7 @@ class Planted:
         """Make them all."""
         self.work.mkdir(parents=True)
         subprocess.run(["git", "init", "-q", str(self.work)], check=True)
-        assert self.run_quietly("init") == 0
+        assert self.run_quietly("init", "--embedder", "builtin") == 0
         self._sources()
         self._chunks()
         self._records()

@@ -152,7 +152,7 @@ def test_commands_that_look_load_no_tools_of_rare_cases(filled, loaded):
         assert loaded(*words.split(), cwd=filled, among=RARE) == (0, frozenset())
     notes = filled.parent
     (notes / "notes.md").write_text("# Tides\n\n[The moon](moon.md) pulls & pulls.\n")
-    assert loaded("init", "--in-place", ".", cwd=notes)[0] == 0
+    assert loaded("init", "--in-place", ".", "--embedder", "builtin", cwd=notes)[0] == 0
     for words in commands:
         assert loaded(*words.split(), cwd=notes, among=RARE)[1] == frozenset()
 

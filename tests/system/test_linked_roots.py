@@ -102,7 +102,7 @@ def doors(notes: Workspace, way: str) -> Iterator[tuple[str, str]]:
         Store.create(way, embedder="builtin", layout="in-place")
     yield "create", refused.value.message.partition(" is a store")[0]
     with pytest.raises(RefusedError, match="is a store already") as refused:
-        filestore.create(os.path.join(way, "new"))
+        filestore.create(os.path.join(way, "new"), embedder="builtin")
     yield "create in it", refused.value.message.partition(" is a store")[0]
 
 

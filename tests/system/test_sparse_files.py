@@ -59,7 +59,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (folder / "manual.md").write_text("# Manual\n\nThe pump needs care.\n")
-    _run(folder, ("init",), ("add", "manual.md"))
+    _run(folder, ("init", "--embedder", "builtin"), ("add", "manual.md"))
     (folder / "manual.md").write_text("# Manual\n\nThe pump needs more care.\n")
     _run(folder, ("add", "manual.md"))
     (folder / "home" / "filestore").mkdir(parents=True, exist_ok=True)

@@ -157,7 +157,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "handbook" / "page.md").write_text("# Page\n\nA page about leave.\n")
     for name in (".filestoreignore", ".gitignore"):
         (folder / "handbook" / name).write_text("*.tmp\n")
-    _run(folder, "none", (), ("init", "add|manual.md|handbook"), code=0)
+    _run(folder, "none", (), ("init|--embedder|builtin", "add|manual.md|handbook"), code=0)
     # Something to be undone, and a catalog that was put aside.
     (folder / "manual.md").write_text(f"# Manual\n\n{text}## The hose\n\nThe hose is new.\n")
     _run(folder, "none", (), ("add|manual.md", "sync"), code=0)

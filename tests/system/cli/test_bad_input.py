@@ -337,7 +337,7 @@ def bound(tmp_path: Path) -> Callable[..., Any]:
 
 def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
     """A file, or one in a folder, that may not be read is named, and the rest is added."""
-    assert bound("init").code == 0
+    assert bound("init", "--embedder", "builtin").code == 0
     for name in ("good.md", "secret.md", "mixed/open.md", "mixed/shut.md", "closed/in.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"Words of {name}.\n")
@@ -360,7 +360,7 @@ def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
 
 def test_unreadable_chunks_are_not_missing(tmp_path: Path, bound: Any) -> None:
     """What may not be read is unreadable; it is not forgotten, nor is anything below it."""
-    assert bound("init").code == 0
+    assert bound("init", "--embedder", "builtin").code == 0
     for number in range(3):
         (tmp_path / f"n{number}.md").write_text(f"Words of number{number}.\n")
     assert bound("add", "n0.md", "n1.md", "n2.md").code == 0
@@ -384,8 +384,8 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path, bound: Any) -> None:
     """A store is not made, and a resource not written, where there is no right to."""
     shut = tmp_path / "shut"
     shut.mkdir(mode=0o555)
-    assert_said(bound("init", "shut/store"), 3, "cannot write", "chmod")
-    assert bound("init").code == 0
+    assert_said(bound("init", "shut/store", "--embedder", "builtin"), 3, "cannot write", "chmod")
+    assert bound("init", "--embedder", "builtin").code == 0
     (tmp_path / "note.md").write_text("Words.\n")
     chunked = tmp_path / "file_index" / "chunked"
     chunked.chmod(0o555)

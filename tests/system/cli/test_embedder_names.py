@@ -26,7 +26,6 @@ class Graph(BuiltinEmbedder):
     """Stands for a model in a folder."""
 
     lexical = False
-    single_threaded = False
 
     def __init__(self, choice: Choice) -> None:
         super().__init__()

@@ -19,7 +19,6 @@ def test_makes_a_store(run: Any, tmp_path: Path) -> None:
     root = tmp_path / "file_index"
     assert done.code == 0
     made = done.json
-    assert "no model that compares meaning is here" in made.pop("reason")
     assert made == {"root": str(root), "layout": "tree", "embedder": "builtin", "sync": None}
     assert (root / ".gitignore").read_text() == ".sidecar/\n.undo/\n.filestore-tmp-*\n"
     assert "eol=lf" in (root / ".gitattributes").read_text()

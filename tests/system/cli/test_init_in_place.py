@@ -206,7 +206,9 @@ def test_a_sidecar_of_ones_own_leaves_the_folder_alone(notes: Path, tmp_path: Pa
     """The user's setting wins: of all that is derived nothing lies beside the documents."""
     elsewhere, every = _sidecar_elsewhere(tmp_path, notes), snapshot(notes)
     configuration = tmp_path / "configuration"
-    with filestore.create(notes, layout="in-place", configuration=configuration) as store:
+    with filestore.create(
+        notes, layout="in-place", configuration=configuration, embedder="builtin"
+    ) as store:
         assert store.places.undo == str(elsewhere / "undo")
     assert _new(notes, every) == {"filestore.toml"}
     assert (elsewhere / "catalog.sqlite").is_file()

@@ -27,7 +27,6 @@ class Opposite(BuiltinEmbedder):
     name = "opposite"
     fingerprint = "opposite/1:384"
     lexical = False
-    single_threaded = False
 
     def embed_documents(self, texts: Any) -> Any:
         """The builtin one's, turned round."""

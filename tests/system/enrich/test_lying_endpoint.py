@@ -59,7 +59,7 @@ def store(
     """A store with a chunk for every topic, whose generator is the server."""
     (tmp_path / "manual.md").write_text(manual(TOPICS))
     root = tmp_path / "file_index"
-    filestore.create(str(root)).close()
+    filestore.create(str(root), embedder="builtin").close()
     with open(root / "filestore.toml", "a") as file:
         file.write(f'\n[generator]\nname = "openai:small"\nendpoint = "{server.endpoint}"\n')
     with filestore.open(str(root)) as opened:

@@ -116,7 +116,7 @@ def test_any_store_comes_back(form, tmp_path, resources):
     ]
     made = []
     for name in ("one", "other"):
-        with filestore.create(folder / name) as store:
+        with filestore.create(folder / name, embedder="builtin") as store:
             if made:
                 done = store.import_from(form, folder / f"all.{form}")
                 assert (done.left_out, done.embedded, done.renamed) == ((), 0, 0)

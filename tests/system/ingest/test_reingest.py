@@ -594,7 +594,9 @@ class Model:
     def __post_init__(self) -> None:
         (self.folder / ".git").mkdir()
         root, configuration = self.folder / "file_index", self.folder / "configuration"
-        self.store = Store.create(str(root), layout=self.layout, configuration=str(configuration))
+        self.store = Store.create(
+            str(root), layout=self.layout, configuration=str(configuration), embedder="builtin"
+        )
 
     def add(self) -> Any:
         """Add the source as it is now; what became of it."""
