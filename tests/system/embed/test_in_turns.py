@@ -46,7 +46,7 @@ def store(request: Any, workspace: Any, server: EmbeddingServer, tmp_path: Path)
 
 def text_of(number: int, part: int) -> str:
     """A section that is long enough to be a text of its own."""
-    words = " ".join(f"word{number}x{part}y{one}" for one in range(60))
+    words = " ".join(f"word{number}x{part}y{one}" for one in range(25))
     return f"# Heading {number} {part}\n\nunique{number}of{part} {words}\n"
 
 
