@@ -24,7 +24,7 @@ SCRIPTS = (
     "verify",
     "sync",
     "renames",
-    "warm_search",
+    "query_cost",
     "served_commands",
     "enriched_search",
     "inspector",

@@ -66,6 +66,8 @@ class Options:
     runs: int
     work: str
     """A folder for stores, reused where it has them already."""
+    flags: tuple[str, ...] = ()
+    """Those of its own that were given."""
 
 
 def filestore(*words: str) -> list[str]:
@@ -143,14 +145,19 @@ def chunk_files_opened(command: Sequence[str], folder: str) -> int:
 
 
 @contextlib.contextmanager
-def options(document: str, *, files: int, folders: int, runs: int) -> Iterator[Options]:
+def options(
+    document: str, *, files: int, folders: int, runs: int, flags: Sequence[str] = ()
+) -> Iterator[Options]:
     """The options of a benchmark; a temporary work folder goes away afterwards."""
     parser = argparse.ArgumentParser(description=document.partition("\n")[0])
     parser.add_argument("--files", type=int, default=files, help="default: %(default)s")
     parser.add_argument("--folders", type=int, default=folders, help="default: %(default)s")
     parser.add_argument("--runs", type=int, default=runs, help="default: %(default)s")
     parser.add_argument("--work", metavar="DIR", help="keep the stores here, and use them again")
+    for flag in flags:
+        parser.add_argument(f"--{flag}", action="store_true")
     given = parser.parse_args()
+    chosen = tuple(flag for flag in flags if getattr(given, flag))
     with contextlib.ExitStack() as stack:
         work = given.work or stack.enter_context(tempfile.TemporaryDirectory())
         os.makedirs(work, exist_ok=True)
@@ -159,7 +166,9 @@ def options(document: str, *, files: int, folders: int, runs: int) -> Iterator[O
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         # What the user's machine knows of these stores goes with them.
         os.environ["XDG_CONFIG_HOME"] = os.path.abspath(os.path.join(work, "configuration"))
-        yield Options(files=given.files, folders=given.folders, runs=given.runs, work=work)
+        yield Options(
+            files=given.files, folders=given.folders, runs=given.runs, work=work, flags=chosen
+        )
 
 
 def store(work: str, files: int, folders: int) -> str:
