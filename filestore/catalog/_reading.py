@@ -510,6 +510,12 @@ class Catalog(Snapshots):
         """Indexed files of one kind."""
         return {row[0] for row in self.rows("SELECT id FROM files WHERE kind = ?", (kind,))}
 
+    def has_below(self, folder: ChunkPath) -> bool:
+        """Whether any file is known below a folder; a look at one row."""
+        start = encode_path(folder)
+        statement = "SELECT 1 FROM files WHERE path > ? AND path < ? LIMIT 1"
+        return bool(self.rows(statement, (start + b"/", start + b"0")))
+
     def sources_of_files(self) -> list[tuple[int, str]]:
         """File id and source of every indexed file that has one."""
         return self.rows(

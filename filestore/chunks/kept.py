@@ -105,8 +105,12 @@ def _damaged(detail: str) -> DocumentDamagedError:
     )
 
 
-def decode(data: bytes) -> Extracted:
+def decode(data: bytes, *, part: int | None = None) -> Extracted:
     """The inverse of `encode`.
+
+    Args:
+        data: What was kept.
+        part: The only section that is wanted, without links; None for all.
 
     Raises:
         DocumentDamagedError: It is not what was once written.
@@ -114,7 +118,9 @@ def decode(data: bytes) -> Extracted:
     file_hash_of(data)
     length = int.from_bytes(data[_HEAD_AT - _LENGTH_BYTES : _HEAD_AT], "little")
     try:
-        values = orjson.loads(data[_HEAD_AT : _HEAD_AT + length])
+        values = orjson.loads(memoryview(data)[_HEAD_AT : _HEAD_AT + length])
+        if part is not None:
+            values |= {"sections": values["sections"][part : part + 1], "links": ()}
         values["sections"] = tuple(
             Section(
                 start=start, end=end, headings=tuple(headings), line=line, end_line=last, page=page

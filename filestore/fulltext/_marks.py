@@ -107,7 +107,7 @@ class Marker:
         self._spoken: list[str] = []
         self._stems: dict[str, dict[str, int]] = {}
         self._plain: dict[str, dict[str, int | None]] = {}
-        self._candidates: dict[str, re.Pattern[str] | None] = {}
+        self._starts: dict[str, frozenset[str]] = {}
         self._begun: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
         for clause in query.wanted():
@@ -181,7 +181,7 @@ class Marker:
         if not self._phrases:
             is_plain = text.isascii() and language not in _OTHERWISE
             if is_plain and not camel_words_of(text):
-                return list(self._marked_ascii(text, language))
+                return sorted(self._marked_ascii(text, language), key=lambda mark: mark.start)
             return list(self._marked_words(_tokens(text), language))
         tokens = list(_tokens(text))
         found = list(self._marked_words(tokens, language))
@@ -197,32 +197,26 @@ class Marker:
     def _marked_ascii(self, text: str, language: str) -> Iterator[Mark]:
         """As `_marked_words`, for a text in which only words that begin alike can match."""
         known = self._plain.setdefault(language, {})
-        if language not in self._candidates:
-            self._candidates[language] = self._candidates_in(language)
-        pattern = self._candidates[language]
-        for match in pattern.finditer(text) if pattern is not None else ():
-            raw = match.group()
+        starts = self._starts_in(language)
+        for raw in set(_WORD_ASCII.findall(text)):
             if raw not in known:
-                known[raw] = self._term_of(raw.lower(), raw, language)
+                start = _beginning(raw)
+                is_like = any(start[:length] in starts for length in range(1, len(start) + 1))
+                known[raw] = self._term_of(raw.lower(), raw, language) if is_like else None
             term = known[raw]
-            if term is not None:
-                yield Mark(match.start(), match.end(), term)
+            at = text.find(raw) if term is not None else -1
+            while at >= 0 and term is not None:
+                end = at + len(raw)
+                if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+                    yield Mark(at, end, term)
+                at = text.find(raw, end)
 
-    def _candidates_in(self, language: str) -> re.Pattern[str] | None:
-        """Words that begin like a term or its stem; None where there can be none."""
-        starts = {*self._words, *self._stems_in(language), *(start for start, _ in self._prefixes)}
-        # A stem is at most an end away from its word; "dying" has "die", and "skies" has "sky".
-        plain = sorted({start[:_BEGINNING] for start in starts if start.isascii()})
-        if not plain:
-            return None
-        # What begins with a set of letters is searched several times faster.
-        firsts: dict[str, list[str]] = {}
-        for start in plain:
-            rest = "".join(_either_case(sign) for sign in start[1:])
-            firsts.setdefault(f"[{start[0]}{start[0].upper()}]", []).append(rest)
-        begun = "".join(first[1:-1] for first in firsts)
-        either = "|".join(f"(?<={first})(?:{'|'.join(rests)})" for first, rests in firsts.items())
-        return re.compile(rf"[{begun}](?<![A-Za-z0-9].)(?:{either})[A-Za-z0-9]*+")
+    def _starts_in(self, language: str) -> frozenset[str]:
+        """How words begin that match a term or its stem."""
+        if language not in self._starts:
+            words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
+            self._starts[language] = frozenset(map(_beginning, words))
+        return self._starts[language]
 
     def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
         known = self._found.setdefault(language, {})
@@ -357,9 +351,9 @@ def _stem(raw: str, language: str) -> str:
     return " ".join(_stem_analyzer(language).analyze(clean(raw)))
 
 
-def _either_case(sign: str) -> str:
-    signs = {"i": "iyIY", "y": "iyIY"}.get(sign, sign + sign.upper())
-    return f"[{signs}]" if sign.isalpha() else re.escape(sign)
+def _beginning(word: str) -> str:
+    """A stem is at most an end away from its word; "dying" has "die", and "skies" has "sky"."""
+    return word[:_BEGINNING].lower().replace("y", "i")
 
 
 def _is_stop_word(text: str) -> bool:

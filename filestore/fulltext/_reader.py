@@ -48,6 +48,7 @@ MAX_PHRASE_WORDS: Final = 64
 MAX_VERIFIED_WORDS: Final = 1_000
 MAX_EXPANSIONS: Final = 32
 """So many words that begin with a prefix are ranked by rarity; the rest score alike."""
+_MOST_COUNTED: Final = 4_096
 _TIE_MARGIN: Final = 16
 _SAME_SCORE: Final = 1e-6
 """Sums of 32-bit floats depend on their order by this share, and equal texts must tie."""
@@ -74,6 +75,8 @@ class Reader(Closing):
     ) -> None:
         self._guard = TantivyGuard(folder)
         self._deleted = deleted
+        self._counted: dict[tuple[str, str], int] = {}
+        """Of the words of the last queries; one query asks for each of its own several times."""
         self._searcher: tantivy.Searcher | None = searcher
         self._schema = schema
         self._exact = build_exact_analyzer()
@@ -371,11 +374,17 @@ class Reader(Closing):
 
     def _frequency(self, field: str, term: str) -> int:
         """How many documents have a term; a few deleted ones count in those that many have."""
-        count = int(self._live().doc_freq(field, term))
-        if not 0 < count <= self._deleted:
-            return count
-        # The library's stubs leave out this property of a result.
-        return self._live().search(self._term(field, term, 1.0), 1, count=True).count or 0  # type: ignore[attr-defined]
+        count = self._counted.get((field, term))
+        if count is None:
+            count = int(self._live().doc_freq(field, term))
+            if 0 < count <= self._deleted:
+                found = self._live().search(self._term(field, term, 1.0), 1, count=True)
+                # The library's stubs leave out this property of a result.
+                count = found.count or 0  # type: ignore[attr-defined]
+            if len(self._counted) >= _MOST_COUNTED:
+                self._counted.clear()
+            self._counted[field, term] = count
+        return count
 
     def _term(self, field: str, term: str, weight: float) -> "tantivy.Query":
         from tantivy import Query as TantivyQuery

@@ -224,8 +224,12 @@ class Looker:
             return self._no_longer_excluded(row)
         from filestore.chunks import kept
 
+        data = self._catalog.content(row.id) or b""
         try:
-            before = kept.read(self._catalog.content(row.id) or b"")
+            if is_fresh and kept.is_document(data):
+                alone = kept.as_chunk(kept.decode(data, part=part))
+                return _look_at_section(alone, alone.sections[0], "fresh")
+            before = kept.read(data)
             section = before.sections[part]
         except (ValueError, IndexError):
             return Look(freshness=None, code=MISMATCH)

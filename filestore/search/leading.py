@@ -32,6 +32,7 @@ class Leading:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._has_made = catalog.has_below(ChunkPath(SUMMARIES))
         self._sections: dict[int, list[int | None]] = {}
 
     def led(self, scored: Sequence[_Scored]) -> list[_Scored]:
@@ -40,6 +41,8 @@ class Leading:
         Args:
             scored: The same of what was found; of documents and summaries the last is the part.
         """
+        if not self._has_made:
+            return [(text, score, 0) for text, score, _ in scored]
         files = dict.fromkeys(file_of_text(text) for text, _, _ in scored)
         paths = self._catalog.indexed_paths(list(files))
         led: list[_Scored] = []
