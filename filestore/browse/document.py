@@ -18,11 +18,11 @@ from filestore.config.layout import Places
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
+from filestore.extract.markdown_read import Markdown
 from filestore.fs import disk
 from filestore.fs.path_names import typed_paths
 from filestore.search import passage
-from filestore.search.passage import Passage
-from filestore.search.place import Chunk, Locator, Place
+from filestore.search.place import Chunk, Locator, Place, Span
 from filestore.sidecar.session import Parts
 
 _PLACE: Final = re.compile(r":(?:(\d{1,9})|p(\d{1,9}))(?:-\d+)?(?=:|\s|$)")
@@ -112,17 +112,19 @@ def _document_of(
         pages=pages,
         edited=row.edited,
     )
-    locator = Locator(parts_of.reachable, catalog)
+    locator = Locator(parts_of.reachable, catalog, [source])
     found = locator.place(chunk, _passage_at(chunk, line))
     return None if found.document == chunk.path else found
 
 
-def _passage_at(chunk: Chunk, line: int | None) -> Passage:
+def _passage_at(chunk: Chunk, line: int | None) -> Span:
     """The line of a chunk file as a passage; its beginning for none, or one above the body."""
     lines = chunk.body.split("\n")
     at = 0 if line is None else line - chunk.body_line
     if line is None or not 0 <= at < len(lines) or not lines[at].strip():
-        return passage.opening(chunk.body)
+        found = passage.opening(Markdown(chunk.body))
+        return found.start, found.end
     start = sum(len(one) + 1 for one in lines[:at])
     text = lines[at].strip()
-    return Passage(start=start + lines[at].index(text), text=text)
+    start += lines[at].index(text)
+    return start, start + len(text)

@@ -28,11 +28,13 @@ from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.extract import is_code
+from filestore.extract.markdown_read import Markdown
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
-from filestore.search.passage import trails, units_of
+from filestore.search.passage import trails
 from filestore.search.query import Query
 from filestore.search.session import SearchSession
+from filestore.search.units import units_of
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order
 from filestore.verify.recorded_state import why_stale
@@ -404,8 +406,8 @@ class _Teller:
 
 def _title_and_text(look: Look) -> tuple[str, str]:
     """The innermost heading of a text, and how it begins."""
-    units = units_of(look.body)
-    first = next((one for one in units if not one.is_heading), None)
-    text = " ".join(look.body[first.start : first.end].split()) if first is not None else ""
+    body = Markdown(look.body)
+    first = next((one for one in units_of(body) if not one.is_heading), None)
+    text = " ".join(body.read(first.start, first.end).text.split()) if first is not None else ""
     title = look.headings[-1] if look.headings else ""
     return title, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

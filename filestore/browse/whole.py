@@ -24,7 +24,6 @@ from filestore.fs import disk
 from filestore.search import outdated
 from filestore.search.answer import KnownFile
 from filestore.search.freshness import Freshness, first_line
-from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator
 from filestore.search.present import stem
 from filestore.sidecar.session import Parts
@@ -169,7 +168,7 @@ def _of_chunks(
 ) -> WholeDocument:
     row, tree = rows[at], parts.places.tree
     recorded = catalog.source_of(row)
-    locator = Locator(parts.reachable, catalog)
+    locator = Locator(parts.reachable, catalog, [recorded] if recorded else [])
     with disk.folder_at(parts.places.chunked) as handle:
         given, begin = _window(
             lambda number: _chunk_part(parts, catalog, locator, handle, rows[number]),
@@ -235,7 +234,8 @@ def _chunk_part(
             edited=row.edited or freshness == "edited",
         )
         words = text.strip()
-        place = locator.place(chunk, Passage(start=text.find(words), text=words))
+        start = text.find(words)
+        place = locator.place(chunk, (start, start + len(words)))
         if place.document == source:
             line, end_line = place.line, place.end_line
     return DocumentPart(

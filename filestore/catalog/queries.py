@@ -115,10 +115,20 @@ def records(catalog: Catalog) -> list[tuple[str, str, bytes]]:
 def documents_from(
     catalog: Catalog, sources: Sequence[str]
 ) -> list[tuple[ChunkPath, str, str, str]]:
-    """Record path, resource, source and hash of some documents."""
-    named = "SELECT record, resource, source, hash FROM documents WHERE source IN ({})"
-    found = catalog.rows_among(named, sources)
-    return [(decode_path(record), *rest) for record, *rest in found]
+    """Record path, resource, source and hash of some documents.
+
+    No index leads to them: who asks once has them looked through, who asks again remembers all.
+    """
+    known: list[dict[str, list[tuple[ChunkPath, str, str, str]]]] = catalog.once("by source", list)
+    if not known:
+        known.append({})
+        named = "SELECT record, resource, source, hash FROM documents WHERE source IN ({})"
+        found = catalog.rows_among(named, sources)
+        return [(decode_path(record), *rest) for record, *rest in found]
+    if not known[0]:
+        for one in catalog.documents():
+            known[0].setdefault(one[2], []).append(one)
+    return [one for source in sources for one in known[0].get(source, ())]
 
 
 def count_excluded(catalog: Catalog, code: str) -> int:
@@ -277,17 +287,25 @@ def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:
     return dict(found)
 
 
-def known_of_document(
-    catalog: Catalog, resource: str, source: str
-) -> list[tuple[str, str | None, bytes | None]]:
-    """The hash that records have of a document; the one its file had, and under which stat."""
-    return catalog.rows(
-        "SELECT documents.hash, source_stats.hash, source_stats.stat FROM files"
-        " JOIN documents ON documents.record = files.path AND documents.source = ?"
+def known_of_documents(
+    catalog: Catalog, sources: Sequence[str]
+) -> dict[tuple[str, str], list[tuple[str, str | None, bytes | None]]]:
+    """The hash that records have of documents, the one their files had, and under which stat.
+
+    Args:
+        catalog: Inside a snapshot.
+        sources: At most `VARIABLES`.
+    """
+    found: dict[tuple[str, str], list[tuple[str, str | None, bytes | None]]] = {}
+    for resource, source, *known in catalog.rows(
+        "SELECT files.resource, documents.source, documents.hash, source_stats.hash,"
+        " source_stats.stat FROM files JOIN documents ON documents.record = files.path"
         " LEFT JOIN source_stats ON source_stats.source = documents.source"
-        " WHERE files.resource = ? AND files.state = 'record'",
-        (source, resource),
-    )
+        f" WHERE documents.source IN ({placeholders(sources)}) AND files.state = 'record'",
+        sources,
+    ):
+        found.setdefault((resource, source), []).append((known[0], known[1], known[2]))
+    return found
 
 
 def kinds(catalog: Catalog) -> list[str]:

@@ -67,7 +67,8 @@ FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "line": lambda hit: hit.line,
     "end_line": lambda hit: hit.end_line,
     "page": lambda hit: hit.page,
-    "excerpt": lambda hit: " ".join(hit.excerpt.split()),
+    # Of a document whose text is not to be had, how it is called says most.
+    "excerpt": lambda hit: _in_one_line([hit.excerpt or " > ".join(hit.section) or hit.title]),
     "before": lambda hit: _in_one_line(hit.before),
     "after": lambda hit: _in_one_line(hit.after),
     "title": lambda hit: hit.title,
@@ -226,6 +227,9 @@ class Template:
             value = FIELDS[field](hit) if field else None
             if not field:
                 written.append(literal)
+            elif field == "place" and not value and written:
+                # Nothing is left of "document:" that has no line.
+                written[-1] = written[-1].removesuffix(":")
             elif value is not None:
                 written.append(path(str(value)) if field in _PATHS else shown(str(value)))
         return "".join(written)
@@ -365,7 +369,7 @@ def _marked(hit: "Hit") -> list[list[_Sign]]:
 
 def _runs_on(line: str, following: str) -> bool:
     """Whether a line of prose goes on in the next one."""
-    is_prose = len(line) >= _WRAPPED and line[0] not in "#|"
+    is_prose = len(line) >= _WRAPPED and line[0] != "#" and " | " not in line
     return is_prose and bool(following.strip()) and _LISTED.match(following) is None
 
 

@@ -73,7 +73,7 @@ class PastStore(Closing):
             root=self._root,
             at=at,
             notes=(*self.notes_on_files(), *lacking, *answer.notes),
-        )
+        ).made()
 
     def notes_on_files(self) -> tuple[str, ...]:
         """What of the commit is not searched, or not as a checkout has it."""

@@ -3,10 +3,12 @@
 Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of hits that are shown.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.catalog import FileRow
 from filestore.core.paths import NO_PATH, StorePath
@@ -17,6 +19,54 @@ from filestore.search.query import Mode, Which
 
 Why = dict[str, dict[str, float]]
 """Retriever to its rank, its score, and what these count for in this search."""
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What a person is shown of a hit; see the keys of `Hit`."""
+
+    document: StorePath = NO_PATH
+    title: str = ""
+    line: int | None = None
+    end_line: int | None = None
+    page: int | None = None
+    section: tuple[str, ...] = ()
+    excerpt: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    question: str | None = None
+
+
+class Lazily:
+    """What is made when it is first asked for; compared, copied and printed as that."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Shown]) -> None:
+        """Take what makes it."""
+        self._make: Callable[[], Shown] | None = make
+        self._made: Shown | None = None
+
+    def __call__(self) -> Shown:
+        """Give it."""
+        make = self._make
+        if make is not None:
+            self._made = make()
+            # What it was made from may go.
+            self._make = None
+        assert self._made is not None
+        return self._made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lazily) and self() == other()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self())
+
+    def __reduce__(self) -> Any:
+        return Lazily, (partial(replace, self()),)
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
@@ -62,36 +112,71 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, `points` and `confidence`;
     `vector` also with `question`, the number of the question that was nearest; `summary`, the
     summary whose place the hit has."""
-    document: StorePath = NO_PATH
-    """What to open: its original, or the chunk file where the passage stands in no original."""
-    title: str = ""
-    """Of the document."""
-    line: int | None = None
-    """Of the document, on which the excerpt begins; None in one that has pages, or no lines."""
-    end_line: int | None = None
-    """The one on which it ends."""
-    page: int | None = None
-    """Of the document; None also where the chunk spans several, which are `pages`."""
-    section: tuple[str, ...] = ()
-    """The headings above the excerpt, from the outermost."""
-    excerpt: str = ""
-    """The passage of `text` that answers best."""
-    marks: tuple[tuple[int, int], ...] = ()
-    """Start and end of each word of it that matches, in characters (code points) of the excerpt."""
-    before: tuple[str, ...] = ()
-    """Lines before it, with `--context`."""
-    after: tuple[str, ...] = ()
-    """Lines after it."""
     others: int = 0
     """How many more hits the document has, with `--group document`."""
-    question: str | None = None
-    """The question of the file, where that is what matched."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """The keys of its frontmatter that are not ours, as they are on disk now; in place those of the
     document."""
     via: tuple[StorePath, ...] = ()
     """The summaries that led to it, from the top, with `--tree`; else the summary that matched and
     whose place it has."""
+    shown: Callable[[], Shown] = Lazily(Shown)
+    """What a person is shown of it; made when the first of these is read."""
+
+    @property
+    def document(self) -> StorePath:
+        """What to open: its original, or the chunk file where the passage stands in no original."""
+        return self.shown().document
+
+    @property
+    def title(self) -> str:
+        """Of the document."""
+        return self.shown().title
+
+    @property
+    def line(self) -> int | None:
+        """Of the document, on which the excerpt begins; None in one that has pages, or no lines."""
+        return self.shown().line
+
+    @property
+    def end_line(self) -> int | None:
+        """The one on which it ends."""
+        return self.shown().end_line
+
+    @property
+    def page(self) -> int | None:
+        """Of the document; None also where the chunk spans several, which are `pages`."""
+        return self.shown().page
+
+    @property
+    def section(self) -> tuple[str, ...]:
+        """The headings above the excerpt, from the outermost."""
+        return self.shown().section
+
+    @property
+    def excerpt(self) -> str:
+        """The passage of `text` that answers best, as it is read: links by their text."""
+        return self.shown().excerpt
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """Start and end of each word of it that matches, in characters (code points) of it."""
+        return self.shown().marks
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """Lines before it, with `--context`."""
+        return self.shown().before
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Lines after it."""
+        return self.shown().after
+
+    @property
+    def question(self) -> str | None:
+        """The question of the file, where that is what matched."""
+        return self.shown().question
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -149,3 +234,9 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     def __len__(self) -> int:
         """How many hits there are."""
         return len(self.hits)
+
+    def made(self) -> "Answer":
+        """The same, with nothing left to be made: for a screen, or a store that goes away."""
+        for hit in self.hits:
+            hit.shown()
+        return self

@@ -1,16 +1,18 @@
-"""The passage of a text that answers best: a few consecutive sentences or lines. Pure.
+"""The passage of a text that answers best: a few consecutive sentences, list items or lines. Pure.
 
-Prose is cut into sentences, all else into lines. One rule: a passage is a slice of its text, so
-that whoever looks for it in the text finds it.
+One rule: a passage is a slice of its text as a person reads it, so that its words stand in the text
+in this order, and whoever looks for the slice finds it.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Mark
+from filestore.search.units import MOST_CHARACTERS, Unit, units_of
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -18,12 +20,8 @@ if TYPE_CHECKING:
 
     from filestore.embed.base import Embedder
 
-MOST_CHARACTERS: Final = 240
-"""Of a passage: three lines of a terminal."""
 NEAREST_UNITS: Final = 64
 """So many sentences of a text are embedded to find the one that is nearest to a question."""
-_LONG_LINE: Final = 120
-"""A longer line is prose, and cut into its sentences."""
 _HEADING_SHARE: Final = 0.4
 """A heading is shown beside the passage, so one that begins with it is worth less."""
 _TOLD_SHARE: Final = 0.1
@@ -32,103 +30,23 @@ words match, nothing does."""
 _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
 """What a further sentence must at least add."""
-_HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
+_ELLIPSIS: Final = "…"
 _TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*)")
-_FENCE: Final = re.compile(r"(?:```|~~~)\S*\s*$|---+\s*$")
-# One sign first, of which every one that is none is passed over quickly.
-_SENTENCE_END: Final = re.compile(
-    r"[.!?…。！？](?:(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[^\Wa-z])"
-    r"|(?<=[。！？])[」』）]*(?![。！？])\s*)"
-)
-
-
-class Unit(NamedTuple):
-    """A sentence or line of a text; a tuple, because there are many."""
-
-    start: int
-    end: int
-    block: int
-    """The paragraph; a heading belongs to the one below it."""
-    is_heading: bool
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """A slice of a text."""
+    """A slice of a text, as it is read."""
 
     start: int
     """In characters of the text."""
+    end: int
     text: str
+    """The slice without its markup, "…" where a sentence goes on."""
     marks: tuple[tuple[int, int], ...] = ()
     """Start and end of each match, in characters of the passage; in order, none touch."""
 
-    @property
-    def end(self) -> int:
-        """Where it ends in its text."""
-        return self.start + len(self.text)
 
-
-def units_of(text: str, start: int = 0, stop: int | None = None) -> list[Unit]:
-    """The sentences and lines of a text, in order, without white space around them.
-
-    No unit is longer than a passage may be.
-
-    Args:
-        text: The text.
-        start: Where a line begins: what stands before it is passed over.
-        stop: Where one ends; None for the end.
-    """
-    found: list[Unit] = []
-    block, after_heading, end = 0, False, start - 1
-    for line in (text[start:stop] if start or stop is not None else text).split("\n"):
-        start = end + 1
-        end = start + len(line)
-        stripped = line.strip()
-        if not stripped:
-            block += not after_heading
-            continue
-        is_heading = False
-        if stripped[0] in "#`~-":
-            if _FENCE.match(stripped):
-                continue
-            is_heading = _HEADING.match(stripped) is not None
-        block += is_heading
-        after_heading = is_heading
-        first = start if line[0] == stripped[0] else start + line.index(stripped[0])
-        last = first + len(stripped)
-        if last - first <= (MOST_CHARACTERS if is_heading else _LONG_LINE):
-            found.append(Unit(first, last, block, is_heading))
-        else:
-            found += [Unit(*piece, block, is_heading) for piece in _sentences(text, first, last)]
-    return found
-
-
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Start and end of the sentences of a long line."""
-    begun = start
-    for stop in _SENTENCE_END.finditer(text, start, end):
-        yield from _pieces(text, begun, stop.end())
-        begun = stop.end()
-    yield from _pieces(text, begun, end)
-
-
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A sentence, cut between words where it is longer than a passage."""
-    while end - start > MOST_CHARACTERS:
-        cut = text.rfind(" ", start + MOST_CHARACTERS // 2, start + MOST_CHARACTERS)
-        cut = cut if cut > 0 else start + MOST_CHARACTERS
-        yield from _trimmed(text, start, cut)
-        start = cut
-    yield from _trimmed(text, start, end)
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end]
-    if stripped := piece.strip():
-        first = start + piece.index(stripped[0])
-        yield first, first + len(stripped)
-
-
-def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage | None:
+def best(text: Markdown, marks: Sequence[Mark], weights: Sequence[float]) -> Passage | None:
     """The passage in which most of what was asked for stands together; None where nothing does.
 
     Args:
@@ -139,11 +57,13 @@ def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage 
     found: tuple[float, list[Unit], int, float] | None = None
     at = 0
     while at < len(marks):
-        start, stop = _around(text, marks[at].start)
+        start, stop = _around(text.text, marks[at].start)
         begun = at
         while at < len(marks) and marks[at].start < stop:
             at += 1
         at = max(at, begun + 1)
+        if found is not None and _most_of(marks[begun:at], weights) <= found[0]:
+            continue
         units = units_of(text, start, stop)
         terms = _terms_of(units, marks[begun:at])
         for first, own in enumerate(terms):
@@ -156,6 +76,14 @@ def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage 
     _, units, first, most = found
     told = [one for one in marks if weights[one.term] >= most * _TOLD_SHARE]
     return _passage(text, units, first, told)
+
+
+def _most_of(marks: Sequence[Mark], weights: Sequence[float]) -> float:
+    """More than any passage of a paragraph with these marks can score."""
+    terms = {mark.term for mark in marks}
+    return sum(weights[one] for one in terms) * (1 - _REPEATED) + _REPEATED * sum(
+        weights[mark.term] for mark in marks
+    )
 
 
 def _around(text: str, place: int) -> tuple[int, int]:
@@ -212,13 +140,25 @@ def _best_from(
     return best_score * _HEADING_SHARE if units[first].is_heading else best_score
 
 
-def opening(text: str) -> Passage:
-    """How a text begins, its headings left out where it has more; empty for an empty text."""
-    units = units_of(text)
+def opening(text: Markdown) -> Passage:
+    """How a text begins, its headings left out where it has more; empty for a blank text."""
+    units, place = list[Unit](), 0
+    while place < len(text.text) and not any(not unit.is_heading for unit in units):
+        start, stop = _around(text.text, place)
+        units = units_of(text, start, stop) or units
+        place = stop + 1
     if not units:
-        return Passage(start=0, text="")
+        return as_written(text.text)
     first = next((at for at, unit in enumerate(units) if not unit.is_heading), 0)
     return _passage(text, units, first, ())
+
+
+def as_written(text: str) -> Passage:
+    """The beginning of a text in which nothing is to be read."""
+    start = len(text) - len(text.lstrip())
+    end = start + len(text[start : start + MOST_CHARACTERS - 1].rstrip())
+    goes_on = bool(text[end:].strip())
+    return Passage(start=start, end=end, text=text[start:end] + _ELLIPSIS * goes_on)
 
 
 class Nearest:
@@ -234,28 +174,44 @@ class Nearest:
         self._embedder = embedder
         self._question = question
 
-    def passage(self, text: str) -> Passage:
+    def passage(self, text: Markdown) -> Passage:
         """The passage that begins with the nearest sentence."""
         units = units_of(text)[:NEAREST_UNITS]
         if not units:
             return opening(text)
-        texts = [text[unit.start : unit.end] for unit in units]
+        texts = [text.text[unit.start : unit.end] for unit in units]
         scores = self._embedder.embed_documents(texts) @ self._question
         if float(scores.max()) <= 0:
             return opening(text)
         return _passage(text, units, int(scores.argmax()), ())
 
 
-def _passage(text: str, units: Sequence[Unit], first: int, marks: Sequence[Mark]) -> Passage:
+def _passage(text: Markdown, units: Sequence[Unit], first: int, marks: Sequence[Mark]) -> Passage:
     """As much of a block as a passage holds, from a unit on."""
     start, end = units[first].start, units[first].end
+    read = text.read(start, end)
     for unit in units[first + 1 :]:
-        if unit.block != units[first].block or unit.end - start > MOST_CHARACTERS:
+        if unit.block != units[first].block or any((*units[first].is_cut, *unit.is_cut)):
             break
-        end = unit.end
-    inside = [(mark.start - start, mark.end - start) for mark in marks]
-    inside = [(a, b) for a, b in inside if a >= 0 and b <= end - start]
-    return Passage(start=start, text=text[start:end], marks=_joined(inside))
+        longer = text.read(start, unit.end)
+        if len(longer.text) > MOST_CHARACTERS:
+            break
+        end, read = unit.end, longer
+    if not read.text:
+        # A picture without a word: what stands beside it, or else how it is written.
+        for at in (*range(first + 1, len(units)), *range(first - 1, -1, -1)):
+            if text.read(units[at].start, units[at].end).text:
+                return _passage(text, units, at, marks)
+        return as_written(text.text)
+    before, after = (_ELLIPSIS * is_cut for is_cut in units[first].is_cut)
+    shown = f"{before}{read.text}{after}"
+    inside = [
+        (read.place(mark.start) + len(before), read.place(mark.end) + len(before))
+        for mark in marks
+        if mark.start >= start and mark.end <= end
+    ]
+    joined = _joined([(a, b) for a, b in inside if a < b])
+    return Passage(start=start, end=end, text=shown, marks=joined)
 
 
 def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...]:

@@ -9,24 +9,25 @@ and page that is named is true, or none is.
 import os
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, in_batches, queries
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import source_hash
 from filestore.core.paths import StorePath
 from filestore.fs import disk
 from filestore.fs.stats import pack_stat
-from filestore.search.passage import Passage
 
 if TYPE_CHECKING:
     from filestore.sidecar.originals import Reachable
 
+Span = tuple[int, int]
+"""Start and end in a text."""
 MOST_ORIGINAL_BYTES: Final = 4 * 1024 * 1024
 """No larger original is searched for a passage."""
 MOST_HASHED_BYTES: Final = 16 * 1024 * 1024
@@ -68,7 +69,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     pages: tuple[int, ...]
     edited: bool
     """Whether a person changed the body: it may say what its document does not."""
-    page_starts: tuple[tuple[int, int], ...] = ()
+    page_starts: tuple[Span, ...] = ()
     """Where in the body of a section its pages start, and their numbers."""
     in_place: bool = False
     """Whether it is a section of the document itself, which was read just now."""
@@ -92,34 +93,47 @@ class Place(Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
 
 
+def has_lines(source: str, pages: Sequence[int]) -> bool:
+    """Whether a document, by its name and its pages, has lines that a place could name."""
+    from filestore.extract import is_text
+
+    return is_text(source) and not (source.lower().endswith(_MARKUP) or pages)
+
+
 class Locator:
     """Finds the places of the hits of one answer; what it reads is read once."""
 
-    def __init__(self, reachable: "Callable[[], Reachable]", catalog: Catalog) -> None:
-        """Prepare.
+    def __init__(
+        self, reachable: "Callable[[], Reachable]", catalog: Catalog, sources: Iterable[str]
+    ) -> None:
+        """Prepare; the catalog is asked now, the disk when a place is.
 
         Args:
             reachable: Says where the store may look; asked if there is an original at all.
             catalog: Inside a snapshot.
+            sources: Those of the chunks whose passages are placed, as far as they have no lines.
         """
         self._open_reachable = reachable
         self._reachable: Reachable | None = None
-        self._catalog = catalog
+        self._known: dict[tuple[str, str], list[tuple[str, str | None, bytes | None]]] = {}
+        for batch in in_batches(sorted(set(sources))):
+            self._known |= queries.known_of_documents(catalog, batch)
         self._texts: dict[str, str | None] = {}
         self._markup: dict[str, _Markup] = {}
         self._left_bytes = MOST_READ_BYTES
 
-    def place(self, chunk: Chunk, passage: Passage, *, context: int = 0) -> Place:
+    def place(self, chunk: Chunk, passage: Span, *, context: int = 0) -> Place:
         """Where a passage stands.
 
         Args:
             chunk: The chunk file that it was found in.
-            passage: A slice of its body.
+            passage: Start and end in its body.
             context: How many lines around it are wanted.
         """
         if chunk.in_place:
             return self._in_document(chunk, passage, context)
-        if chunk.source and passage.text:
+        start, end = passage
+        if chunk.source and end > start:
             from filestore.extract import is_text
 
             is_markup = chunk.source.lower().endswith(_MARKUP)
@@ -127,27 +141,29 @@ class Locator:
                 text = self._text_of(chunk.source)
                 span = None if text is None else find(text, chunk, passage)
                 if text is not None and span is None and is_markup:
-                    span = self._markup_of(chunk.source, text).find(passage.text)
+                    span = self._markup_of(chunk.source, text).find(chunk.body[start:end])
                 if text is not None and span is not None:
                     place = Place(document=StorePath(chunk.source))
                     return _with_lines(place, text, span, 1, context)
-            has_lines = is_text(chunk.source) and not (is_markup or chunk.pages)
-            if not has_lines and not chunk.edited and self._is_its_original(chunk):
+            if (
+                not has_lines(chunk.source, chunk.pages)
+                and not chunk.edited
+                and self._is_its_original(chunk)
+            ):
                 # What it says is in there, if not on a line that could be named.
                 return _on_page(chunk, passage, context)
-        span = passage.start, passage.end
-        return _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, context)
+        own = Place(document=chunk.path)
+        return _with_lines(own, chunk.body, passage, chunk.body_line, context)
 
-    def _in_document(self, chunk: Chunk, passage: Passage, context: int) -> Place:
+    def _in_document(self, chunk: Chunk, passage: Span, context: int) -> Place:
         """Where a passage of a section stands; the lines around it may be of other sections."""
         if not chunk.body_line:
-            page = next((n for at, n in reversed(chunk.page_starts) if at <= passage.start), None)
+            page = next((n for at, n in reversed(chunk.page_starts) if at <= passage[0]), None)
             return replace(_on_page(chunk, passage, context), document=chunk.path, page=page)
-        span = passage.start, passage.end
         text = self._text_of(chunk.path) if context > 0 or chunk.is_uneven else None
         if chunk.is_uneven:
-            return _in_uneven(chunk, span, text, context)
-        place = _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, 0)
+            return _in_uneven(chunk, passage, text, context)
+        place = _with_lines(Place(document=chunk.path), chunk.body, passage, chunk.body_line, 0)
         if text is None or place.line is None or place.end_line is None:
             return place
         lines = text.removesuffix("\n").split("\n")
@@ -194,7 +210,7 @@ class Locator:
     def _is_its_original(self, chunk: Chunk) -> bool:
         """Whether the original is the one that the chunk was made from."""
         assert chunk.source is not None
-        known = queries.known_of_document(self._catalog, chunk.resource, chunk.source)
+        known = self._known.get((chunk.resource, chunk.source), [])
         try:
             path = self._path_of(chunk.source)
             values = None if path is None else disk.stat_values(os.lstat(path))
@@ -229,7 +245,7 @@ class _Markup:
             at = tag.end() if tag else at
         self._letters = "".join(pieces)
 
-    def find(self, wanted: str) -> tuple[int, int] | None:
+    def find(self, wanted: str) -> Span | None:
         """Where the letters of a passage of Markdown stand, if they do so once."""
         letters = "".join(_LETTERS.findall(_TARGET.sub("]", wanted)))
         place = self._letters.find(letters) if len(letters) >= _FEWEST_LETTERS else -1
@@ -242,15 +258,16 @@ class _Markup:
         return self._starts[at] + number - self._before[at]
 
 
-def find(text: str, chunk: Chunk, passage: Passage) -> tuple[int, int] | None:
+def find(text: str, chunk: Chunk, passage: Span) -> Span | None:
     """Where in a document a passage of one of its chunks starts and ends; None where it does not.
 
     The whole body is looked for first: what stands there twice alone may be told apart by it, else
     by the heading above it. White space may differ: a list is taken out of its indentation.
     """
     body = chunk.body.replace("\r\n", "\n").strip("\n")
-    wanted = passage.text.replace("\r\n", "\n")
-    before = chunk.body[: passage.start].replace("\r\n", "\n").lstrip("\n")
+    start, end = passage
+    wanted = chunk.body[start:end].replace("\r\n", "\n")
+    before = chunk.body[:start].replace("\r\n", "\n").lstrip("\n")
     spans = [
         (place + len(before), place + len(before) + len(wanted))
         for place in _occurrences(text, body)
@@ -292,7 +309,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
     return begins and not (after.isalnum() and text[end - 1].isalnum() and after.isascii())
 
 
-def _loosely(text: str, wanted: str) -> Iterator[tuple[int, int]]:
+def _loosely(text: str, wanted: str) -> Iterator[Span]:
     """Start and end of the places where the same words stand, whatever the space between them.
 
     Both are compared with single blanks, which takes no longer for texts that repeat themselves.
@@ -310,9 +327,7 @@ def _in_text(text: str, even: str, place: int) -> int:
     return word.start() + place - (even.rfind(" ", 0, place) + 1)
 
 
-def _below_heading(
-    text: str, spans: Sequence[tuple[int, int]], headings: Sequence[str]
-) -> tuple[int, int] | None:
+def _below_heading(text: str, spans: Sequence[Span], headings: Sequence[str]) -> Span | None:
     """The first of some spans that has a heading above it, else the first."""
     if len(spans) < 2 or not headings:
         return spans[0] if spans else None
@@ -338,17 +353,17 @@ def _decoded(data: bytes) -> str | None:
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
-def _on_page(chunk: Chunk, passage: Passage, context: int) -> Place:
+def _on_page(chunk: Chunk, passage: Span, context: int) -> Place:
     place = Place(
         document=StorePath(chunk.source or ""),
         page=chunk.pages[0] if len(chunk.pages) == 1 else None,
     )
     # The lines around it are those that were taken out of the page.
-    around = _with_lines(place, chunk.body, (passage.start, passage.end), 1, context)
+    around = _with_lines(place, chunk.body, passage, 1, context)
     return replace(around, line=None, end_line=None)
 
 
-def _in_uneven(chunk: Chunk, span: tuple[int, int], text: str | None, context: int) -> Place:
+def _in_uneven(chunk: Chunk, span: Span, text: str | None, context: int) -> Place:
     """A place in a text of which not every line end of its section is one in the file."""
     place = Place(document=chunk.path)
     if text is None:
@@ -361,9 +376,7 @@ def _in_uneven(chunk: Chunk, span: tuple[int, int], text: str | None, context: i
     return place if at < 0 else _with_lines(place, text, span, 1, context)
 
 
-def _with_lines(
-    place: Place, text: str, span: tuple[int, int], first_line: int, context: int
-) -> Place:
+def _with_lines(place: Place, text: str, span: Span, first_line: int, context: int) -> Place:
     """A place with the lines of a slice, and as many around it as are wanted."""
     start, end = span
     line = first_line + text.count("\n", 0, start)

@@ -1,9 +1,12 @@
 """Hits as a person reads them: the passage that answers, the document and the line it stands on.
 
 One rule: it adds to the hits that are shown, and changes neither which they are nor their order.
+What it adds is made where it is read: the catalog is asked at once, the disk then.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,11 +14,16 @@ from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
+from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Marker
 from filestore.search import passage as passages
-from filestore.search.answer import Answer, Found, Hit
+from filestore.search.answer import Answer, Found, Hit, Lazily, Shown
 from filestore.search.passage import Nearest, Passage
-from filestore.search.place import Chunk, Locator
+from filestore.search.place import Chunk, Locator, has_lines
+from filestore.search.ranking import leads
+
+if TYPE_CHECKING:
+    from filestore.sidecar.originals import Reachable
 
 
 def present(
@@ -24,7 +32,7 @@ def present(
     *,
     marker: Marker,
     nearest: Nearest | None,
-    locator: Locator,
+    reachable: "Callable[[], Reachable]",
     catalog: Catalog,
     context: int = 0,
 ) -> Answer:
@@ -35,60 +43,85 @@ def present(
         found: The file of every hit, as the search saw it.
         marker: Of the query.
         nearest: For texts that hold nothing of what was asked; None to show how they begin.
-        locator: Of this answer.
+        reachable: Says where the store may look for originals.
         catalog: In the snapshot that answered.
         context: How many lines around each passage are wanted.
     """
     titles = _titles(answer.hits, found, catalog)
+    sources = (
+        hit.source
+        for hit in answer.hits
+        if hit.source
+        and found[hit.path].row.kind != DOCUMENT
+        and not has_lines(hit.source, hit.pages)
+    )
+    locator = Locator(reachable, catalog, sources)
     hits = []
     for hit in answer.hits:
-        passage = _passage(hit.text, marker, nearest)
-        question = hit.question or _question(found[hit.path], passage, marker)
-        place = locator.place(_chunk(hit, found[hit.path]), passage, context=context)
-        is_gone = hit.freshness == "gone"
-        hits.append(
-            replace(
-                hit,
-                document=place.document,
-                title=titles[hit.path] or stem(place.document),
-                line=None if is_gone else place.line,
-                end_line=None if is_gone else place.end_line,
-                page=place.page,
-                section=_section(hit, passage),
-                excerpt=passage.text,
-                marks=passage.marks,
-                before=place.before,
-                after=place.after,
-                question=question,
-                metadata=found[hit.path].look.metadata,
-            )
-        )
+        title = titles[hit.path]
+        show = partial(_shown, hit, found[hit.path], title, marker, nearest, locator, context)
+        metadata = found[hit.path].look.metadata
+        hits.append(replace(hit, metadata=metadata, shown=Lazily(show)))
     return replace(answer, hits=tuple(hits))
 
 
-def _passage(text: str, marker: Marker, nearest: Nearest | None) -> Passage:
-    text = blanked_data(text)
-    best = passages.best(text, marker.marks(text), marker.weights)
-    if best is not None:
-        return best
-    return passages.opening(text) if nearest is None else nearest.passage(text)
+def _shown(
+    hit: Hit,
+    found: Found,
+    title: str,
+    marker: Marker,
+    nearest: Nearest | None,
+    locator: Locator,
+    context: int,
+) -> Shown:
+    is_code = _is_code(hit)
+    passage = _passage(hit.text, marker, nearest, is_code=is_code)
+    place = locator.place(_chunk(hit, found), (passage.start, passage.end), context=context)
+    is_gone = hit.freshness == "gone"
+    return Shown(
+        document=place.document,
+        title=title or stem(place.document),
+        line=None if is_gone else place.line,
+        end_line=None if is_gone else place.end_line,
+        page=place.page,
+        # What begins with a hash in code is a comment.
+        section=hit.headings
+        if is_code
+        else passages.section_at(hit.text, passage.start, hit.headings),
+        excerpt=passage.text,
+        marks=passage.marks,
+        before=place.before,
+        after=place.after,
+        question=_question(hit, found, passage, marker),
+    )
 
 
-def _question(found: Found, passage: Passage, marker: Marker) -> str | None:
-    """The first question that holds what was asked, where the body holds nothing of it."""
+def _is_code(hit: Hit) -> bool:
+    if not hit.source:
+        return False
+    from filestore.extract import is_code
+
+    return is_code(hit.source)
+
+
+def _passage(text: str, marker: Marker, nearest: Nearest | None, *, is_code: bool) -> Passage:
+    read = Markdown(blanked_data(text), is_code=is_code)
+    found = passages.best(read, marker.marks(read.text), marker.weights)
+    if found is None:
+        found = passages.opening(read) if nearest is None else nearest.passage(read)
+    return found if found.text else passages.as_written(text)
+
+
+def _question(hit: Hit, found: Found, passage: Passage, marker: Marker) -> str | None:
+    """The question that was nearest, or the first with what was asked where the body has none."""
+    number = int(hit.why.get("vector", {}).get("question", 0))
+    if number and leads(hit.why) == "vector":
+        nearest = next(iter(found.look.questions[number - 1 :]), None)
+        if nearest is not None:
+            return nearest
     if passage.marks or found.look.freshness == "gone":
         return None
     return next((one for one in found.look.questions if marker.marks(one)), None)
-
-
-def _section(hit: Hit, passage: Passage) -> tuple[str, ...]:
-    if hit.source:
-        from filestore.extract import is_code
-
-        if is_code(hit.source):
-            # What begins with a hash there is a comment.
-            return hit.headings
-    return passages.section_at(hit.text, passage.start, hit.headings)
 
 
 def _chunk(hit: Hit, found: Found) -> Chunk:

@@ -84,7 +84,7 @@ def with_question(text: float, question: float) -> float:
     return text + (QUESTION_SHARE + (1 - QUESTION_SHARE) * near) * max(0.0, question - text)
 
 
-def leads(why: Why) -> str:
+def leads(why: Mapping[str, Mapping[str, float]]) -> str:
     """The retriever that had the most to say for a text; "" where none is named."""
     return max(why, key=lambda name: why[name].get("points", 0.0), default="")
 

@@ -49,7 +49,6 @@ from filestore.search.ranking import (
     Text,
     explained,
     fuse_rankings,
-    leads,
     why_of_one,
     with_question,
 )
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
 
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
+_SECTIONS: Final = 3
+"""So many of a document are looked at, on average, before more are asked for."""
 _DEEPEST: Final = 5_000
 """So far down its rankings a search looks for files that are still there."""
 NO_TREE: Final = (
@@ -201,7 +202,9 @@ class Searcher:
     ) -> tuple[list[Hit], Mode]:
         """So many files that are there, and those that are gone; and the mode that answered."""
         self.found = {}
-        depth = max(DEPTH, count) if mode == "hybrid" or collapses else count
+        # A file takes one place, whichever of its sections answer.
+        depth = _SECTIONS * count if self._layout.is_in_place else count
+        depth = max(DEPTH, depth) if mode == "hybrid" or collapses else depth
         looks: dict[Text, Look] = {}
         self._looker.begin()
         while True:
@@ -494,10 +497,7 @@ class Searcher:
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
         number = 0 if row.kind == DOCUMENT else self._best_parts.get(row.id, 0)
-        question = None
         if number and "vector" in why:
-            if leads(why) == "vector":
-                question = next(iter(look.questions[number - 1 :]), None)
             why = {**why, "vector": {**why["vector"], "question": number}}
         return Hit(
             path=self._places.tree.store_path(row.path),
@@ -510,7 +510,6 @@ class Searcher:
             pages=look.pages,
             text=look.body,
             why=why,
-            question=question,
             via=tuple(map(self._places.tree.store_path, self._via.get(row.path, ()))),
         )
 

@@ -16,7 +16,6 @@ from filestore.catalog import Catalog
 from filestore.core.errors import FilestoreError
 from filestore.search import outdated
 from filestore.search.answer import Answer, Hit
-from filestore.search.place import Locator
 from filestore.search.present import present
 from filestore.search.query import Query, Which
 from filestore.search.search import Searcher
@@ -69,7 +68,7 @@ class SearchSession:
                 searcher.found,
                 marker=searcher.marker(),
                 nearest=searcher.nearest(),
-                locator=Locator(parts.reachable, catalog),
+                reachable=parts.reachable,
                 catalog=catalog,
                 context=query.context,
             )

@@ -10,6 +10,8 @@ from typing import Final
 
 _WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"\blines? (\d{1,9})\b")
+_MOST_HIDDEN: Final = 500
+"""Characters that stand in a file between two words of what is read."""
 _MOST_WORDS: Final = 8
 """Of what is looked for; the rest of a row adds nothing."""
 
@@ -55,9 +57,25 @@ def line_of_query(text: str, query: str) -> int:
 
 
 def line_of_passage(text: str, passage: str) -> int:
-    """The line in which a passage of a file begins, from 1; 0 where it is not there."""
-    at = text.find(passage) if passage else -1
-    return text.count("\n", 0, at) + 1 if at >= 0 else 0
+    """The line in which a passage of a file begins, from 1; 0 where it is not there.
+
+    Its words stand in the file in order, with what a link hides between them.
+    """
+    wanted = _WORD.findall(passage)[:_MOST_WORDS]
+    found: tuple[int, int] | None = None
+    first = text.find(wanted[0]) if wanted else -1
+    while first >= 0:
+        at = end = first
+        for word in wanted:
+            at = text.find(word, end, end + _MOST_HIDDEN + len(word))
+            if at < 0:
+                break
+            end = at + len(word)
+        if at >= 0 and (found is None or end - first < found[0]):
+            # Where its words stand closest together.
+            found = end - first, first
+        first = text.find(wanted[0], first + 1)
+    return text.count("\n", 0, found[1]) + 1 if found is not None else 0
 
 
 def line_named(detail: str) -> int:

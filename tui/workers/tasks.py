@@ -220,7 +220,7 @@ def _enriching(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 JOBS: Final[dict[str, Callable[..., Any]]] = {
-    "search": lambda store, _, **given: store.search(**given),
+    "search": lambda store, _, **given: store.search(**given).made(),
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
     "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),

@@ -28,6 +28,23 @@ def vault(workspace: Workspace) -> Workspace:
     return workspace
 
 
+def test_a_line_of_output_is_never_empty(workspace: Workspace) -> None:
+    """A page of HTML has no line to name; links are their text; a picture is how it is written."""
+    folder = workspace.folder / "pages"
+    workspace.write("pages/page.html", "<h1>Harbour</h1><p>The <a href='q.html'>quay</a> is wide.")
+    workspace.write("pages/map.md", "# Map of the quay\n\n![](quay.png)\n")
+    workspace.write("pages/alone.md", "![](quay.png)\n")
+    workspace.write("pages/note.md", 'See [the quay](quay.md "A. B") of [[Kiel|the town]].\n')
+    workspace("init", "--in-place", str(folder), "--embedder", "builtin")
+    found = workspace("--store", str(folder), "search", "quay", "--format", "oneline", cwd=folder)
+    assert sorted(found.stdout.splitlines()) == [
+        "alone.md:1: ![](quay.png)",
+        "map.md:1: Map of the quay",
+        "note.md:1: See the quay of the town.",
+        "page.html: The quay is wide.",
+    ]
+
+
 def test_the_document_comes_first_then_the_place(vault: Workspace) -> None:
     """Relative to the folder the user is in, with line and headings, and the lines that match."""
     first, *rest = vault("search", "rename links", "-k", "1").stdout.splitlines()

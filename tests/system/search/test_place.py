@@ -37,14 +37,14 @@ def assert_true(root: Path, hit: dict[str, Any]) -> None:
     """Whoever opens the document at the line sees the words of the excerpt."""
     document = root / hit["document"]
     assert document.is_file()
-    assert hit["excerpt"] in hit["text"]
+    plain = hit["excerpt"].strip("…")
     is_page = document.suffix in (".html", ".htm")
     if hit["line"] is None:
         assert hit["pages"] or is_page or not is_text(document.name)
         return
     lines = document.read_bytes().replace(b"\r\n", b"\n").decode("utf-8-sig").split("\n")
     shown = "\n".join(lines[hit["line"] - 1 : hit["end_line"]])
-    excerpt = hit["excerpt"]
+    excerpt = plain
     if is_page:
         shown, excerpt = (_LETTERS.sub("", _MARKUP.sub("", one)) for one in (shown, excerpt))
     assert " ".join(excerpt.split()) in " ".join(shown.split())

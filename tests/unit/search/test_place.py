@@ -1,7 +1,6 @@
 """Where a passage of a chunk stands in the text of its document."""
 
 from filestore.core.paths import StorePath
-from filestore.search.passage import Passage
 from filestore.search.place import Chunk, find
 
 
@@ -17,7 +16,8 @@ def placed(text: str, body: str, wanted: str, *headings: str) -> str | None:
         pages=(),
         edited=False,
     )
-    span = find(text, chunk, Passage(start=body.index(wanted), text=wanted))
+    start = body.index(wanted)
+    span = find(text, chunk, (start, start + len(wanted)))
     return None if span is None else text[max(0, span[0] - 5) : span[1]]
 
 

@@ -5,6 +5,9 @@ import { to } from "./address.js";
 import { el, many, named, number, pieces, prose, say, show } from "./dom.js";
 import { FRESHNESS, lastAnswer, plain } from "./search.js";
 
+/** So many characters of a link are not shown in an excerpt. */
+const MOST_HIDDEN = 1000;
+
 let passages = [];
 let current = -1;
 
@@ -85,30 +88,53 @@ function spansOf(part, hits, inPlace) {
   for (const hit of hits) {
     if (hit.path !== part.path) continue;
     if (inPlace && (hit.line && part.line && !(part.line <= hit.line && hit.line <= part.end_line))) continue;
-    const start = placeOf(hit, part);
-    if (start < 0 || (inPlace && !hit.line && !hit.text.startsWith(part.text.slice(0, 200)))) continue;
-    const words = [];
-    let position = start;
-    for (const [piece, inside] of pieces(hit.excerpt, hit.marks || [])) {
-      if (inside) words.push([position, position + piece.length]);
-      position += piece.length;
-    }
-    found.push({ start, end: start + hit.excerpt.length, words, chosen: hit.chosen });
+    const place = placeOf(hit, part);
+    if (!place || (inPlace && !hit.line && !hit.text.startsWith(part.text.slice(0, 200)))) continue;
+    found.push({ ...place, chosen: hit.chosen });
   }
   found.sort((one, other) => one.start - other.start);
   return found.filter((one, at) => !at || one.start >= found[at - 1].end);
 }
 
-/** Where an excerpt begins in a text that may have it several times; -1 for nowhere. */
+/** Where an excerpt stands in a text that may have it several times; null for nowhere. */
 function placeOf(hit, part) {
   const { text } = part;
-  const first = text.indexOf(hit.excerpt);
+  const first = readFrom(hit, text, 0);
   if (!hit.line || !part.line) return first;
   const blank = text.length - text.trimStart().length;
-  for (let at = first; at >= 0; at = text.indexOf(hit.excerpt, at + 1)) {
-    if (part.line + text.slice(blank, at).split("\n").length - 1 === hit.line) return at;
+  for (let place = first; place; place = readFrom(hit, text, place.start + 1)) {
+    if (part.line + text.slice(blank, place.start).split("\n").length - 1 === hit.line) return place;
   }
   return first;
+}
+
+/** The first place from one on where the words of an excerpt stand in order: links hide what is between. */
+function readFrom(hit, text, from) {
+  const words = pieces(hit.excerpt, hit.marks || []).flatMap(([piece, inside]) =>
+    [...piece.matchAll(/[\p{L}\p{N}\p{M}_]+/gu)].map(([word], at) => ({ word, inside, goesOn: at > 0 })));
+  if (!words.length) return null;
+  let start = text.indexOf(words[0].word, from);
+  for (; start >= 0; start = text.indexOf(words[0].word, start + 1)) {
+    const found = readAt(words, text, start);
+    const next = found && readFrom(hit, text.slice(0, found.end), start + 1);
+    // Where the words stand closest together.
+    if (found) return next || found;
+  }
+  return null;
+}
+
+/** Words that follow each other from a place on, and which of them matched; null where they do not. */
+function readAt(words, text, start) {
+  const marked = [];
+  let end = start;
+  for (const { word, inside, goesOn } of words) {
+    const at = text.slice(end, end + MOST_HIDDEN + word.length).indexOf(word);
+    if (at < 0) return null;
+    if (inside && goesOn) marked[marked.length - 1][1] = end + at + word.length;
+    else if (inside) marked.push([end + at, end + at + word.length]);
+    end += at + word.length;
+  }
+  return { start, end, words: marked };
 }
 
 function drawn(part, position, found, hits) {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from filestore import Answer, FilestoreError, Finding, Hit
 from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow, VectorFacts
 from filestore.fulltext import Understood
+from filestore.search.answer import Lazily, Shown
 from tui.formatting import chunks, hits
 from tui.formatting.lines import plain
 
@@ -60,7 +61,8 @@ def hit(**changes):
         text="Some  text\nof it.",
         why={},
     )
-    return msgspec.structs.replace(value, **changes)
+    shown = {name: changes.pop(name) for name in Shown.__struct_fields__ if name in changes}
+    return msgspec.structs.replace(value, shown=Lazily(lambda: Shown(**shown)), **changes)
 
 
 def roles(lines):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.state.edit_line import line_in_sight, line_named, line_of_query
+from tui.state.edit_line import line_in_sight, line_named, line_of_passage, line_of_query
 
 TEXT = """---
 questions: [Where does a river begin?]
@@ -68,3 +68,12 @@ def test_any_text_has_its_lines(text: str, row: str, share: float) -> None:
     """A line is one of the file, or none."""
     for line in (line_in_sight(text, row, share), line_of_query(text, row)):
         assert 0 <= line <= text.count("\n") + 1
+
+
+def test_a_passage_is_found_by_its_words() -> None:
+    """What is read hides where links lead; words that only stand near each other are none."""
+    text = "# The quay\n\nThe boat.\n\nThe [quay](quay.md) of [[Kiel|the town]].\n"
+    assert line_of_passage(text, "The quay of the town.") == 5
+    assert line_of_passage(text, "The boat.") == 3
+    assert line_of_passage(text, "of no town") == 0
+    assert line_of_passage(text, "") == 0

@@ -1,0 +1,235 @@
+"""Markdown as a person reads it: links by their text, without the marks that say nothing.
+
+Pure, and in linear time whatever the text. One rule: nothing is added and nothing moves, so that
+the words that are read stand in the text, in this order.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from filestore.extract.markdown_spans import DEFINITION, INLINE, unescaped, without_any_code
+
+Edit = tuple[int, int, str]
+"""Start and end in the text, and what is read there."""
+
+_SIGNS: Final = re.compile(r"[\[<*_~=\\&`|>#]")
+_TAGS: Final = (
+    "a|abbr|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font"
+    "|h[1-6]|hr|i|iframe|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|section|small|source|span"
+    "|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr"
+)
+_TOKEN: Final = re.compile(
+    r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<wiki>!?\[\[[^\[\]\n]++\]\])"
+    r"|(?P<note>\[\^[^\[\]\s]++\]:?)"
+    r"|(?P<open>!?\[)|(?P<close>\])"
+    rf"|(?P<tag><!--|</?(?:{_TAGS})(?=[\s/>])[^<>]*+>)"
+    r"|(?P<address><[A-Za-z][\w+.-]*+:[^\s<>]*+>|<[\w.+-]++@[\w.-]++>)"
+    r"|(?P<entity>&#?\w{1,32};)"
+    r"|(?P<emphasis>\*{1,3}|_{1,3}|~~|==)",
+    re.IGNORECASE,
+)
+_REFERENCE: Final = re.compile(r"\]\[[^\[\]\n]*+\]")
+_ALT: Final = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_LINE: Final = re.compile(
+    r"^[ \t]*(?P<quote>(?:>[ \t]?)++)?(?:(?P<heading>\#{1,6}[ \t]+)|(?P<row>\|[ \t]*))?",
+    re.MULTILINE,
+)
+_CLOSING: Final = re.compile(r"[ \t]+#+[ \t]*$|[ \t]*\|[ \t]*$")
+_SILENT: Final = re.compile(
+    rf"[ \t>]*(?:(?:</?(?!img)(?:{_TAGS})(?=[\s/>])[^<>]*+>[ \t]*)++$)"
+    r"|[ \t>]*(?:(?:```|~~~)\S*|={3,}|(?:[-*_][ \t]*){3,}|(?=[^\n|]*\|)(?=[^\n-]*-)[|: \t-]++)\s*$"
+)
+"""A line that only tells where something begins or ends."""
+_SILENT_SIGNS: Final = frozenset("`~=-*_|:[><")
+
+
+class Read(NamedTuple):
+    """A stretch of a text as it is read."""
+
+    text: str
+    starts: list[int]
+    """Where in the whole text each kept piece starts."""
+    places: list[int]
+    """Where in what is read it stands."""
+
+    def place(self, at: int) -> int:
+        """Where a place of the whole text is in what is read; of what is not, where that was."""
+        piece = max(0, bisect_right(self.starts, at) - 1)
+        following = self.places[piece + 1] if piece + 1 < len(self.places) else len(self.text)
+        found = self.places[piece] + at - self.starts[piece]
+        return min(max(found, self.places[piece]), following)
+
+
+class Markdown:
+    """A text of Markdown, of which parts are read."""
+
+    def __init__(self, text: str, *, is_code: bool = False) -> None:
+        """Take the text.
+
+        Args:
+            text: The text.
+            is_code: Whether it is source code, in which nothing is markup.
+        """
+        self.text = text
+        self._is_code = is_code
+        self._known: tuple[int, int, list[Edit]] = (0, 0, [])
+
+    @cached_property
+    def _visible(self) -> str:
+        """The text with blanks in place of its code."""
+        return without_any_code(self.text)
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        """The labels that say where they lead."""
+        return frozenset(found[1] for found in DEFINITION.finditer(self.text))
+
+    def is_code(self, start: int, end: int) -> bool:
+        """Whether nothing in a stretch is markup."""
+        return self._is_code or self._visible[start:end].isspace()
+
+    def is_silent(self, start: int, end: int) -> bool:
+        """Whether a line says nothing to who reads it: a fence, a rule, where a link leads."""
+        line = self.text[start:end]
+        if (
+            self._is_code
+            or line.lstrip()[:1] not in _SILENT_SIGNS
+            or not (_SILENT.match(line) or DEFINITION.match(line))
+        ):
+            return False
+        return line.lstrip(" \t>")[:3] in ("```", "~~~") or not self.is_code(start, end)
+
+    def read(self, start: int, end: int) -> Read:
+        """A stretch as it is read, without white space around it."""
+        pieces, starts, places = [], [], []
+        length, at = 0, start
+        for first, last, said in [*self.edits(start, end), (end, end, "")]:
+            if first < at:
+                continue
+            starts += [at, first] if said else [at]
+            places += [length, length + first - at] if said else [length]
+            pieces += [self.text[at:first], said]
+            length += first - at + len(said)
+            at = last
+        found = "".join(pieces)
+        blank = len(found) - len(found.lstrip())
+        return Read(found.strip(), starts, [place - blank for place in places])
+
+    def edits(self, start: int, end: int) -> list[Edit]:
+        """What is read otherwise than it is written, in order."""
+        if self._is_code or _SIGNS.search(self.text, start, end) is None:
+            return []
+        first, last, found = self._known
+        if not (first <= start and end <= last):
+            found = sorted({*self._of_lines(start, end), *self._inline(start, end)})
+            self._known = start, end, found
+            return found
+        at = bisect_left(found, (start,))
+        return found[at : bisect_left(found, (end,))]
+
+    def _of_lines(self, start: int, end: int) -> Iterator[Edit]:
+        """The marks that lines begin and end with; lines that say nothing."""
+        at = start
+        while at < end:
+            stop = self.text.find("\n", at, end)
+            stop = end if stop < 0 else stop
+            if self.is_silent(at, stop):
+                yield at, min(stop + 1, end), ""
+            elif (match := _LINE.match(self.text, at, stop)) is not None and match.lastgroup:
+                first = match.start("quote" if match["quote"] else match.lastgroup)
+                # Blanks stand for code in what is visible: they are no blanks beside a sign.
+                is_seen = self._visible[first] == self.text[first]
+                if is_seen:
+                    yield first, match.end(), ""
+                closing = _CLOSING.search(self.text, match.end(), stop)
+                if is_seen and closing is not None and match.lastgroup != "quote":
+                    yield closing.start(), stop, ""
+            at = stop + 1
+
+    def _inline(self, start: int, end: int) -> Iterator[Edit]:
+        """Links, emphasis, tags, escapes and entities."""
+        visible = self._visible
+        opened: list[re.Match[str]] = []
+        emphasis: dict[str, int] = {}
+        passed, last_comment = start, visible.rfind("-->", start, end)
+        for token in _TOKEN.finditer(visible, start, end):
+            at, stop = token.span()
+            kind = token.lastgroup
+            if at < passed:
+                continue
+            if kind == "open":
+                opened.append(token)
+            elif kind == "close":
+                label = opened.pop() if opened else None
+                passed = self._link_end(label, at, end) if label is not None else at
+                if label is not None and passed > at:
+                    yield label.start(), label.end(), ""
+                    yield at, passed, ""
+            elif kind == "emphasis":
+                before, after = visible[max(start, at - 1) : at], visible[stop : min(stop + 1, end)]
+                is_word = str.isalnum if token[0][0] == "_" else _is_plain
+                if token[0] in emphasis and before.strip() and not is_word(after):
+                    yield emphasis[token[0]], emphasis.pop(token[0]) + stop - at, ""
+                    yield at, stop, ""
+                elif after.strip() and not is_word(before):
+                    emphasis[token[0]] = at
+            elif token[0] == "<!--":
+                if stop <= last_comment:
+                    passed = visible.index("-->", stop, end) + 3
+                    yield at, passed, ""
+            else:
+                yield from _edits_of(token)
+
+    def _link_end(self, label: re.Match[str], at: int, end: int) -> int:
+        """Where a link ends whose label is closed at a place; that place where it is none."""
+        inline = INLINE.match(self._visible, at, end)
+        if inline is not None:
+            return inline.end()
+        if self._visible.startswith("]()", at):
+            return at + 3
+        reference = _REFERENCE.match(self._visible, at, end)
+        if reference is not None:
+            # What follows a letter is an index: x[0][1].
+            is_index = self._visible[label.start() - 1 : label.start()].isalnum()
+            return at if is_index else reference.end()
+        return at + 1 if self.text[label.end() : at] in self._defined else at
+
+
+def _is_plain(sign: str) -> bool:
+    return sign.isascii() and sign.isalnum()
+
+
+def _edits_of(token: re.Match[str]) -> Iterator[Edit]:
+    """What is read of a token that stands for itself."""
+    start, end = token.span()
+    said = token[0]
+    if token.lastgroup == "escape":
+        yield start, start + 1, ""
+    elif token.lastgroup == "note":
+        yield start, end, ""
+    elif token.lastgroup == "address":
+        yield start, start + 1, ""
+        yield end - 1, end, ""
+    elif token.lastgroup == "wiki":
+        name, bar, label = said.lstrip("!")[2:-2].partition("|")
+        # The label of a picture may be its width.
+        is_width = said[0] == "!" and not label.strip("0123456789x ")
+        is_label = bar and label.strip() and not is_width
+        first = end - 2 - len(label) if is_label else start + said.index("[[") + 2
+        yield start, first, ""
+        yield (end - 2 if is_label else first + len(name)), end, ""
+    elif token.lastgroup == "entity":
+        read = unescaped(said)
+        if not any(map(str.isalnum, read)):
+            yield start, end, " " if read.isspace() else read
+    elif token.lastgroup == "tag":
+        alt = _ALT.search(said) if said[:4].lower() == "<img" else None
+        if alt is None:
+            yield start, end, " " if said[1:3].lower() == "br" else ""
+        else:
+            yield start, start + alt.start(alt.lastindex or 0), ""
+            yield start + alt.end(alt.lastindex or 0), end, ""
