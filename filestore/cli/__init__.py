@@ -57,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words, as_json=as_json) if reply is None else wire.write_reply(reply)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         from filestore.cli import _diagnostics
 
-        return _diagnostics.interrupted(as_json=as_json)
+        return _diagnostics.interrupted(error, as_json=as_json)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -62,13 +62,17 @@ def left_without(problem: FilestoreError | None) -> int:
     return 1 if is_finding else problem.exit_code
 
 
-def interrupted(*, as_json: bool) -> int:
+def interrupted(error: KeyboardInterrupt, *, as_json: bool) -> int:
     """Say what an interruption left; returns the exit code."""
-    message = "interrupted: what was done so far is kept; run it again to continue"
+    (done, following), *_ = (
+        *(note.split("\n") for note in getattr(error, "__notes__", ())),
+        ("what was done so far is kept", "run it again"),
+    )
+    message = f"interrupted: {done}; {following} to continue"
     if as_json:
         from filestore.cli import _output
 
-        _output.write_json(Failure("interrupted", message, "run it again").to_dict())
+        _output.write_json(Failure("interrupted", message, following).to_dict())
     else:
         say(f"filestore: {message}")
     return EXIT_INTERRUPTED

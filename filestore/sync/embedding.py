@@ -4,6 +4,7 @@ One rule: the writer's lock is held for a turn of about two seconds, each a comm
 others write meanwhile, two processes embed no text twice, and what is interrupted loses nothing.
 """
 
+import math
 import time
 from typing import Any, Final, TypeVar
 
@@ -57,33 +58,38 @@ def embed_waiting(
     Raises:
         WriteFailedError: The disk refused; what was embedded is kept.
     """
-    ends_s = None if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
+    ends_s = math.inf if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
     done = Embedded(waiting=_waiting(parts))
     total = done.waiting
-    while done.waiting and done.problem is None:
-        turn_s = time.monotonic() + TURN_S
-        try:
-            turn = _turn(parts, turn_s if ends_s is None else min(turn_s, ends_s), wait_s)
-        except LockedError as error:
-            # What was done before is not to be lost with it.
-            return replace(done, problem=error)
-        done = replace(turn, texts=done.texts + turn.texts)
-        total = max(total, done.texts + done.waiting)
-        on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
-        if not turn.texts or (ends_s is not None and time.monotonic() >= ends_s):
-            break
-        time.sleep(_PAUSE_S)
+    try:
+        while done.waiting and done.problem is None:
+            turn = _turn(parts, ends_s, wait_s)
+            done = replace(turn, texts=done.texts + turn.texts)
+            total = max(total, done.texts + done.waiting)
+            on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
+            if not turn.texts or time.monotonic() >= ends_s:
+                break
+            time.sleep(_PAUSE_S)
+    except LockedError as error:
+        # What was done before is not to be lost with it.
+        return replace(done, problem=error)
+    except KeyboardInterrupt as error:
+        with parts.reading() as catalog:
+            texts = catalog.count("vectors")
+            has = texts - catalog.waiting_count()
+        error.add_note(f"{has:,} of {texts:,} texts have vectors\nrun 'filestore sync'")
+        raise
     return done
 
 
-def _turn(parts: Parts, until_s: float, wait_s: float) -> Embedded:
+def _turn(parts: Parts, ends_s: float, wait_s: float) -> Embedded:
     parts.close()
     with (
         parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
         parts.commit(catalog, embeddings, embed=True) as commit,
     ):
         try:
-            commit.embed_waiting(until_s)
+            commit.embed_waiting(min(ends_s, time.monotonic() + TURN_S))
         except KeyboardInterrupt:
             commit.finish()
             raise
