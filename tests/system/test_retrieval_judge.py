@@ -148,14 +148,14 @@ def test_a_run_is_a_line_and_a_table_of_the_ledger(tmp_path: Path) -> None:
 def test_two_runs_are_compared_question_by_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By name or commit, with the same embedder, over the sets that did not change."""
+    """By name or commit, first with the same embedder, over the sets that did not change."""
     runs = tmp_path / "runs"
     before = [answer("s", "lost", 1.0, 0.0, 0.5), answer("s", "won", 0.0, 0.0, 0.0)]
     after = [answer("s", "lost", 1.0, 0.0, 0.9), answer("s", "won", 0.0, 0.0, 0.2)]
     other = answer("t", "other", 1.0, 1.0, 1.0)
     changed = {"s": {"digest": "d", "documents": 3}, "t": {"digest": "e", "documents": 3}}
     ledger.keep(run("2026-0123abc-builtin", [*before, other]), runs)
-    ledger.keep(run("2026-0123abc-minilm", before, embedder="minilm"), runs)
+    ledger.keep(run("2026-0123abc-minilm", before, embedder="minilm", date="2027"), runs)
     ledger.keep(run("a-try", [*after, other], sets=changed), runs)
     monkeypatch.setattr(
         sys, "argv", ["x", "--work", str(tmp_path), "--compare", "0123", "a-try", "--most", "2"]
@@ -167,5 +167,10 @@ def test_two_runs_are_compared_question_by_question(
     assert "hybrid   mean of sets +0.3000 [+0.2000, +0.4000]" in said
     assert "sum -0.50 → -0.10" in said
     assert "'lost': keyword 1.00 → 1.00, vector 0.00 → 0.00, hybrid 0.50 → 0.90" in said
+    monkeypatch.setattr(
+        sys, "argv", ["x", "--work", str(tmp_path), "--compare", "2026-0123abc-m", "a-try"]
+    )
+    assert program.main() == 0
+    assert "2026-0123abc-minilm → a-try" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["x", "--work", str(tmp_path), "--compare", "none"])
     assert program.main() == 1

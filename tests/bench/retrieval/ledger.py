@@ -139,7 +139,7 @@ def kept(folder: Path, named: str, embedder: str | None = None) -> Run:
     Args:
         folder: Where runs lie.
         named: The beginning of a name, or of a commit.
-        embedder: Only runs with this one.
+        embedder: A run with this one is taken before a later one with another.
 
     Raises:
         NoSuchRunError: There is none.
@@ -148,12 +148,11 @@ def kept(folder: Path, named: str, embedder: str | None = None) -> Run:
     for path in folder.glob("*.jsonl"):
         head, *lines = path.read_text("utf-8").splitlines()
         said = json.loads(head)
-        is_named = said["name"].startswith(named) or f"-{named}" in said["name"]
-        if is_named and embedder in (None, said["embedder"]):
-            found.append((said["date"], said, lines))
+        if said["name"].startswith(named) or f"-{named}" in said["name"]:
+            found.append((said["embedder"] == embedder, said["date"], said, lines))
     if not found:
         raise NoSuchRunError(f"no run in {folder} is named {named!r}")
-    _, said, lines = max(found, key=lambda one: one[0])
+    *_, said, lines = max(found, key=lambda one: one[:2])
     return Run(**said, answers=[Answer(**json.loads(line)) for line in lines])
 
 
