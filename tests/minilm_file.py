@@ -43,27 +43,24 @@ def make(folder: Path) -> bytes:
     for data, expected in ((weights, WEIGHTS_SHA256), (vocabulary, VOCABULARY_SHA256)):
         if (found := hashlib.sha256(data).hexdigest()) != expected:
             sys.exit(f"{folder} is another model: found {found}, expected {expected}")
-    tensors = _tensors(_read(weights))
+    tensors = _rounded(published(folder))
     tensors["signs"] = signs
     tensors["vocabulary"] = np.frombuffer(vocabulary, np.int8)
     return _written(tensors)
 
 
-def _tensors(weights: Tensors) -> Tensors:
+def published(folder: Path) -> Tensors:
+    """The published weights by the names of the file, in float32."""
+    weights = _read((folder / "model.safetensors").read_bytes())
     made: Tensors = {}
-
-    def matrix(name: str, values: NDArray[np.float32]) -> None:
-        scale = np.abs(values).max(axis=1) / np.float32(127)
-        made[name] = np.rint(values / scale[:, None]).astype(np.int8)
-        made[f"{name}.scale"] = scale
 
     def norm(name: str, source: str) -> None:
         for part in ("weight", "bias"):
             made[f"{name}.{part}"] = weights[f"{source}.LayerNorm.{part}"]
 
     types = weights["embeddings.token_type_embeddings.weight"]
-    matrix("words", weights["embeddings.word_embeddings.weight"])
-    matrix("positions", weights["embeddings.position_embeddings.weight"][:LENGTH] + types[0])
+    made["words"] = weights["embeddings.word_embeddings.weight"]
+    made["positions"] = weights["embeddings.position_embeddings.weight"][:LENGTH] + types[0]
     norm("norm", "embeddings")
     for layer in range(LAYERS):
         source = f"encoder.layer.{layer}"
@@ -77,11 +74,22 @@ def _tensors(weights: Tensors) -> Tensors:
             "wider": [f"{source}.intermediate.dense"],
             "narrower": [f"{source}.output.dense"],
         }.items():
-            matrix(f"{layer}.{name}", np.concatenate([weights[f"{s}.weight"] for s in sources]))
-            biases = [weights[f"{one}.bias"] for one in sources]
-            made[f"{layer}.{name}.bias"] = np.concatenate(biases)
+            for part, ending in (("weight", ""), ("bias", ".bias")):
+                parts = [weights[f"{one}.{part}"] for one in sources]
+                made[f"{layer}.{name}{ending}"] = np.concatenate(parts)
         norm(f"{layer}.attended.norm", f"{attention}.output")
         norm(f"{layer}.narrower.norm", f"{source}.output")
+    return made
+
+
+def _rounded(tensors: Tensors) -> Tensors:
+    """Matrices in int8, the largest number of each row at 127."""
+    made = dict(tensors)
+    for name, values in tensors.items():
+        if values.ndim == 2:
+            scale = np.abs(values).max(axis=1) / np.float32(127)
+            made[name] = np.rint(values / scale[:, None]).astype(np.int8)
+            made[f"{name}.scale"] = scale
     return made
 
 

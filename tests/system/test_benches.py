@@ -70,7 +70,9 @@ SMALL: Final = {
 """The smallest size that each can do."""
 QUICK: Final = ("query_cost", "xquad")
 """What asks the library most, and takes a second."""
-TOO_LONG: Final = frozenset({"all", "embedding", "figures", "large_index", "rows", "structure"})
+TOO_LONG: Final = frozenset(
+    {"all", "embedding", "figures", "large_index", "model_runtimes", "rows", "structure"}
+)
 """What has no small size, or measures no filestore: only its start is tried."""
 
 
