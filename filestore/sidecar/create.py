@@ -11,7 +11,7 @@ from filestore.config.discovery import ancestors, why_no_folder
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
-from filestore.embed.known_models import BUNDLED
+from filestore.embed.known_models import BUNDLED, KINDS
 from filestore.embed.models import try_out
 from filestore.fs import disk
 from filestore.git import attributes
@@ -63,7 +63,7 @@ def make(
     opened = ask_model(choice)
     if opened.embedder is None:
         raise opened.why_not
-    if not opened.embedder.lexical:
+    if choice.kind not in KINDS:
         # What opens may still not run, which is better said now than when documents are added.
         try_out(opened.embedder)
     _write_first_files(

@@ -35,7 +35,7 @@ SMALL: Final = {
     "enriched_search": STORE,
     "enriching": ("--files", "40", "--folders", "4"),
     "exchange": ("jsonl", "--files", "40", "--folders", "2", "--runs", "1"),
-    "first_index": STORE,
+    "first_index": ("--files", "40", "--runs", "1"),
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
     "headings": (str(BENCH.parents[1] / "example_index" / "source"),),
     "in_place": STORE,
