@@ -116,7 +116,7 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
     if not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
         detail = "its stamp does not carry this user's keyed hash"
         return [Finding(code="fulltext-foreign", path=path, detail=detail)]
-    if stamp.generation != catalog.generation:
+    if not _is_current(places, stamp, catalog):
         detail = (
             f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
         )
@@ -125,6 +125,16 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
         detail = f"it holds {stamp.documents} texts, the catalog {catalog.text_count()}"
         return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
     return []
+
+
+def _is_current(places: Places, stamp: Stamp, catalog: Catalog) -> bool:
+    """Whether the index has all texts of a catalog, which is inside a snapshot."""
+    since, until = stamp.generation, catalog.generation
+    if since > until:
+        # A commit that was made since the snapshot was taken.
+        with contextlib.closing(Catalog.open(places.catalog)) as now:
+            return now.generation >= since
+    return since == until or not any(catalog.full_text_changes(since, until))
 
 
 EXACT_TEXTS: Final = 10_000
@@ -190,7 +200,8 @@ def open_reader(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]"
         return None, "there is no full-text index: run 'filestore sync'"
     stamp, wanted = own_stamp(places, catalog), catalog.generation
     try:
-        if stamp is None or stamp.generation < wanted:
+        is_current = stamp is not None and _is_current(places, stamp, catalog)
+        if stamp is None or (stamp.generation < wanted and not is_current):
             # No file of it, or no room for a copy: it is opened as it is, and that is said.
             with contextlib.suppress(OSError):
                 if (reader := _caught_up(places, catalog, stamp)) is not None:
@@ -199,7 +210,7 @@ def open_reader(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]"
             return None, "the full-text index was made elsewhere: run 'filestore sync'"
         way = "behind" if stamp.generation < wanted else "ahead"
         note = f"the full-text index is {way}: run 'filestore sync'"
-        return Reader.open(places.fulltext, stamp), "" if stamp.generation == wanted else note
+        return Reader.open(places.fulltext, stamp), "" if is_current else note
     except FulltextDamaged as error:
         return None, f"{error.message}: run 'filestore sync'"
 

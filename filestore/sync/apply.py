@@ -396,6 +396,7 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
         waits = as_told(verify.waiting(snapshot), parts.places.tree)
+        report = replace(report, generation=catalog.generation)
     told = {one.code for one in waits}
     done = [one for one in waited if one.code not in told]
     remaining = [one for one in report.remaining if one not in waited]

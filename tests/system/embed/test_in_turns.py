@@ -107,7 +107,7 @@ def sent(server: EmbeddingServer) -> list[str]:
 
 def until(seen: Any, process: "subprocess.Popen[str]") -> None:
     """Wait for something while a command runs."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not seen():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -203,3 +203,49 @@ def test_no_room_for_vectors(store: Any, server: EmbeddingServer) -> None:
     assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
     store("sync")
     store.settled()
+
+
+# The model of the installation, in programs that go on by themselves
+
+
+@pytest.fixture
+def waiting(workspace: Any, tmp_path: Path) -> Any:
+    """A store in place whose texts wait for the vectors of the bundled model."""
+
+    def made(notes: int) -> Commands:
+        root = tmp_path / "notes"
+        root.mkdir()
+        for number in range(notes):
+            parts = [text_of(number, part) for part in range(SECTIONS)]
+            (root / f"note{number}.md").write_text("\n".join(parts))
+        (root / "filestore.toml").write_text(
+            'format = 1\nlayout = "in-place"\nembedder = "minilm"\n'
+        )
+        store = Commands(workspace, root)
+        store("sync", "--no-embed")
+        return store
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "words", [("watch",), ("serve", "--port", "0")], ids=lambda words: words[0]
+)
+def test_a_program_that_stays_goes_on(waiting: Any, words: tuple[str, ...]) -> None:
+    """What waits as it starts is embedded in its own process, without being asked."""
+    store = waiting(4)
+    process = store.begun(*words)
+    until(lambda: not store.waiting(), process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    store.settled()
+
+
+def test_a_hook_embeds_for_a_moment(waiting: Any) -> None:
+    """It begins, and leaves to others what takes long."""
+    store = waiting(150)
+    done = store("git", "follow")
+    has, _, of = store.waiting().partition(" of ")
+    assert 0 < int(has.replace(",", "")) < int(of.replace(",", ""))
+    assert "'filestore sync' embeds the rest" in done.stderr

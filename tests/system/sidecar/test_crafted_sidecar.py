@@ -241,12 +241,13 @@ def test_a_value_that_was_never_written(
 
 
 def test_a_generation_of_the_future_under_a_sound_checksum(laboratory: Laboratory) -> None:
-    """A full-text index behind or ahead of its catalog is built again, never believed for good."""
-    for number in (1, 2**53 - 5):
+    """A full-text index ahead of its catalog is built again, never believed for good; one behind a
+    catalog in which no text changed since has all of them."""
+    for number, codes in ((1, {"fulltext-behind"}), (2**53 - 5, set())):
         laboratory.restore()
         laboratory.execute("UPDATE meta SET value = ? WHERE key = 'generation'", values=(number,))
         laboratory.seal()
-        assert "fulltext-behind" in laboratory.codes("status")
+        assert laboratory.codes("status") == codes
         laboratory.assert_mended(full=True)
 
 
