@@ -333,6 +333,16 @@ def exported(folder: Path) -> None:
     run(folder, "sync")
 
 
+def many_texts(folder: Path) -> None:
+    """More new notes than a commit embeds, half of them indexed, and waiting for their vector."""
+    new_tree(folder)
+    for number in range(40):
+        (chunked(folder) / f"waits{number}.md").write_text(f"A note of basalt, number {number}.\n")
+    must(folder, "sync", "--no-embed")
+    for number in range(40):
+        (chunked(folder) / f"new{number}.md").write_text(f"A note of zinc, number {number}.\n")
+
+
 def edited_elsewhere(folder: Path) -> None:
     """The same where vectors lie in a backend, which is sent what changed."""
     new_tree(folder)
@@ -589,6 +599,8 @@ SCENARIOS = {
         ),
         Scenario(name="enrich-in-place", make=enriched_notes, words=("enrich",), again=("enrich",)),
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
+        # More texts than a commit embeds: files first, then vectors in turns.
+        Scenario(name="embed", make=many_texts, words=("sync",), again=("sync",), reopens=True),
         Scenario(
             name="add", make=changed_source, words=("add", "stones.md"), again=("add", "stones.md")
         ),
