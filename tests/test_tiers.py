@@ -46,7 +46,7 @@ PROMISES: Final = {
     "stores for programs, HTTP with a token": f"{SYSTEM}/server/test_http.py",
     "`filestore tui` opens it": "tests/tui/test_terminal.py",
     "goes only to services you allowed": f"{SYSTEM}/embed/test_key_stays_home.py",
-    "Where it is not installed, keywords answer": f"{SYSTEM}/embed",
+    "Without its model keywords answer": f"{SYSTEM}/embed",
     "## As a library": f"{SYSTEM}/test_library.py",
 }
 """Words of the README to the tests that hold them."""

@@ -411,9 +411,9 @@ def _changes_until_replaced(
 
     below = root.rstrip(os.sep) + os.sep
     catalog_files = {catalog, f"{catalog}-wal"} if catalog else set()
-    exact = {below + name for name in (*_folders(tree), SETTINGS)} | catalog_files
+    exact = {below + name for name in (*_folders(tree), SETTINGS)}
 
-    def concerns(_: object, path: str) -> bool:
+    def concerns(path: str) -> bool:
         return path in exact or _is_truth(path.removeprefix(below), tree)
 
     identity, content = _identity(root), _content(catalog_files)
@@ -422,7 +422,8 @@ def _changes_until_replaced(
     is_ready = False
     for batch in watch_files(
         *folders,
-        watch_filter=concerns,
+        # Filtered by it, what does not concern us would keep a tick from coming.
+        watch_filter=None,
         step=round(pauses_s[0] * 1000),
         debounce=round(pauses_s[1] * 1000),
         rust_timeout=round(_TICK_S * 1000),
@@ -435,9 +436,7 @@ def _changes_until_replaced(
         if not is_ready:
             is_ready = True
             yield Ready()
-        paths = frozenset(
-            path.removeprefix(below) for _, path in batch if path not in catalog_files
-        )
+        paths = frozenset(path.removeprefix(below) for _, path in batch if concerns(path))
         yield Changed(paths=paths if len(paths) <= MOST_PATHS else None) if paths else None
         if (now := _content(catalog_files)) != content:
             content = now

@@ -304,7 +304,7 @@ OURS: Final = {
     "what the rest goes through": "core/decoding.json_of core/decoding.refuse_twice",
     "settings, tried below": "config/settings._table",
     "settings that were read before": "config/settings._edited server/wire._sidecars",
-    "any error of it is told": "embed/_local.digest index/_qdrant/folder._loaded"
+    "any error of it is told": "index/_qdrant/folder._loaded"
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
@@ -315,9 +315,10 @@ OURS: Final = {
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"
     " index/_row_lines._checked index/building.parse",
     "a cache": "embed/models._remembered past/checkout.load_submodules past/view.notes",
-    "a process of ours": "embed/process.serve exchange/parquet._messages extract/pool.extract"
+    "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
-    "a file of the package": "server/decoding.definitions server/decoding.components",
+    "a file of the package": "embed/_minilm.read_tensors server/decoding.definitions"
+    " server/decoding.components",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""
 

@@ -370,6 +370,8 @@ def _values(hint: Any, name: str = "") -> st.SearchStrategy[Any]:
     if origin in (dict, Mapping):
         keys = _values(inner[0], "severity" if inner[1] is int else "")
         return st.dictionaries(keys, _values(inner[1]), max_size=3)
+    if origin is Callable:
+        return _values(inner[1], name).map(lambda made: lambda: made)
     if isinstance(hint, type) and issubclass(hint, Struct):
         return _objects(hint)
     simple: dict[Any, st.SearchStrategy[Any]] = {

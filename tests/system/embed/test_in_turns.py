@@ -110,7 +110,9 @@ def until(seen: Any, process: "subprocess.Popen[str]") -> None:
     deadline = time.monotonic() + 180
     while not seen():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
+        if time.monotonic() > deadline:
+            process.kill()
+            raise AssertionError(process.communicate())
         time.sleep(0.02)
 
 
