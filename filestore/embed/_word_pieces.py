@@ -42,6 +42,7 @@ class WordPieces:
         self._pieces = lru_cache(_WORDS_KEPT)(self._cut)
         self.before: tuple[int, ...] = (self._ids["[CLS]"],)
         self.after: tuple[int, ...] = (self._ids["[SEP]"],)
+        self.unknown: int | None = self._ids[_UNKNOWN]
 
     def encode(self, texts: Sequence[str]) -> list[Pieces]:
         """The tokens of some texts, without special ones around them."""

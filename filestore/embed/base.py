@@ -131,6 +131,10 @@ class Embedder(ABC):
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question: ``(dimension,) float32, of length 1``."""
 
+    def fluency(self, text: str) -> float:
+        """How well it knows the language of a text, 0 to 1; 1 where that cannot be told."""
+        return 1.0
+
 
 def neutral_vector(dimension: int) -> NDArray[np.float32]:
     """The one vector of every text without features: ``(dimension,) float32, of length 1``.

@@ -50,3 +50,8 @@ class OneAtATime(Embedder):
         """Embed a question, once no other thread does; see `Embedder.embed_query`."""
         with self._lock:
             return self._embedder.embed_query(text)
+
+    def fluency(self, text: str) -> float:
+        """The other's, once no other thread embeds."""
+        with self._lock:
+            return self._embedder.fluency(text)

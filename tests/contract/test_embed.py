@@ -13,6 +13,7 @@ import pytest
 from filestore.config.user_config import Machine
 from filestore.core.packages import missing_packages
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
+from filestore.embed.process import OneAtATime
 from tests import tiny_model
 
 RUNTIMES = ("sentence-transformers", "onnx")
@@ -112,6 +113,15 @@ def test_queries_are_of_length_one(embedder: Embedder) -> None:
         assert vector.shape == (embedder.dimension,)
         assert vector.dtype == np.float32
         assert abs(float(np.linalg.norm(vector)) - 1) < 1e-5
+
+
+def test_it_says_how_fluent_it_is(embedder: Embedder) -> None:
+    """A share, of any text, and behind a lock the same; nothing at all is no other language."""
+    shared = OneAtATime(embedder)
+    found = [embedder.fluency(text) for text in TEXTS]
+    assert found == [shared.fluency(text) for text in TEXTS]
+    assert all(0 <= one <= 1 for one in found)
+    assert embedder.fluency("") == embedder.fluency("The lighthouse was built.") == 1
 
 
 def test_featureless_texts_share_one_vector(embedder: Embedder) -> None:

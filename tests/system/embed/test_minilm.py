@@ -273,3 +273,20 @@ def test_vectors_are_those_of_the_published_weights(minilm: Embedder) -> None:
     cosines = np.sum(minilm.embed_documents(texts) * full.embed_documents(texts), axis=1)
     assert cosines[:6].min() > 0.998
     assert cosines.min() > 0.995
+
+
+def test_it_is_fluent_in_english() -> None:
+    """Less so in other languages, the less the fewer of their words its vocabulary has."""
+    english, german, russian, chinese, thai = map(
+        open_embedder(CHOICE).fluency,
+        [
+            "Where is the next pharmacy?",
+            "Wo finde ich die nächstgelegene Apotheke?",
+            "Где ближайшая аптека?",
+            "请问附近哪里有药店？",
+            "ร้านขายยาที่ใกล้ที่สุดอยู่ที่ไหน",
+        ],
+    )
+    assert english == 1.0
+    assert 0.7 < german <= 1.0
+    assert max(russian, chinese, thai) < 0.6

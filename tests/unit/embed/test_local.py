@@ -1,9 +1,35 @@
 """Long texts cut into windows, and windows put into batches."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed._local import BATCH, Window, batches, spans
+from filestore.embed._local import BATCH, Window, Windows, batches, spans
+from filestore.embed._minilm import _FOLDER
+from filestore.embed._word_pieces import WordPieces
+
+LETTER, SPACE, SIGN = 0, 2, 3
+WORDS = WordPieces(
+    ["[UNK]", "[CLS]", "[SEP]", "bridge", "b", "##r", "##ü", "##c", "##k", "##e", "м", "##о", "桥"],
+    [(0, LETTER), (32, SPACE), (33, LETTER), (0x4E00, SIGN), (0xA000, LETTER)],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bridge bridge", 1.0),  # words of its own
+        ("мо", 1 / 3),  # letter by letter
+        ("桥桥", 1.0),  # a sign is a word there
+        ("桥龍", 0.5),  # of which it knows one
+        ("мост bridge", 0.5),
+        ("ขอบคุณ", 0.0),
+        (" ", 1.0),
+    ],
+)
+def test_fluency_is_few_tokens_and_known_ones(text: str, expected: float) -> None:
+    """A language that a vocabulary was not made for falls apart, or is unknown."""
+    assert Windows(_FOLDER, WORDS).fluency(text) == pytest.approx(expected)
 
 
 @given(words=st.lists(st.integers(0, 9)), room=st.integers(1, 20))
