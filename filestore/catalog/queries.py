@@ -49,6 +49,13 @@ _WAITING: Final = (
     " JOIN files ON files.id = parts.file WHERE vectors.embedded = 0)"
     " SELECT id FROM waiting GROUP BY id ORDER BY min(place), min(path)"
 )
+_DOCUMENTS: Final = (
+    "SELECT id, path, resource, CASE kind WHEN 'summary' THEN 0 WHEN 'document' THEN"
+    " (SELECT count(*) FROM (SELECT 1 FROM parts WHERE file = one.id LIMIT {most}))"
+    " ELSE (SELECT count(*) FROM (SELECT 1 FROM files WHERE files.resource = one.resource"
+    " AND files.state = '' AND files.kind <> 'summary' LIMIT {most})) END"
+    " FROM files AS one WHERE state = '' AND id IN ({{}})"
+)
 SALVAGED: Final = {
     "generated": "SELECT origin, body FROM generated ORDER BY origin {order}",
     "originals": (
@@ -199,6 +206,17 @@ def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
         " WHERE state = '' AND kind = ? GROUP BY files.id ORDER BY path",
         (DOCUMENT,),
     )
+
+
+def documents_of(
+    catalog: Catalog, ids: Sequence[int], most: int
+) -> dict[int, tuple[ChunkPath, str, int]]:
+    """The paths of those file ids that are searchable, what they are of, and how many texts it has.
+
+    They are counted to `most`; a summary is of nothing, and has 0.
+    """
+    found = catalog.rows_among(_DOCUMENTS.format(most=most), ids)
+    return {file: (decode_path(path), resource, count) for file, path, resource, count in found}
 
 
 def made_files(catalog: Catalog) -> list[ChunkPath]:

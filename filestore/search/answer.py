@@ -109,9 +109,9 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     text: str
     """The body as it is on disk now; empty for a file that is gone."""
     why: Mapping[str, Mapping[str, float]]
-    """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, `points` and `confidence`;
-    `vector` also with `question`, the number of the question that was nearest; `summary`, the
-    summary whose place the hit has."""
+    """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, of the text and of its
+    document, `points` and `confidence`; `vector` also with `question`, the number of the question
+    that was nearest; `summary`, the summary whose place the hit has."""
     others: int = 0
     """How many more hits the document has, with `--group document`."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -23,8 +23,13 @@ _CLEAR: Final = 10.0
 one, and more than twice that of the best of fifty by chance (ln 50)."""
 _MOST: Final = 50.0
 """The most evidence there is: beyond it a crowd of equals makes any difference look immense."""
-_SHARPNESS: Final = 1.3
-"""Above 1, one ranking that is sure outvotes several small advantages elsewhere."""
+_WHOLE_SHARE: Final = 0.4
+"""Of the evidence for a part of something: so much is that of the whole.
+
+Over the tuning halves of forty sets of questions it is worth .008 of nDCG@10: none .6976, .3 .7037,
+.4 .7057, .5 .7054. The BM25 of whole documents in its place is worth .003."""
+MOST_PARTS: Final = 10
+"""So many parts of a whole count, the best of them: what is long need not be about one thing."""
 _RANK_CONSTANT: Final = 60
 
 
@@ -56,7 +61,7 @@ class Part(Struct, frozen=True, kw_only=True):
     """As the ranking gave it."""
     evidence: float
     """How far the item stands out, 0 to 50. Of a crowd, one in e is expected above 1, one in e²
-    above 2, and so on."""
+    above 2, and so on. Of a part of a whole, what the others of its parts add is in it."""
     points: float
     """What this adds to the fused score."""
 
@@ -71,7 +76,9 @@ class Fused(Struct, Generic[K], frozen=True, kw_only=True):
     """By the name of each ranking that found the item."""
 
 
-def fuse(rankings: Mapping[str, Ranking[K]]) -> list[Fused[K]]:
+def fuse(
+    rankings: Mapping[str, Ranking[K]], wholes: Mapping[K, tuple[Hashable, int]] | None = None
+) -> list[Fused[K]]:
     """Merge rankings by how far items stand out in each, best first.
 
     The scores of what does not answer a query fall off exponentially near the top (Manmatha, Rath
@@ -82,9 +89,17 @@ def fuse(rankings: Mapping[str, Ranking[K]]) -> list[Fused[K]]:
     its score is by chance. A ranking that knows nothing has no item that stands out, and so little
     to say about this query, whatever it has to say about others.
 
-    An item gets, from every ranking, ``weight * (evidence ** 1.3 + 1 / (60 + rank))``. The second
-    term only keeps the order of what does not stand out; it is the whole of reciprocal rank fusion
+    An item gets, from every ranking, ``weight * (evidence + 1 / (60 + rank))``. The second term
+    only keeps the order of what does not stand out; it is the whole of reciprocal rank fusion
     (Cormack, Clarke and Büttcher, SIGIR 2009), which therefore remains where nothing does.
+
+    Where an item is a part of a whole, a share of its evidence is the mean of that of the best
+    parts of the whole, of which those that a ranking does not list have none.
+
+    Args:
+        rankings: By name.
+        wholes: Of an item that is a part, what it is a part of, and how many parts that has, of
+            which more than `MOST_PARTS` count as so many.
 
     Raises:
         ValueError: A weight is negative or not finite, or a score is not finite.
@@ -96,7 +111,7 @@ def fuse(rankings: Mapping[str, Ranking[K]]) -> list[Fused[K]]:
         if not all(math.isfinite(score) for _, score in ranking.scored):
             raise ValueError(f"a score of {name!r} is not finite")
         if ranking.weight > 0:
-            for item, part in _parts(ranking):
+            for item, part in _parts(ranking, wholes or {}):
                 parts.setdefault(item, {})[name] = part
     fused = [
         # fsum rounds once, so that mirrored places tie exactly whatever the number of rankings.
@@ -108,19 +123,28 @@ def fuse(rankings: Mapping[str, Ranking[K]]) -> list[Fused[K]]:
     return fused
 
 
-def _parts(ranking: Ranking[K]) -> list[tuple[K, Part]]:
+def _parts(ranking: Ranking[K], wholes: Mapping[K, tuple[Hashable, int]]) -> list[tuple[K, Part]]:
     best: dict[K, float] = {}
     for item, score in ranking.scored:
         best[item] = max(score, best.get(item, score))
     scored = sorted(best.items(), key=lambda pair: pair[1], reverse=True)
     threshold, scale = _crowd([score for _, score in scored], ranking.floor)
+    stands_out = [max(0.0, score - threshold) / scale if scale > 0 else 0.0 for _, score in scored]
+    together: dict[Hashable, list[float]] = {}
+    for (item, _), own in zip(scored, stands_out, strict=True):
+        if item in wholes:
+            together.setdefault(wholes[item][0], []).append(own)
     found: list[tuple[K, Part]] = []
     rank, before = 1, math.inf
-    for place, (item, score) in enumerate(scored, start=1):
+    for place, ((item, score), evidence) in enumerate(zip(scored, stands_out, strict=True), 1):
         if score < before:
             rank, before = place, score
-        evidence = max(0.0, score - threshold) / scale if scale > 0 else 0.0
-        points = ranking.weight * (evidence**_SHARPNESS + 1 / (_RANK_CONSTANT + rank))
+        if item in wholes:
+            whole, count = wholes[item]
+            count = min(count, MOST_PARTS)
+            mean = math.fsum(together[whole][:count]) / count
+            evidence = (1 - _WHOLE_SHARE) * evidence + _WHOLE_SHARE * mean
+        points = ranking.weight * (evidence + 1 / (_RANK_CONSTANT + rank))
         found.append((item, Part(rank=rank, score=score, evidence=evidence, points=points)))
     return found
 

@@ -16,6 +16,7 @@ from filestore.catalog import (
     FileRow,
     file_of_text,
     part_of_text,
+    queries,
     summaries,
     text_id,
 )
@@ -39,7 +40,7 @@ from filestore.search import filters, freshness, said
 from filestore.search.answer import Answer, Found, Hit, Why
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
-from filestore.search.fusion import DEPTH
+from filestore.search.fusion import DEPTH, MOST_PARTS
 from filestore.search.passage import Nearest
 from filestore.search.query import Mode, Query, Which
 from filestore.search.ranking import (
@@ -100,6 +101,9 @@ class Searcher:
         self._on_reader: tuple[str, ...] = ()
         self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
+        self._paths: dict[int, ChunkPath] = {}
+        self._documents: dict[ChunkPath, tuple[str, int]] = {}
+        """Of the files that were found: what they are texts of, and of how many it is."""
         self._asked = ParsedQuery()
         self._notes: list[str] = []
         """What the user should know of the answer that is being made."""
@@ -440,13 +444,16 @@ class Searcher:
 
     def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
         """Text ids as texts, best first, ties by path; ids of no indexed file go."""
-        paths = self._catalog.indexed_paths(
-            list(dict.fromkeys(file_of_text(text) for text, _ in scored))
-        )
+        files = {file_of_text(text) for text, _ in scored} - self._paths.keys()
+        found = queries.documents_of(self._catalog, list(files), MOST_PARTS)
+        for file, (path, document, count) in found.items():
+            self._paths[file] = path
+            if count:
+                self._documents[path] = document, count
         ranking = [
-            ((paths[file], part_of_text(text)), score)
+            ((self._paths[file], part_of_text(text)), score)
             for text, score in scored
-            if (file := file_of_text(text)) in paths
+            if (file := file_of_text(text)) in self._paths
         ]
         return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
 
@@ -492,8 +499,20 @@ class Searcher:
                 (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
             ]
-        known = self._reader.known_share(query) if self._reader is not None else 1.0
-        return explained(fuse_rankings(rankings, lexical=self._is_lexical, known=known))
+        by_vector = rankings.get("vector")
+        fused = fuse_rankings(
+            rankings,
+            lexical=self._is_lexical,
+            known=self._reader.known_share(query) if self._reader is not None else 1.0,
+            fluency=self._embedder.fluency(query.text()) if by_vector and self._embedder else 1.0,
+            wholes={
+                text: self._documents[text[0]]
+                for found in rankings.values()
+                for text, _ in found
+                if text[0] in self._documents
+            },
+        )
+        return explained(fused)
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
         number = 0 if row.kind == DOCUMENT else self._best_parts.get(row.id, 0)

@@ -97,7 +97,8 @@ def _measure(asked: QuestionSet, embedder: Embedder, work: Path) -> Result:
     keyword = _keyword_rankings(asked)
     for place, ((by_keyword, known), by_vector) in enumerate(zip(keyword, vector, strict=True)):
         rankings = {"keyword": by_keyword, "vector": by_vector}
-        fused = fuse_rankings(rankings, lexical=embedder.lexical, known=known)
+        fluency = embedder.fluency(asked.questions[place])
+        fused = fuse_rankings(rankings, lexical=embedder.lexical, known=known, fluency=fluency)
         found = {
             "keyword": _items(by_keyword),
             "vector": _items(by_vector),

@@ -77,7 +77,12 @@ def _scores(asked: QuestionSet, made: Made, embedder: Embedder) -> list[float]:
     scores: list[float] = []
     for place, (keyword, known) in enumerate(_by_keyword(asked, made)):
         rankings = {"keyword": keyword, "vector": next(by_vector)}
-        fused = fuse_rankings(rankings, lexical=embedder.lexical, known=known)
+        fused = fuse_rankings(
+            rankings,
+            lexical=embedder.lexical,
+            known=known,
+            fluency=embedder.fluency(asked.questions[place]),
+        )
         found = fusion._groups(asked, [one.item for one in fused])
         scores.append(ndcg(found, dict.fromkeys(asked.relevant[place], 1.0), PLACES))
     return scores

@@ -99,8 +99,28 @@ def test_a_hit_says_what_each_ranking_had_to_do_with_it() -> None:
     assert first.parts.keys() == {"keyword", "vector"}
     part = second.parts["keyword"]
     assert (part.rank, part.score, part.evidence) == (2, 1.0, 2.5)
-    assert part.points == pytest.approx(0.5 * (2.5**1.3 + 1 / 62))
+    assert part.points == pytest.approx(0.5 * (2.5 + 1 / 62))
     assert second.score == part.points
+
+
+def test_a_part_of_what_answers_stands_before_one_of_what_does_not() -> None:
+    """Of two parts that stand out alike, the one with others beside it; what is alone keeps all."""
+    alike = [("a1", 4.0), ("b1", 4.0), ("b2", 3.0), ("c", 4.0)]
+    wholes = {"a1": ("a", 3), "b1": ("b", 3), "b2": ("b", 3), "c": ("c", 1)}
+    rankings = {"keyword": Ranking(scored=alike, floor=0.0)}
+    fused = {one.item: one for one in fuse(rankings, wholes)}
+    assert [*fused] == ["c", "b1", "a1", "b2"]
+    assert fused["c"].score == next(one.score for one in fuse(rankings) if one.item == "c")
+
+
+def test_of_a_long_whole_the_best_parts_count() -> None:
+    """Where ten of them stand out, it is as if there were no others."""
+    best = [(f"a{n}", 4.0) for n in range(10)]
+    scores = [
+        fuse({"x": Ranking(scored=best, floor=0.0)}, {one: ("a", count) for one, _ in best})
+        for count in (10, 1_000)
+    ]
+    assert scores[0] == scores[1]
 
 
 def test_an_item_listed_twice_counts_once() -> None:
