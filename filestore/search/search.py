@@ -214,12 +214,13 @@ class Searcher:
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
             hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
-            there = sum(hit.freshness != "gone" for hit in hits)
+            behind = ("gone", "summary") if collapses else ("gone",)
+            there = sum(hit.freshness not in behind and hit.kind not in behind for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 seen = list(looks.values())
                 self._notes += freshness.notes(self._parts, self._catalog, seen)
                 return hits, mode
-            # Gone and excluded files take no place: the next best do.
+            # Neither gone and excluded files take a place, nor summaries: the next best do.
             depth *= 4
 
     def _ranked(
@@ -240,11 +241,12 @@ class Searcher:
         return self._fuse(queries[0], rankings), mode, is_all
 
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The ranking without summaries and their texts crowding each other out."""
+        """The ranking in which no summary stands above what it was made from."""
         from filestore.search.collapse import collapse
 
-        paths = list(dict.fromkeys(path for (path, _), _, _ in ranked))
-        found, lifted = collapse(ranked, self._ancestors.of(paths))
+        rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
+        made = {path for path, row in rows.items() if row.kind == "summary"}
+        found, lifted = collapse(ranked, made, self._ancestors.of(list(rows)))
         self._via = {path: (summary,) for path, summary in lifted.items()}
         return found
 

@@ -206,7 +206,7 @@ def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[
 
 
 def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
-    """The best hits of an answer by the reranker's score, ties by path.
+    """The best hits of an answer by the reranker's score, texts before summaries, ties by path.
 
     A file that is gone has no text to be read; it stays behind those that have one.
 
@@ -218,7 +218,11 @@ def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
     readable = [hit for hit in answer.hits if hit.text]
     texts = [embed_text(hit.headings, hit.text) for hit in readable]
     scores = reranker.score(answer.understood.text, texts).tolist() if readable else []
-    ranked = sorted(zip(scores, readable, strict=True), key=lambda pair: (-pair[0], pair[1].path))
+    ranked = sorted(
+        zip(scores, readable, strict=True),
+        # A summary stays behind what it may be of, whatever a model says.
+        key=lambda pair: (pair[1].kind == "summary", -pair[0], pair[1].path),
+    )
     best = [
         replace(hit, score=score, why={**hit.why, "rerank": {"rank": rank, "score": score}})
         for rank, (score, hit) in enumerate(ranked, start=1)

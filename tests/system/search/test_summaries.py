@@ -55,31 +55,39 @@ def asked(workspace: Any, query: str, *words: str, code: int = 0) -> dict[str, A
 MODES = pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
 
 
-@MODES
-def test_the_whole_is_answered_by_its_summary(shelf: Any, mode: str) -> None:
-    """What no chunk says is found in the summary that says it."""
-    assert next(iter(asked(shelf, "shipwrights build in wood", "--mode", mode))) == (
-        "boats/summary1.md"
-    )
+def kinds(found: dict[str, Any]) -> str:
+    """The first letters of the kinds of some hits, in order."""
+    return "".join(hit["kind"][0] for hit in found.values())
 
 
 @MODES
-def test_a_part_is_answered_by_its_chunk(shelf: Any, mode: str) -> None:
-    """A chunk that answers is not pushed down by the summaries above it, which say it, too."""
-    found = asked(shelf, "marrows swell on the compost heap", "--mode", mode)
+def test_no_summary_stands_above_a_text(shelf: Any, mode: str) -> None:
+    """Also where it says just what is asked, and what is below it is found far down."""
+    query = "shipwrights build in wood, crafts of the countryside"
+    found = asked(shelf, query, "--mode", mode)
+    assert kinds(found) == "".join(sorted(kinds(found)))
+    few = asked(shelf, query, "--mode", "vector", "-k", "2")
+    assert kinds(few) == "cc"
+
+
+def test_a_part_is_answered_by_its_chunk(shelf: Any) -> None:
+    """A chunk that answers is not pushed down by the summaries above it, which take no place."""
+    found = asked(shelf, "marrows swell on the compost heap", "--mode", "keyword")
     assert next(iter(found)) == "plants/chunk2.md"
     assert "plants/summary1.md" not in found
     assert "summaries/summary1.md" not in found
 
 
-def test_a_summary_and_one_above_it_take_one_place(shelf: Any) -> None:
-    """Of a chain of summaries the best alone is shown."""
-    found = asked(shelf, "vegetables", "--mode", "keyword")
-    assert len([path for path in found if "summary" in path]) == 1
+@MODES
+def test_what_no_text_says_is_found_in_a_summary(shelf: Any, mode: str) -> None:
+    """In a summary, or by it in the best of its texts; filters hold for both."""
+    found = asked(shelf, "shipwrights", "--mode", mode)
+    assert "boats" in next(iter(found))
+    assert not asked(shelf, "shipwrights", "--mode", mode, "--source", "no such*", code=1)
 
 
 def test_a_chunk_in_the_place_of_its_summary_says_so(shelf: Any) -> None:
-    """Where the summary matched about as well, the chunk below it stands in its place."""
+    """Where the summary matched better, the best chunk below it stands in its place."""
     found = asked(shelf, "beans vegetables poles year", "--mode", "keyword")
     first = next(iter(found.values()))
     assert first["kind"] == "chunk"
@@ -127,7 +135,7 @@ def test_a_summary_whose_child_is_gone(shelf: Any) -> None:
     """A deleted text makes the summary outdated, and the chunks beside it stay fresh."""
     (shelf.chunked / "boats/chunk2.md").unlink()
     shelf.sync(code=None)
-    found = asked(shelf, "shipwrights build in wood, and keel of oak")
+    found = asked(shelf, "shipwrights build in wood", "--kind", "summary")
     assert found["boats/summary1.md"]["freshness"] == "outdated"
     assert asked(shelf, "keel of oak laid")["boats/chunk1.md"]["freshness"] == "fresh"
 
@@ -157,12 +165,13 @@ def test_an_edited_summary_is_edited(shelf: Any) -> None:
 
 def test_a_question_that_matched_is_shown(shelf: Any) -> None:
     """The hit says which of its questions it was found through, in words and in JSON."""
-    found = asked(shelf, "which vegetables are grown over the year", "--mode", "vector")
+    words = ("which vegetables are grown over the year", "--mode", "vector", "--kind", "summary")
+    found = asked(shelf, *words)
     hit = found["plants/summary1.md"]
     assert hit["question"] == "Which vegetables are grown over the year?"
     assert hit["why"]["vector"]["question"] == 1
-    words = shelf("search", "which vegetables are grown over the year", "--mode", "vector")
-    assert "question: Which vegetables are grown over the year?" in words.stdout
+    shown = shelf("search", *words).stdout
+    assert "question: Which vegetables are grown over the year?" in shown
 
 
 def test_a_question_with_the_words_that_were_asked(shelf: Any) -> None:
@@ -173,7 +182,8 @@ def test_a_question_with_the_words_that_were_asked(shelf: Any) -> None:
 
 def test_a_hit_by_its_body_names_no_question(shelf: Any) -> None:
     """A question that did not match is not shown."""
-    hit = asked(shelf, "from sowing to harvest of the year")["plants/summary1.md"]
+    found = asked(shelf, "from sowing to harvest of the year", "--kind", "summary")
+    hit = found["plants/summary1.md"]
     assert "question" not in hit
 
 
@@ -182,7 +192,8 @@ def test_a_question_that_was_removed_since(shelf: Any) -> None:
     path = shelf.chunked / "plants/summary1.md"
     lines = [line for line in path.read_text().splitlines(True) if "Which" not in line]
     path.write_text("".join(lines))
-    found = asked(shelf, "which vegetables are grown over the year", "--mode", "vector")
+    words = ("which vegetables are grown over the year", "--mode", "vector", "--kind", "summary")
+    found = asked(shelf, *words)
     assert found["plants/summary1.md"]["freshness"] == "edited"
     assert "question" not in found["plants/summary1.md"]
 

@@ -39,13 +39,18 @@ def asked(notes: Any, *words: str) -> dict[str, Any]:
 
 
 def test_a_section_is_answered_by_its_document(notes: Any) -> None:
-    """The summary of the document takes no place from it."""
-    assert next(iter(asked(notes, "leeks needs care in step 3"))) == "Garden.md"
+    """The summary of the document takes no place, whatever it says."""
+    for words, mode in (("leeks needs care in step 3", "hybrid"), ("who tends them", "vector")):
+        found = asked(notes, words, "--mode", mode)
+        kinds = [hit["kind"] for hit in found.values()]
+        assert (kinds[0], kinds) == ("document", sorted(kinds))
+        assert top(notes) not in found
 
 
 def test_a_summary_is_found_by_its_question(notes: Any) -> None:
     """The question that matched is shown; without questions nothing is lost but that."""
-    hit = asked(notes, "who tends vegetables", "--mode", "vector")[top(notes)]
+    words = ("who tends vegetables", "--mode", "vector", "--kind", "summary")
+    hit = asked(notes, *words)[top(notes)]
     assert (hit["kind"], hit["question"]) == ("summary", "Who tends vegetables?")
 
 
@@ -70,7 +75,8 @@ def test_a_section_that_changed_or_came(notes: Any, manual: Any) -> None:
     """The summary is outdated, in hits and in what the document is about."""
     notes.write("Garden.md", manual([*TOPICS, "pumpkins"]))
     notes("sync", code=None)
-    hit = asked(notes, "who tends vegetables", "--mode", "vector")[top(notes)]
+    words = ("who tends vegetables", "--mode", "vector", "--kind", "summary")
+    hit = asked(notes, *words)[top(notes)]
     assert hit["freshness"] == "outdated"
     assert notes.json("about", "Garden.md")["stale"] == 1
     assert notes.json("status", code=None)["drift"].keys() == {"summary-stale"}

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore.fulltext import Understood
 from filestore.rerank import Reranker
@@ -48,6 +49,15 @@ def answer(hits):
 
 
 TEXTS = st.lists(st.text(alphabet="abcde", max_size=8), min_size=1, max_size=12)
+
+
+def test_a_summary_stays_behind_texts():
+    """Also where the reranker likes it best."""
+    hits = [hit("text.md", "b"), replace(hit("summary.md", "aaaa"), kind="summary")]
+    assert [one.path for one in rerank(answer(hits), ByVowels(), count=2).hits] == [
+        "text.md",
+        "summary.md",
+    ]
 
 
 @given(TEXTS, st.integers(1, 12))
