@@ -1,6 +1,6 @@
 """How long a folder of notes is without an answer, and until its last text has its vector.
 
-For each model `filestore init --in-place` of 100, 1,000 and 10,000 notes of eight sections of some
+For each model `filestore init --in-place` of 100, 500, 1,000 and 10,000 notes of eight sections of some
 100 tokens: until a keyword search answers, and until it ends. In turns: the model of the install,
 and the builtin vectors, which cost next to nothing.
 """
@@ -37,7 +37,7 @@ class Times:
 def main() -> None:
     """Measure and print the table."""
     with measure.options(__doc__ or "", files=10_000, folders=1, runs=1) as options:
-        sizes = [size for size in (100, 1_000, 10_000) if size <= options.files]
+        sizes = [size for size in (100, 500, 1_000, 10_000) if size <= options.files]
         rows = []
         for size in sizes or [options.files]:
             folder = os.path.join(options.work, f"notes-{size}")
