@@ -446,8 +446,10 @@ class Searcher:
 
     def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
         """Text ids as texts, best first, ties by path; ids of no indexed file go."""
-        files = {file_of_text(text) for text, _ in scored} - self._paths.keys()
-        found = queries.documents_of(self._catalog, list(files), MOST_PARTS)
+        files = {file_of_text(text) for text, _ in scored}
+        # A set less the keys of many paths would pass over all of these.
+        fresh = [file for file in files if file not in self._paths]
+        found = queries.documents_of(self._catalog, fresh, MOST_PARTS)
         for file, (path, document, count) in found.items():
             self._paths[file] = path
             if count:
