@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 BATCH: Final = 1000
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 192
 _EMBEDDINGS: Final = "embeddings"
 """In the catalog, how many embeddings there were: any other number is looked into."""
 
@@ -289,18 +289,26 @@ class Commit:
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
         return {key: text for key, text in texts.items() if key in wanted}
 
-    def embed_waiting(self, until_s: float) -> None:
+    def embed_waiting(self, ordered: list[int], until_s: float) -> None:
         """Embed texts that wait for their vector, until a moment of the monotonic clock.
 
         The first passage of each document comes first, so that early answers are broad.
+
+        Args:
+            ordered: Vector ids, last first, that an earlier commit left; those that are done go.
+                An empty one is filled with all that wait: they are sorted once for many commits.
+            until_s: That moment.
         """
-        for ids in in_batches(queries.waiting_vectors(self._catalog), _AT_ONCE):
-            for some, texts in texts_of_vectors(self._catalog, ids):
+        if not ordered:
+            ordered += reversed(queries.waiting_vectors(self._catalog))
+        while ordered:
+            for some, texts in texts_of_vectors(self._catalog, ordered[-_AT_ONCE:][::-1]):
                 keys = self._catalog.keys_of_vectors(some)
                 taken = {keys[one]: text for one, text in zip(some, texts, strict=True)}
                 self._embedding_feed.embed(taken, until_s=until_s)
                 if not self._embedding_feed.embeds or time.monotonic() >= until_s:
                     return
+            del ordered[-_AT_ONCE:]
         if self._beside is not None:
             self._beside.embed_missing(until_s=until_s)
 

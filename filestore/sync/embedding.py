@@ -61,13 +61,15 @@ def embed_waiting(
     ends_s = math.inf if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
     done = Embedded(waiting=_waiting(parts))
     total = done.waiting
+    ordered: list[int] = []
     try:
         while done.waiting and done.problem is None:
-            turn = _turn(parts, ends_s, wait_s)
+            is_whole = not ordered
+            turn = _turn(parts, ordered, ends_s, wait_s)
             done = replace(turn, texts=done.texts + turn.texts)
             total = max(total, done.texts + done.waiting)
             on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
-            if not turn.texts or time.monotonic() >= ends_s:
+            if (is_whole and not turn.texts) or time.monotonic() >= ends_s:
                 break
             time.sleep(_PAUSE_S)
     except LockedError as error:
@@ -82,14 +84,14 @@ def embed_waiting(
     return done
 
 
-def _turn(parts: Parts, ends_s: float, wait_s: float) -> Embedded:
+def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float) -> Embedded:
     parts.close()
     with (
         parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
         parts.commit(catalog, embeddings, embed=True) as commit,
     ):
         try:
-            commit.embed_waiting(min(ends_s, time.monotonic() + TURN_S))
+            commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S))
         except KeyboardInterrupt:
             commit.finish()
             raise

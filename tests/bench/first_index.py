@@ -1,13 +1,17 @@
 """How long a folder of notes is without an answer, and until its last text has its vector.
 
-For each model `filestore init --in-place` of 100, 500, 1,000 and 10,000 notes of eight sections of some
-100 tokens: until a keyword search answers, and until it ends. In turns: the model of the install,
-and the builtin vectors, which cost next to nothing.
+For each model `filestore init --in-place` of 100, 500, 1,000 and 10,000 notes of eight sections of
+some 100 tokens: until a keyword search answers, and until it ends. In turns: the model of the
+install, and the builtin vectors, which cost next to nothing. ``--interrupted``: of 100 notes, ended
+by Ctrl-C at ten moments, and gone on with.
 """
 
+import json
 import os
 import random
+import re
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -23,6 +27,7 @@ WORDS = (
 )
 MODELS = ("minilm", "builtin")
 POLL_S = 0.02
+MOMENTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,11 @@ class Times:
 
 def main() -> None:
     """Measure and print the table."""
-    with measure.options(__doc__ or "", files=10_000, folders=1, runs=1) as options:
+    flags = ("interrupted",)
+    with measure.options(__doc__ or "", files=10_000, folders=1, runs=1, flags=flags) as options:
+        if options.flags:
+            print(interrupted(os.path.join(options.work, "notes")))
+            return
         sizes = [size for size in (100, 500, 1_000, 10_000) if size <= options.files]
         rows = []
         for size in sizes or [options.files]:
@@ -80,10 +89,15 @@ def write_notes(folder: Path, count: int) -> None:
         (folder / f"note{number}.md").write_text("\n".join(parts))
 
 
-def first_index(folder: str, model: str) -> Times:
-    """Index a folder from nothing; its store is removed again."""
+def clear(folder: str) -> None:
+    """Remove the store of a folder."""
     shutil.rmtree(Path(folder, ".filestore"), ignore_errors=True)
     Path(folder, "filestore.toml").unlink(missing_ok=True)
+
+
+def first_index(folder: str, model: str) -> Times:
+    """Index a folder from nothing; its store is removed again."""
+    clear(folder)
     command = measure.filestore("init", folder, "--in-place", "--embedder", model)
     began_s, answer_s = time.perf_counter(), 0.0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -98,6 +112,35 @@ def first_index(folder: str, model: str) -> Times:
     return Times(
         answer_s=answer_s or whole_s, whole_s=whole_s, cpu_s=usage.ru_utime + usage.ru_stime
     )
+
+
+def interrupted(folder: str) -> str:
+    """What each moment left, and what the next command made of it."""
+    write_notes(Path(folder), 100)
+    whole_s = first_index(folder, MODELS[0]).whole_s
+    lines = [
+        "| After | Said | Answers | `sync` embeds | Texts | Then |",
+        "|--:|---|---|--:|--:|---|",
+    ]
+    for number in range(1, MOMENTS + 1):
+        clear(folder)
+        after_s = whole_s * number / (MOMENTS + 1)
+        init = measure.filestore("init", folder, "--in-place", "--embedder", MODELS[0])
+        process = subprocess.Popen(init, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(after_s)
+        process.send_signal(signal.SIGINT)
+        said = re.findall(rb"[\d,]+ of [\d,]+ texts", process.communicate()[1]) or [b"-"]
+        found = "yes" if answers(folder) else "no"
+        begun = os.path.isdir(os.path.join(folder, ".filestore"))
+        if not begun:
+            measure.run(init)
+        synced = json.loads(measure.run(measure.filestore("sync", "--json"), folder=folder).output)
+        status = measure.run(measure.filestore("status"), folder=folder, expected=measure.FOUND)
+        then = "clean" if status.exit_code == 0 else "not clean"
+        embedded = synced["embedded"] if begun else "init again"
+        row = (f"{after_s:.1f} s", said[-1].decode(), found, embedded, 100 * SECTIONS, then)
+        lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
 
 
 def answers(folder: str) -> bool:
