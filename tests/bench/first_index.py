@@ -116,6 +116,8 @@ def first_index(folder: str, model: str) -> Times:
 
 def interrupted(folder: str) -> str:
     """What each moment left, and what the next command made of it."""
+    # A shell that starts this behind itself lets its children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     write_notes(Path(folder), 100)
     whole_s = first_index(folder, MODELS[0]).whole_s
     lines = [
