@@ -21,7 +21,6 @@ raising `VERSION` beside `BuiltinEmbedder`.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from filestore.core.scripts import UNSPACED
+from filestore.core.scripts import UNSPACED, normalized
 from filestore.embed.base import neutral_vector
 
 if TYPE_CHECKING:
@@ -190,8 +189,8 @@ def _words(text: str) -> list[str]:
     """The folded words of a text, in order; characters and pairs where no spaces are written."""
     if text.isascii():
         return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
-    bare = _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
-    folded = unicodedata.normalize("NFC", bare)
+    bare = _MARKS.sub("", normalized("NFKD", text).casefold())
+    folded = normalized("NFC", bare)
     if not re.search(_UNSEGMENTED, folded):
         return _WORD.findall(folded)
     words = _WORD.findall(re.sub(_UNSEGMENTED, " ", folded))

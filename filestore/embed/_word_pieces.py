@@ -7,13 +7,14 @@ nothing is data that comes with the vocabulary, so that no version of Python dec
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
+
+from filestore.core.scripts import normalized
 
 _SPECIAL: Final = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 """Stands for itself in a text, as the library has it."""
@@ -67,7 +68,7 @@ class WordPieces:
         text = text.translate(self._signs)
         if not text.isascii():
             # A sigma that ends a word is lower-cased as any other.
-            text = unicodedata.normalize("NFD", text).replace("Σ", "σ").lower()
+            text = normalized("NFD", text).replace("Σ", "σ").lower()
             text = text.translate(self._signs)  # the accents that came apart
         return text.lower().split()
 

@@ -17,9 +17,10 @@ nothing. Pure; the tokenizers themselves are tantivy's.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+
+from filestore.core.scripts import normalized
 
 if TYPE_CHECKING:
     import tantivy
@@ -103,8 +104,7 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     text = text.encode("utf-8", "replace").decode("utf-8")
-    if not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", text)
+    text = normalized("NFKC", text)
     return text.translate(_INVISIBLE) if any(sign in text for sign in INVISIBLE) else text
 
 
