@@ -118,7 +118,7 @@ class StoreModel:
 
     def take_turns(self) -> None:
         """From now on threads may share the embedder: one at a time asks it."""
-        from filestore.embed.process import OneAtATime
+        from filestore.embed.shared import OneAtATime
 
         opened = self._opened
         if opened.embedder is not None and not isinstance(opened.embedder, OneAtATime):

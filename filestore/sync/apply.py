@@ -141,7 +141,7 @@ def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemCl
 
 
 _WAITING: Final = ("vector-pending", "beside-behind")
-"""What is mended once the files are indexed."""
+"""What is repaired once the files are indexed."""
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """So many bytes of files are held at once, and one file more."""
 

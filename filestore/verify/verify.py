@@ -381,7 +381,7 @@ def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Findi
 
 
 def waiting(snapshot: StoreSnapshot) -> list[Finding]:
-    """What embedding alone mends; nothing where the model is not here."""
+    """What embedding alone repairs; nothing where the model is not here."""
     if snapshot.embedder is None and snapshot.no_model:
         return []
     behind = [one for one in beside_findings(snapshot) if one.code == "beside-behind"]

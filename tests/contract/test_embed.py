@@ -13,7 +13,7 @@ import pytest
 from filestore.config.user_config import Machine
 from filestore.core.packages import missing_packages
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
-from filestore.embed.process import OneAtATime
+from filestore.embed.shared import OneAtATime
 from tests import tiny_model
 
 RUNTIMES = ("sentence-transformers", "onnx")

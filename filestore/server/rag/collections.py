@@ -91,7 +91,7 @@ class Collections(disk.Closing):
             path: The folder.
             writes: Whether collections may be made, replaced and deleted.
             configuration: The folder of the user's settings; None for the usual one.
-            embedder: Of new collections; None for the best whose model is here.
+            embedder: Of new collections; None for that of the installation.
             readers: Threads a collection.
             available: How many bytes may be written at a path.
             clock: The time.
