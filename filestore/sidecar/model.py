@@ -241,7 +241,8 @@ def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) 
     name, and where it lies is the user's, because a store is shared.
 
     Args:
-        word: A kind, ``kind:model``, a model's name, or a folder; relative to the working folder.
+        word: A kind, ``kind:model``, a model's name, or a folder, relative to the working folder;
+            one that is called as a known model is written ``./leaf``.
         root: The store's, absolute.
         options: How its model is to be used.
         machine: What is known here.
@@ -273,7 +274,7 @@ def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) 
             raise UnknownEmbedder(word, known_embedders())
         return replace(choice, name=kind)
     place = os.path.expanduser(model)
-    if os.path.isdir(place):
+    if model not in MODELS and os.path.isdir(place):
         folder = os.path.realpath(place)
         kind = kind or _light_kind(folder, word)
         model, machine = _recorded(folder, root, machine)

@@ -103,6 +103,18 @@ def test_a_known_model_is_taken_with_its_prefixes(tmp_path: Path, short: str) ->
     assert chosen(short, machine, tmp_path).options == ModelOptions()
 
 
+def test_a_folder_does_not_stand_for_a_known_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose folder it is nobody knows: it is meant where it is written as a path."""
+    cached(tmp_path / "hub", MODELS["leaf"].hub)
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path / "hub")})
+    monkeypatch.chdir(graph(tmp_path / "leaf").parent)
+    for word in ("leaf", "onnx:leaf"):
+        assert chosen(word, machine, tmp_path).name == f"onnx:{MODELS['leaf'].hub}"
+    assert chosen("./leaf", machine, tmp_path / "hub").name == "onnx:leaf"
+
+
 @pytest.mark.parametrize("word", [*MODELS, "onnx:leaf", "someone/else"])
 def test_a_model_that_is_not_here_names_the_command_that_fetches(
     tmp_path: Path, word: str, without_packages: Callable[..., None]
