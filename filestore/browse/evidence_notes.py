@@ -81,7 +81,7 @@ def _of_index(catalog: Catalog | None) -> Iterator[str]:
     yield (
         f"the catalog is at generation {catalog.generation}"
         f" and counts {_many(catalog.count('vectors'), 'vector')};"
-        f" {catalog.delta_size():,} came or went since that file was written"
+        f" {queries.unsent_vectors(catalog):,} came or went since that file was written"
     )
 
 

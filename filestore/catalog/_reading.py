@@ -299,10 +299,6 @@ class Catalog(Snapshots):
         )
         return [row[0] for row in removed], added
 
-    def delta_size(self) -> int:
-        """How many vectors the index differs by."""
-        return self.count("index_delta")
-
     def content(self, file: int) -> bytes | None:
         """The last good bytes of a file."""
         found = self.rows("SELECT data FROM contents WHERE file = ?", (file,))

@@ -438,7 +438,7 @@ def sent_to_backend(catalog: Catalog) -> tuple[str, int] | None:
 
 
 def unsent_vectors(catalog: Catalog) -> int:
-    """How many vectors a backend lacks, has too many, or has with other metadata."""
+    """How many vectors an index lacks, has too many, or has with other metadata."""
     ((count,),) = catalog.rows(
         "SELECT count(*) FROM index_delta LEFT JOIN vectors ON id = vector"
         " WHERE present = 0 OR embedded <> 0"

@@ -380,7 +380,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
         detail = f"it holds the vectors of {whose}, the catalog counts on {wanted}"
         return [Finding(code="index-behind", path=path, detail=detail)]
     if is_behind(catalog):
-        detail = f"{catalog.delta_size()} vectors differ from the catalog"
+        detail = f"{queries.unsent_vectors(catalog)} vectors differ from the catalog"
         return [Finding(code="index-behind", path=path, detail=detail)]
     return []
 

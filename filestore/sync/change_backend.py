@@ -258,7 +258,7 @@ def shown(rows: VectorRows | None, catalog: "Catalog") -> ShownBackend:
             kind="faiss",
             address="the FAISS file of the sidecar",
             vectors=vectors,
-            waiting=catalog.delta_size(),
+            waiting=queries.unsent_vectors(catalog),
             compares=True,
         )
     is_sent = queries.sent_to_backend(catalog)

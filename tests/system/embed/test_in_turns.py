@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.system.embedding_server import Behaviour, EmbeddingServer, well
+from tests.system.embedding_server import Behaviour, EmbeddingServer, status, well
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 NOTES, SECTIONS = 12, 10
@@ -188,6 +188,14 @@ def test_others_write_meanwhile(store: Any, server: EmbeddingServer) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert store.waiting() == ""
+
+
+def test_the_index_lacks_nothing_that_waits(store: Any, server: EmbeddingServer) -> None:
+    """A text without a vector is none that the vector index should have."""
+    server.behave(well, well, status(401))
+    store("sync", code=3)
+    assert store.waiting() == f"8 of {TEXTS}"
+    assert store.json("backend", "show")["waiting"] == 0
 
 
 def test_no_room_for_vectors(store: Any, server: EmbeddingServer) -> None:
