@@ -255,12 +255,19 @@ def watch(
                 if notice is not None or watcher.originals_changed() or is_due:
                     yield from _follow(watcher)
                     scanned_s = time.monotonic()
-                elif watcher.waits and watcher.store is not None:
-                    watcher.waits = watcher.store.embed().waiting > 0
-                    if not watcher.waits:
-                        yield from _follow(watcher)
+                elif watcher.waits:
+                    yield from _embed(watcher)
         finally:
             watcher.close()
+
+
+def _embed(watcher: _Watcher) -> Iterator[Event]:
+    """Embed for a while; once that ends, a sync reports what was done, or what went wrong."""
+    watcher.waits = False
+    with contextlib.suppress(FilestoreError):
+        watcher.waits = watcher.store is not None and watcher.store.embed().goes_on
+    if not watcher.waits:
+        yield from _follow(watcher)
 
 
 def _follow(watcher: _Watcher) -> Iterator[Event]:
@@ -334,14 +341,17 @@ def _sync(watcher: _Watcher) -> Iterator[Event]:
                 yield Waiting(reason=error.message)
             continue
         report = updated.synced
+        # Another writer lets us on, or embeds them; a sync that embedded none would go on for ever.
+        is_locked = isinstance(report.problem, LockedError)
+        goes_on = is_locked or (report.embedded > 0 and report.problem is None)
         found = {one.code for one in report.remaining}
-        watcher.waits = watcher.embed and report.problem is None and "vector-pending" in found
+        watcher.waits = watcher.embed and goes_on and "vector-pending" in found
         watcher.watch_originals(updated.plan.watched)
         yield from _updated(watcher, updated)
         if report.applied or report.remaining != watcher.remaining:
             watcher.remaining = report.remaining
             yield Synced(report=report)
-        if report.problem is not None:
+        if report.problem is not None and not is_locked:
             raise report.problem
         return
 

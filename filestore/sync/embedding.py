@@ -34,6 +34,11 @@ class Embedded(Struct, frozen=True, kw_only=True):
     problem: FilestoreError | None = None
     """Why not."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is worth going on: some texts wait still, and others were embedded."""
+        return self.texts > 0 and self.waiting > 0 and self.problem is None
+
     def added_to(self, report: R) -> R:
         """A report with what was embedded after it was made."""
         values: Any = report

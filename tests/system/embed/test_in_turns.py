@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+import filestore
+from filestore.store import Store, watch
 from tests.system.embedding_server import Behaviour, EmbeddingServer, status, well
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -215,6 +218,49 @@ def test_no_room_for_vectors(store: Any) -> None:
     assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
     assert 0 < store.json("sync")["embedded"] < TEXTS
     store.settled()
+
+
+TICKS = 6
+
+
+@pytest.fixture
+def watched(store: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What `watch` says of a store in a few ticks without any change."""
+
+    def events() -> Iterator[Any]:
+        monkeypatch.setattr(watch, "changes", lambda *_, **__: (None for _ in range(TICKS)))
+        monkeypatch.setattr(watch, "_EMBED_S", 0.0)
+        opened = filestore.open(store.root)
+        return watch.watch(lambda: opened, opened.places, embed=True, stop=threading.Event())
+
+    return events
+
+
+def test_watch_reports_what_keeps_it_from_going_on(
+    store: Any, server: EmbeddingServer, watched: Any
+) -> None:
+    """Once, and it does not ask again at every tick."""
+    store("sync", "--no-embed")
+    server.behave(well, well, well, status(401))
+    failed = [one for one in watched() if isinstance(one, watch.Failed)]
+    assert ["401" in one.error.message for one in failed] == [True]
+    assert len(server.requests) <= 3 + 2 * 4
+
+
+def test_watch_does_not_try_what_it_cannot_embed(
+    store: Any, watched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where texts wait for a model that the settings no longer name, a sync embeds none."""
+    store("sync", "--no-embed")
+    settings = store.root / "filestore.toml"
+    settings.write_text(settings.read_text().replace("openai:small", "builtin"))
+    syncs: list[Any] = []
+    update = Store.update
+    monkeypatch.setattr(
+        Store, "update", lambda *one, **how: syncs.append(one) or update(*one, **how)
+    )
+    assert [type(one) for one in watched()] == [watch.Synced]
+    assert len(syncs) == 1
 
 
 # The model of the installation, in programs that go on by themselves
