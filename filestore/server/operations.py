@@ -5,7 +5,8 @@ the module of its command, and in `server/requests` where a served store answers
 client gives is checked against them before any of it is used.
 """
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,7 +73,9 @@ class Operation(Struct, frozen=True, dict=True):
         if self.writes:
             store.require_writes()
         request = request.allowed(store)
-        do = store.write if self.writes else store.read_long if self.slow else store.read
+        do: Callable[..., Any] = store.read_long if self.slow else store.read
+        if self.writes:
+            do = partial(store.write, embeds=getattr(request, "embed", True))
         answer: dict[str, Any] = (await do(request.answer)).to_dict()
         if self.writes:
             store.tell(self.route or self.name, answer)

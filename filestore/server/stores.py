@@ -73,6 +73,8 @@ class ServedStore(Struct):
     _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
     """What writes, and what reads for long; one thread each, once there is something to do."""
+    _turn: "Future[bool] | None" = None
+    """The last turn of embedding, which may wait still."""
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
     """Told of each operation that changed the store, with its answer; from the event loop."""
 
@@ -91,11 +93,17 @@ class ServedStore(Struct):
         self._readers.submit(_load).add_done_callback(self._go_on)
 
     def _go_on(self, done: "Future[bool]") -> None:
-        """Embed what waits, in turns behind what is to be written, as long as that is needed."""
+        """Embed in another turn, where the last one, or the reader that looked, says so."""
+        if not done.cancelled() and done.exception() is None and done.result():
+            self._embed_behind()
+
+    def _embed_behind(self) -> None:
+        """Embed what waits, behind what is to be written now; one turn waits at a time."""
         # It may have been closed.
         with contextlib.suppress(FilestoreError, OSError):
-            if not done.cancelled() and done.exception() is None and done.result():
-                self._opened("writer").submit(_embed).add_done_callback(self._go_on)
+            if self._turn is None or self._turn.done():
+                self._turn = self._opened("writer").submit(_embed)
+                self._turn.add_done_callback(self._go_on)
 
     def submit(self, job: Callable[[Store], T]) -> "Future[T]":
         """Begin what changes nothing, from any thread.
@@ -121,8 +129,12 @@ class ServedStore(Struct):
         """
         return await self._done(await self._other("long"), job)
 
-    async def write(self, job: Callable[[Store], T]) -> T:
+    async def write(self, job: Callable[[Store], T], *, embeds: bool = True) -> T:
         """What a function that changes the store makes of it; one after the other.
+
+        Args:
+            job: The function.
+            embeds: Whether what waits for its vector after that is embedded.
 
         Raises:
             ReadOnlyError: Nobody may.
@@ -138,7 +150,8 @@ class ServedStore(Struct):
         try:
             return await self._done(writer, short)
         finally:
-            writer.submit(_embed).add_done_callback(self._go_on)
+            if embeds:
+                self._embed_behind()
 
     def tell(self, operation: str, answer: dict[str, Any]) -> None:
         """Tell those who listen that an operation changed the store."""
@@ -243,8 +256,7 @@ def _load(store: Store) -> bool:
 def _embed(store: Store) -> bool:
     """Embed for a turn; whether there is more to do."""
     store.embed_for(_TURN_S)
-    done = store.embed()
-    return done.texts > 0 and done.waiting > 0
+    return store.embed().goes_on
 
 
 class Stores(Closing):

@@ -1,5 +1,7 @@
 """Files are found by keyword at once, and get their vectors in turns that anything may end."""
 
+import asyncio
+import contextlib
 import os
 import resource
 import signal
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 import filestore
+from filestore.server import stores
+from filestore.server.operations import ROUTES
 from filestore.store import Store, watch
 from tests.system.embedding_server import Behaviour, EmbeddingServer, status, well
 
@@ -217,6 +221,27 @@ def test_no_room_for_vectors(store: Any) -> None:
     assert "ulimit -f" in said
     assert store.json("search", "unique7of9", "--mode", "keyword")["hits"]
     assert 0 < store.json("sync")["embedded"] < TEXTS
+    store.settled()
+
+
+def test_a_request_waits_for_one_turn_at_most(
+    store: Any, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often a server was written to while texts wait, which all get their vectors."""
+    store("sync", "--no-embed")
+    server.behave(slow(0.005))
+    monkeypatch.setattr(stores, "_TURN_S", 0.0)
+    access = stores.Access(writes=True)
+    with contextlib.closing(
+        stores.ServedStore.open("notes", str(store.root), access, configuration=None, readers=1)
+    ) as served:
+        asyncio.run(ROUTES["sync"].ask(served, {"embed": False}))
+        assert (served.waiting, sent(server)) == (0, [])
+        for _ in range(4):
+            asyncio.run(served.write(lambda _: None))
+            assert served.waiting <= 1
+        while served.waiting:
+            asyncio.run(served.read(lambda _: None))
     store.settled()
 
 
