@@ -62,6 +62,8 @@ class OpenAIEmbedder(Embedder):
         EndpointUntrusted: The user did not allow this store to reach it.
     """
 
+    least_batch = THREADS * _WORTH_A_REQUEST
+
     def __init__(self, choice: Choice, *, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         if not choice.model:
             raise ModelUnusable(

@@ -96,6 +96,10 @@ class Embedder(ABC):
     """The name in the settings, for example ``builtin`` or ``onnx:all-MiniLM-L6-v2``."""
     lexical: bool = False
     """True when only words and characters are compared, not meaning: the user is informed."""
+    least_batch: int = 1
+    """So many texts take hardly longer than one."""
+    batch: int = 8
+    """So many texts take about a second, as far as was seen."""
 
     @property
     @abstractmethod

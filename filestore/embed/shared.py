@@ -21,6 +21,7 @@ class OneAtATime(Embedder):
     def __init__(self, embedder: Embedder) -> None:
         self.name = embedder.name
         self.lexical = embedder.lexical
+        self.least_batch = embedder.least_batch
         self._embedder = embedder
         self._lock = threading.Lock()
 

@@ -64,7 +64,6 @@ class EmbeddingFeed:
         """Whether texts that were taken are left to be embedded later, being many."""
         self._no_embedder = no_embedder if embed else None
         self._trusted = False
-        self._batch = 8
 
     def take(self, texts: Mapping[bytes, str], *, sound: bool = False) -> None:
         """Take texts whose vectors are in the catalog: known ones now, a few others on `settle`.
@@ -127,14 +126,15 @@ class EmbeddingFeed:
             keys, done = list(texts), 0
             while done < len(keys) and (not done or until_s is None or time.monotonic() < until_s):
                 on_share(done / len(keys))
-                some, began_s = keys[done : done + self._batch], time.monotonic()
+                some, began_s = keys[done : done + embedder.batch], time.monotonic()
                 vectors = embedder.embed_documents([texts[key] for key in some])
                 self._embeddings.put(embedder.fingerprint, some, vectors)
                 self._note(some, at_s=int(time.time()))
                 done += len(some)
                 self.embedded += len(some)
                 took_s = max(time.monotonic() - began_s, 1e-3)
-                self._batch = max(1, min(_MOST_TEXTS, round(len(some) * _BATCH_S / took_s)))
+                batch = min(_MOST_TEXTS, round(len(some) * _BATCH_S / took_s))
+                embedder.batch = max(embedder.least_batch, batch)
         except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
             # Everything else of the commit is worth keeping: keywords find these texts.
             self.problem, self.embeds = error, False
