@@ -8,6 +8,7 @@ that may be lost, stale, damaged or unwritable, and the answer is the same.
 import hashlib
 import os
 import re
+import shlex
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ def find_model(choice: Choice) -> str:
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
     shown = short_name(name) or clipped(name)
-    use = f"name its folder with `filestore embedder use {shown} FOLDER`"
+    use = f"name its folder with `filestore embedder use {shlex.quote(shown)} FOLDER`"
     raise ModelMissing(
         f"the model {shown!r} is not on this machine",
         remedy=f"run {fetch_line(shown)}, or {use}" if may_be_on_hub(name) else use,

@@ -5,6 +5,7 @@ One rule: a store's model is opened or said to be missing; no other one is taken
 
 import contextlib
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -47,7 +48,8 @@ class ModelChanged(FilestoreError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"the vectors of this store come from another model than {name}",
-            remedy=f"name that model in filestore.toml again, or 'filestore embedder set {name}'",
+            remedy="name that model in filestore.toml again, or `filestore embedder set"
+            f" {shlex.quote(name)}`",
         )
 
 

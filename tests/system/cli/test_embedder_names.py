@@ -4,6 +4,7 @@ What runs a graph is replaced by the builtin embedder, so that no library is nee
 """
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from filestore.embed import Choice, ModelMissing, ModelUnusable, UnknownEmbedder
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.embed.known_models import MODELS
 from filestore.embed.models import find_model
-from filestore.sidecar.model import chosen_by
+from filestore.sidecar.model import ModelChanged, chosen_by
 from tests.system.conftest import Workspace
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -128,6 +129,16 @@ def test_a_model_that_is_not_here_names_the_command_that_fetches(
     assert pip.startswith("pip install ")
     assert "huggingface-hub" in pip
     assert fetch == f"filestore embedder fetch {word.removeprefix('onnx:')}"
+
+
+def test_a_command_to_paste_runs_nothing_that_a_name_holds(tmp_path: Path) -> None:
+    """The settings of a store, and so the name, may come from anybody."""
+    name = "tiny; touch `id`"
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
+    with pytest.raises(ModelMissing) as caught:
+        find_model(Choice(name=f"onnx:{name}", machine=machine))
+    for remedy in (caught.value.remedy, ModelChanged(name).remedy):
+        assert name in shlex.split(remedy.partition("`")[2].rpartition("`")[0])
 
 
 @pytest.mark.parametrize(
