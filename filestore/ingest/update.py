@@ -455,14 +455,16 @@ def run(
         ingested = apply(store, found, on_progress)
     if ingested.outcomes:
         parts.close()
-        again = catch_up(parts, sync, on_progress)
+        # Whose time for embedding ran out in the first sync has none left for a second one.
+        ran_out = any(one.code == "vector-pending" for one in synced.remaining)
+        again = catch_up(parts, replace(sync, embed=embed and not ran_out), on_progress)
         applied = tuple(worst_first([*synced.applied, *again.applied]))
         synced = replace(
             again,
             applied=applied,
             embedded=synced.embedded + again.embedded,
             reused=synced.reused + again.reused,
-            problem=again.problem or ingested.problem,
+            problem=again.problem or ingested.problem or synced.problem,
         )
     return UpdateReport(plan=found, ingested=ingested, synced=synced)
 

@@ -245,6 +245,27 @@ def test_a_request_waits_for_one_turn_at_most(
     store.settled()
 
 
+@pytest.mark.parametrize("store", ["tree"], indirect=True)
+def test_one_update_has_one_time_to_embed(store: Any, server: EmbeddingServer) -> None:
+    """It syncs before and after it reads originals; what the first left, the second leaves, too."""
+    original = store.root / "guide.md"
+    original.write_text(text_of(NOTES, 0))
+    server.behave(status(401))
+    store("add", original, code=None)
+    original.write_text(text_of(NOTES, 1))
+    server.requests.clear()
+    server.behave(slow(0.02))
+    with filestore.open(store.root) as opened:
+        opened.embed_for(0.0)
+        updated = opened.update()
+        assert updated.updated
+    # One batch of what waits, and the text that is new.
+    assert updated.embedded == len(sent(server)) < 20
+    server.behave(well)
+    store("sync")
+    store.settled()
+
+
 TICKS = 6
 
 
