@@ -55,8 +55,13 @@ def on_all_cores(work: Callable[[Given], Made], items: Sequence[Given]) -> Itera
             done.put(error)
 
     try:
-        for _ in range(min(cores(), len(items))):
-            threading.Thread(target=run, daemon=True).start()
+        for place in range(min(cores(), len(items))):
+            try:
+                threading.Thread(target=run, daemon=True).start()
+            except RuntimeError:  # the system gives no more
+                if place == 0:
+                    return list(map(work, items))
+                break
         while len(made) < len(items):
             found = done.get()
             if isinstance(found, BaseException):

@@ -45,6 +45,23 @@ def test_the_priority_is_lowered_of_the_work_alone() -> None:
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
+@pytest.mark.parametrize("threads", [0, 1])
+def test_the_work_is_done_whatever_threads_there_are(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """A limit of processes leaves one, or none beside the one that asks."""
+    left, start = iter(range(threads)), threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    monkeypatch.setattr("filestore.embed._all_cores.cores", lambda: 2)
+    assert [*on_all_cores(lambda item: item + 1, range(9))] == [*range(1, 10)]
+
+
 def test_numbers_are_the_same_in_one_thread() -> None:
     """However often it is entered, also one inside the other."""
     rows = np.ones((200, 200), np.float32)
