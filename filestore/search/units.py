@@ -21,12 +21,13 @@ _ROOM: Final = MOST_CHARACTERS - 2
 _HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
 _ITEM: Final = re.compile(r"(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
 _ROW: Final = re.compile(r"\||[^\n]*? \| ")
+_POINTS: Final = ".!?…؟۔։।॥།။።។"
+"""Behind which a blank stands where they end a sentence."""
 # One sign first, of which every one that is none is passed over quickly.
 _SENTENCE_END: Final = re.compile(
-    r"[.!?…؟۔।॥。！？](?:(?<=[.!?…؟۔।॥])[\"'”’»)\]*_]*\s+(?=[\"'“‘«(\[*_!`<¿¡]*\w)"
+    rf"[{_POINTS}。！？](?:(?<=[{_POINTS}])[\"'”’»)\]*_]*\s+(?=[\"'“‘«(\[*_!`<¿¡]*([^\W_]))"
     r"|(?<=[。！？])[」』）]*(?![。！？])\s*)"
 )
-_OPENING: Final = "\"'“‘«([*_!`<¿¡"
 _LAST_WORD: Final = re.compile(r"[^\s(\[\"'“‘«]{1,12}\Z")
 _WITH_POINT: Final = (
     "abb al approx art bd bspw bzw ca cf ch dept dr ed eds eq etc evtl fig gen ggf inc jr lt ltd"
@@ -140,7 +141,8 @@ def _sentences(text: Markdown, start: int, end: int) -> Iterator[tuple[int, int]
             if first == end:
                 break
         is_inside = first < found.start() and found.end() < last
-        if not is_inside and _ends(text.text, begun, found):
+        is_code = text.is_code(found.start(), found.start() + 1)
+        if not (is_inside or is_code) and _ends(text.text, begun, found):
             yield from _trimmed(text.text, begun, found.end())
             begun = found.end()
     yield from _trimmed(text.text, begun, end)
@@ -148,12 +150,9 @@ def _sentences(text: Markdown, start: int, end: int) -> Iterator[tuple[int, int]
 
 def _ends(text: str, begun: int, found: re.Match[str]) -> bool:
     """Whether a sign that may end a sentence does so."""
-    if text[found.start()] in "。！？":
+    if found[1] is None:
         return True
-    at = found.end()
-    while text[at] in _OPENING:
-        at += 1
-    if text[at].islower():
+    if found[1].islower():
         return False
     if text[found.start()] != ".":
         return True

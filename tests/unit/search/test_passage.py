@@ -207,6 +207,13 @@ def test_markup_that_says_nothing_is_left_out(text: str) -> None:
     assert [word.lower() for word in marked(found)] == ["boat"]
 
 
+def test_no_sentence_ends_in_code() -> None:
+    """What is said between backticks is one word."""
+    text = "So much is said of the quay. " * 5 + "Use `ls A. B` for it."
+    last = units_of(Markdown(text))[-1]
+    assert text[last.start :] == "Use `ls A. B` for it."
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -222,6 +229,16 @@ def test_points_that_end_no_sentence(text: str) -> None:
     last = text.strip()
     assert len(ends) == 2, ends
     assert last[-8:].strip() in ends
+
+
+@pytest.mark.parametrize(
+    "sign", [". ", "! ", "؟ ", "۔ ", "։ ", "। ", "། ", "။ ", "។ ", "። ", "。", "！"]
+)
+def test_sentences_end_in_every_script(sign: str) -> None:
+    """So that a long paragraph is not cut within one."""
+    found = shown("boat", f"Boat boat boat{sign}" * 60)
+    assert found.text.count(sign.strip()) > 10
+    assert found.text[-1] == sign[0]
 
 
 @pytest.mark.parametrize("sign", ["เรือจอดอยู่ที่ท่าเรือ", "船在码头停泊着，", "boat,", "boat "])
@@ -272,6 +289,7 @@ def test_words_of_grammar_alone_are_no_match() -> None:
         "<b <!-- " * 20_000 + "needle",
         "![[" * 50_000 + "needle",
         "# a" + "#" * 150_000 + "b needle\n",
+        "word " * 30 + "needle. " + "_" * 150_000,
         "# needle\n\n" * 15_000,
         "needle.)))" * 15_000,
         "." + " " * 150_000 + "needle",
