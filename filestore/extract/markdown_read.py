@@ -15,7 +15,7 @@ from filestore.extract.markdown_spans import DEFINITION, INLINE, unescaped, with
 Edit = tuple[int, int, str]
 """Start and end in the text, and what is read there."""
 
-_SIGNS: Final = re.compile(r"[\[<*_~=\\&`|>#]")
+_SIGNS: Final = re.compile(r"[-\[\]<*_~=\\&`|>#]")
 _TAGS: Final = (
     "a|abbr|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font"
     "|h[1-6]|hr|i|iframe|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|section|small|source|span"
@@ -29,19 +29,21 @@ _TOKEN: Final = re.compile(
     rf"|(?P<tag><!--|</?(?:{_TAGS})(?=[\s/>])[^<>]*+>)"
     r"|(?P<address><[A-Za-z][\w+.-]*+:[^\s<>]*+>|<[\w.+-]++@[\w.-]++>)"
     r"|(?P<entity>&#?\w{1,32};)"
-    r"|(?P<emphasis>\*{1,3}|_{1,3}|~~|==)",
+    r"|(?P<emphasis>\*{1,3}|_{1,3}|~~|==)"
+    r"|(?P<blank>\n[ \t\r>]*(?=\n))",
     re.IGNORECASE,
 )
+_GAP: Final = re.compile(r"<(?:br|/(?:d[dt]|div|h[1-6]|li|p|t[dhr]))\b", re.IGNORECASE)
+"""A tag that parts words; others stand within them."""
 _REFERENCE: Final = re.compile(r"\]\[[^\[\]\n]*+\]")
 _ALT: Final = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _LINE: Final = re.compile(
-    r"^[ \t]*(?P<quote>(?:>[ \t]?)++)?(?:(?P<heading>\#{1,6}[ \t]+)|(?P<row>\|[ \t]*))?",
-    re.MULTILINE,
+    r"[ \t]*(?P<quote>(?:>[ \t]?)++)?(?:(?P<heading>\#{1,6}[ \t]+)|(?P<row>\|[ \t]*))?"
 )
-_CLOSING: Final = re.compile(r"[ \t]+#+[ \t]*$|[ \t]*\|[ \t]*$")
+_CLOSING: Final = re.compile(r"(?<![ \t])(?:[ \t]+#+|[ \t]*\|)[ \t\r]*$")
 _SILENT: Final = re.compile(
-    rf"[ \t>]*(?:(?:</?(?!img)(?:{_TAGS})(?=[\s/>])[^<>]*+>[ \t]*)++$)"
-    r"|[ \t>]*(?:(?:```|~~~)\S*|={3,}|(?:[-*_][ \t]*){3,}|(?=[^\n|]*\|)(?=[^\n-]*-)[|: \t-]++)\s*$"
+    rf"[ \t>]*+(?:(?:</?(?!img)(?:{_TAGS})(?=[\s/>])[^<>]*+>[ \t]*)++"
+    r"|(?:```|~~~)[^`\n]{0,99}|={3,}|(?:[-*_][ \t]*){3,}|(?=[^\n|]*\|)(?=[^\n-]*-)[|: \t-]++)\s*$"
 )
 """A line that only tells where something begins or ends."""
 _SILENT_SIGNS: Final = frozenset("`~=-*_|:[><")
@@ -86,7 +88,7 @@ class Markdown:
     @cached_property
     def _defined(self) -> frozenset[str]:
         """The labels that say where they lead."""
-        return frozenset(found[1] for found in DEFINITION.finditer(self.text))
+        return frozenset(found[1].casefold() for found in DEFINITION.finditer(self.text))
 
     def is_code(self, start: int, end: int) -> bool:
         """Whether nothing in a stretch is markup."""
@@ -108,8 +110,9 @@ class Markdown:
         pieces, starts, places = [], [], []
         length, at = 0, start
         for first, last, said in [*self.edits(start, end), (end, end, "")]:
-            if first < at:
+            if last < at:
                 continue
+            first = max(first, at)
             starts += [at, first] if said else [at]
             places += [length, length + first - at] if said else [length]
             pieces += [self.text[at:first], said]
@@ -125,10 +128,17 @@ class Markdown:
             return []
         first, last, found = self._known
         if not (first <= start and end <= last):
-            found = sorted({*self._of_lines(start, end), *self._inline(start, end)})
-            self._known = start, end, found
-            return found
+            # What begins in a sentence may end in another one of its paragraph.
+            first, last = self.text.rfind("\n\n", 0, start) + 1, self.text.find("\n\n", end)
+            last = len(self.text) if last < 0 else last
+            found = []
+            both = {*self._of_lines(first, last), *self._inline(first, last)}
+            for edit in sorted(both, key=lambda edit: (edit[0], -edit[1])):
+                if not found or edit[0] >= found[-1][1]:
+                    found.append(edit)
+            self._known = first, last, found
         at = bisect_left(found, (start,))
+        at -= at > 0 and found[at - 1][1] > start
         return found[at : bisect_left(found, (end,))]
 
     def _of_lines(self, start: int, end: int) -> Iterator[Edit]:
@@ -152,7 +162,7 @@ class Markdown:
 
     def _inline(self, start: int, end: int) -> Iterator[Edit]:
         """Links, emphasis, tags, escapes and entities."""
-        visible = self._visible
+        text, visible = self.text, self._visible
         opened: list[re.Match[str]] = []
         emphasis: dict[str, int] = {}
         passed, last_comment = start, visible.rfind("-->", start, end)
@@ -170,13 +180,16 @@ class Markdown:
                     yield label.start(), label.end(), ""
                     yield at, passed, ""
             elif kind == "emphasis":
-                before, after = visible[max(start, at - 1) : at], visible[stop : min(stop + 1, end)]
+                # Code beside a sign is blank in what is visible.
+                before, after = text[max(start, at - 1) : at], text[stop : min(stop + 1, end)]
                 is_word = str.isalnum if token[0][0] == "_" else _is_plain
                 if token[0] in emphasis and before.strip() and not is_word(after):
                     yield emphasis[token[0]], emphasis.pop(token[0]) + stop - at, ""
                     yield at, stop, ""
                 elif after.strip() and not is_word(before):
                     emphasis[token[0]] = at
+            elif kind == "blank":
+                opened, emphasis = [], {}
             elif token[0] == "<!--":
                 if stop <= last_comment:
                     passed = visible.index("-->", stop, end) + 3
@@ -196,7 +209,7 @@ class Markdown:
             # What follows a letter is an index: x[0][1].
             is_index = self._visible[label.start() - 1 : label.start()].isalnum()
             return at if is_index else reference.end()
-        return at + 1 if self.text[label.end() : at] in self._defined else at
+        return at + 1 if self.text[label.end() : at].casefold() in self._defined else at
 
 
 def _is_plain(sign: str) -> bool:
@@ -229,7 +242,7 @@ def _edits_of(token: re.Match[str]) -> Iterator[Edit]:
     elif token.lastgroup == "tag":
         alt = _ALT.search(said) if said[:4].lower() == "<img" else None
         if alt is None:
-            yield start, end, " " if said[1:3].lower() == "br" else ""
+            yield start, end, " " if _GAP.match(said) else ""
         else:
             yield start, start + alt.start(alt.lastindex or 0), ""
             yield start + alt.end(alt.lastindex or 0), end, ""

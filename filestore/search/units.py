@@ -163,7 +163,8 @@ def _ends(text: str, begun: int, found: re.Match[str]) -> bool:
         word.isdigit() and len(word) < 3 and not text[begun : found.start() - len(word)].strip()
     )
     is_initial = len(word) == 1 and word.isalpha() and word.isascii()
-    return not (counts or is_initial or word in _SHORTENED or ("." in word and len(word) < 6))
+    has_points = "." in word and len(word) < 6 and word[-1].isalnum()
+    return not (counts or is_initial or word in _SHORTENED or has_points)
 
 
 def _parts(text: Markdown, start: int, end: int) -> Iterator[tuple[int, int]]:

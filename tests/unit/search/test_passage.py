@@ -195,6 +195,15 @@ READ = {
     "A boat[^1] of <https://example.org> \\*now\\*.": "A boat of https://example.org *now*.",
     "```c\nboat[0][1] = *x;\n```": "boat[0][1] = *x;",
     "List<String> boat = x[0][1];": None,
+    "**`--sail`** moves the boat, *`-x`* no _`y`_.": "`--sail` moves the boat, `-x` no `y`.",
+    "Boat\n----\nIt lies here.": "Boat\nIt lies here.",
+    "Boat\n=======\nIt lies here.": "Boat\nIt lies here.",
+    "  > The boat.": "The boat.",
+    "  ## The boat ##": "The boat",
+    "| boat | x |\r\n|---|---|\r\n| sail | y |\r\n": "boat | x\nsail | y",
+    "```js title=boat.js {1,3}\nlet boat = 1;\n```": "let boat = 1;",
+    "The [Boat] lies here.\n\n[boat]: y": "The Boat lies here.",
+    "<tr><td>The</td><td>boat</td></tr>": "The boat",
 }
 """Texts, and what is read there; None where that is what is written."""
 
@@ -205,6 +214,31 @@ def test_markup_that_says_nothing_is_left_out(text: str) -> None:
     found = shown("boat", text)
     assert found.text == (READ[text] or text)
     assert [word.lower() for word in marked(found)] == ["boat"]
+
+
+@given(st.one_of(NOTES, ODD))
+def test_a_sentence_is_read_as_in_its_paragraph(text: str) -> None:
+    """Whatever of it was read before; a link or bold words may go over several sentences."""
+    read = Markdown(text)
+    for unit in units_of(read):
+        alone = Markdown(text).read(unit.start, unit.end)
+        assert alone == read.read(unit.start, unit.end)
+
+
+def test_what_goes_over_the_end_of_a_sentence() -> None:
+    """No mark of a link or of bold words is left in any of its sentences."""
+    begins = (
+        "So much is said here of the quay that all is cut into what it says, one after the other."
+    )
+    text = f"{begins} [The mast is long. It sails far](a.md). **All is calm. They** rest."
+    units = units_of(Markdown(text))
+    assert [Markdown(text).read(unit.start, unit.end).text for unit in units] == [
+        begins,
+        "The mast is long.",
+        "It sails far.",
+        "All is calm.",
+        "They rest.",
+    ]
 
 
 def test_no_sentence_ends_in_code() -> None:
@@ -289,6 +323,8 @@ def test_words_of_grammar_alone_are_no_match() -> None:
         "<b <!-- " * 20_000 + "needle",
         "![[" * 50_000 + "needle",
         "# a" + "#" * 150_000 + "b needle\n",
+        "# a" + " " * 150_000 + "needle",
+        ">" * 150_000 + " needle",
         "word " * 30 + "needle. " + "_" * 150_000,
         "# needle\n\n" * 15_000,
         "needle.)))" * 15_000,
