@@ -76,7 +76,8 @@ class Operation(Struct, frozen=True, dict=True):
         do: Callable[..., Any] = store.read_long if self.slow else store.read
         if self.writes:
             do = partial(store.write, embeds=getattr(request, "embed", True))
-        answer: dict[str, Any] = (await do(request.answer)).to_dict()
+        # What is made when it is read reads the disk: not in the loop, for which others wait.
+        answer: dict[str, Any] = await do(lambda store: request.answer(store).to_dict())
         if self.writes:
             store.tell(self.route or self.name, answer)
         return answer

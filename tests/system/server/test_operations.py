@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from msgspec import to_builtins
 
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
+from filestore.search.place import Locator
 from filestore.server import decoding
 from filestore.server.operations import ROUTES, TOOLS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
@@ -58,6 +60,22 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "components": {"schemas": decoding.components()}
     }
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
+
+
+def test_passages_are_made_where_the_store_is_open(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the loop, where they are read from the disk, all other requests would wait for them."""
+    place, threads = Locator.place, set[threading.Thread]()
+
+    def seen(*given: Any, **named: Any) -> Any:
+        threads.add(threading.current_thread())
+        return place(*given, **named)
+
+    monkeypatch.setattr(Locator, "place", seen)
+    assert ask(stores, "search", query="rent")["hits"]
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 ASKED = {**ROUTES, **TOOLS}
