@@ -40,21 +40,23 @@ _BODIES: Final = (
     f" WHERE {BODY} AND (part = 0 OR ?) AND embedded <> 0 AND state = ''"
     " ORDER BY parts.vector, files.path LIMIT ?"
 )
-# Chunks of a document share a resource, sections of one in place a path. Shorter names come first:
-# chunk2 before chunk10.
+# A resource may be a folder of documents, and then every chunk names its own. Shorter names come
+# first: chunk2 before chunk10.
 _WAITING: Final = (
     "WITH waiting AS (SELECT vectors.id AS id, files.path AS path, row_number() OVER ("
-    " PARTITION BY resource ORDER BY kind = 'summary', part, length(files.path), files.path"
+    " PARTITION BY resource, source"
+    " ORDER BY kind = 'summary', part, length(files.path), files.path"
     ") AS place FROM vectors JOIN parts ON parts.vector = vectors.id"
     " JOIN files ON files.id = parts.file WHERE vectors.embedded = 0)"
     " SELECT id FROM waiting GROUP BY id ORDER BY min(place), min(path)"
 )
-_DOCUMENTS: Final = (
-    "SELECT id, path, resource, CASE kind WHEN 'summary' THEN 0 WHEN 'document' THEN"
-    " (SELECT count(*) FROM (SELECT 1 FROM parts WHERE file = one.id LIMIT {most}))"
-    " ELSE (SELECT count(*) FROM (SELECT 1 FROM files WHERE files.resource = one.resource"
-    " AND files.state = '' AND files.kind <> 'summary' LIMIT {most})) END"
-    " FROM files AS one WHERE state = '' AND id IN ({{}})"
+_FOUND: Final = (
+    "SELECT id, path, kind, resource, source, (SELECT count(*) FROM parts WHERE file = files.id)"
+    " FROM files WHERE state = '' AND id IN ({})"
+)
+_CHUNKS: Final = (
+    "SELECT resource, source, count(*) FROM files WHERE state = '' AND kind <> 'summary'"
+    " AND resource IN ({}) GROUP BY resource, source"
 )
 SALVAGED: Final = {
     "generated": "SELECT origin, body FROM generated ORDER BY origin {order}",
@@ -209,14 +211,23 @@ def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
 
 
 def documents_of(
-    catalog: Catalog, ids: Sequence[int], most: int
-) -> dict[int, tuple[ChunkPath, str, int]]:
+    catalog: Catalog, ids: Sequence[int]
+) -> dict[int, tuple[ChunkPath, tuple[str, str | None], int]]:
     """The paths of those file ids that are searchable, what they are of, and how many texts it has.
 
-    They are counted to `most`; a summary is of nothing, and has 0.
+    A summary is of nothing, and its document has 0.
     """
-    found = catalog.rows_among(_DOCUMENTS.format(most=most), ids)
-    return {file: (decode_path(path), resource, count) for file, path, resource, count in found}
+    rows = list(catalog.rows_among(_FOUND, ids))
+    chunks: dict[str, dict[str | None, int]] = catalog.once("chunks of documents", dict)
+    of_chunks = {resource for _, _, kind, resource, _, _ in rows if kind != "document"}
+    new = [resource for resource in of_chunks if resource not in chunks]
+    for resource, source, count in catalog.rows_among(_CHUNKS, new):
+        chunks.setdefault(resource, {})[source] = count
+    found = {}
+    for file, path, kind, resource, source, parts in rows:
+        of = 0 if kind == "summary" else chunks.get(resource, {}).get(source, 0)
+        found[file] = decode_path(path), (resource, source), parts if kind == "document" else of
+    return found
 
 
 def made_files(catalog: Catalog) -> list[ChunkPath]:

@@ -40,7 +40,7 @@ from filestore.search import filters, freshness, said
 from filestore.search.answer import Answer, Found, Hit, Why
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
-from filestore.search.fusion import DEPTH, MOST_PARTS
+from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
 from filestore.search.query import Mode, Query, Which
 from filestore.search.ranking import (
@@ -102,7 +102,7 @@ class Searcher:
         self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
         self._paths: dict[int, ChunkPath] = {}
-        self._documents: dict[ChunkPath, tuple[str, int]] = {}
+        self._documents: dict[ChunkPath, tuple[tuple[str, str | None], int]] = {}
         """Of the files that were found: what they are texts of, and of how many it is."""
         self._asked = ParsedQuery()
         self._notes: list[str] = []
@@ -449,7 +449,7 @@ class Searcher:
         files = {file_of_text(text) for text, _ in scored}
         # A set less the keys of many paths would pass over all of these.
         fresh = [file for file in files if file not in self._paths]
-        found = queries.documents_of(self._catalog, fresh, MOST_PARTS)
+        found = queries.documents_of(self._catalog, fresh)
         for file, (path, document, count) in found.items():
             self._paths[file] = path
             if count:

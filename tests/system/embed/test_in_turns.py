@@ -37,17 +37,21 @@ def server() -> Iterator[EmbeddingServer]:
 def store(request: Any, workspace: Any, server: EmbeddingServer, tmp_path: Path) -> Any:
     """A store with documents that are not indexed yet, and a service that embeds them."""
     root = tmp_path / "notes"
-    command = ("init", root, "--layout", request.param, "--embedder", "openai:small")
+    layout = "in-place" if request.param == "in-place" else "tree"
+    command = ("init", root, "--layout", layout, "--embedder", "openai:small")
     workspace(*command, "--endpoint", server.endpoint)
     for number in range(NOTES):
         if request.param == "in-place":
             parts = [text_of(number, part) for part in range(SECTIONS)]
             (root / f"note{number}.md").write_text("\n".join(parts))
             continue
-        folder = root / "chunked" / f"note{number}.md"
-        folder.mkdir(parents=True)
+        is_folder = request.param == "folder"
+        begin = "all/note{}-" if is_folder else "note{}.md/"
+        source = f"---\nsource: note{number}.md\n---\n" if is_folder else ""
         for part in range(SECTIONS):
-            (folder / f"chunk{part + 1}.md").write_text(text_of(number, part))
+            path = root / "chunked" / f"{begin.format(number)}chunk{part + 1}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source + text_of(number, part))
     return Commands(workspace, root)
 
 
@@ -123,6 +127,7 @@ def until(seen: Any, process: "subprocess.Popen[str]") -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize("store", ["in-place", "tree", "folder"], indirect=True)
 def test_keywords_find_what_waits(store: Any, server: EmbeddingServer) -> None:
     """While texts are embedded the store is searched, and is clean; the broad view comes first."""
     server.behave(slow(0.03))

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 ASKED = "limpets on kelp"
 TEXT = "Limpets graze on kelp below the tide line."
 OTHERS = {
@@ -18,14 +20,18 @@ def evidence(hit: Any) -> float:
     return found
 
 
-def test_chunks_of_a_document(workspace: Any) -> None:
-    """They are of one resource; a chunk that is all of its document has nothing beside it."""
+@pytest.mark.parametrize("place", ["{name}/", "all/{name}-"])
+def test_chunks_of_a_document(workspace: Any, place: str) -> None:
+    """They are of one source; a chunk that is all of its document has nothing beside it."""
     for name, others in (*OTHERS.items(), ("only", [])):
         for number, text in enumerate([TEXT, *others], start=1):
-            workspace.write(f"file_index/chunked/{name}/chunk{number}.md", f"{text}\n")
+            path = f"file_index/chunked/{place.format(name=name)}chunk{number}.md"
+            workspace.write(path, f"---\nsource: {name}.md\n---\n{text}\n")
     workspace.sync()
     hits = {hit["path"]: hit for hit in workspace.json("search", ASKED)["hits"]}
-    only, zone, atlas = (hits[f"chunked/{name}/chunk1.md"] for name in ("only", "zone", "atlas"))
+    only, zone, atlas = (
+        hits[f"chunked/{place.format(name=name)}chunk1.md"] for name in ("only", "zone", "atlas")
+    )
     assert only["score"] > zone["score"] > atlas["score"]
     assert evidence(only) > evidence(zone) > evidence(atlas)
 
