@@ -21,6 +21,8 @@ _TAGS: Final = (
     "|h[1-6]|hr|i|iframe|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|section|small|source|span"
     "|strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|wbr"
 )
+_TOKEN_SIGN: Final = re.compile(r"[\\!\[\]<&*_~=\n]")
+"""What a token begins with: all else is passed over quickly."""
 _TOKEN: Final = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<wiki>!?\[\[[^\[\]\n]++\]\])"
@@ -166,17 +168,20 @@ class Markdown:
         opened: list[re.Match[str]] = []
         emphasis: dict[str, int] = {}
         passed, last_comment = start, visible.rfind("-->", start, end)
-        for token in _TOKEN.finditer(visible, start, end):
-            at, stop = token.span()
-            kind = token.lastgroup
-            if at < passed:
+        for sign in _TOKEN_SIGN.finditer(visible, start, end):
+            at = sign.start()
+            token = _TOKEN.match(visible, at, end) if at >= passed else None
+            if token is None:
                 continue
+            stop, kind = token.end(), token.lastgroup
+            passed = stop
             if kind == "open":
                 opened.append(token)
-            elif kind == "close":
-                label = opened.pop() if opened else None
-                passed = self._link_end(label, at, end) if label is not None else at
-                if label is not None and passed > at:
+            elif kind == "close" and opened:
+                label = opened.pop()
+                link_end = self._link_end(label, at, end)
+                if link_end > at:
+                    passed = link_end
                     yield label.start(), label.end(), ""
                     yield at, passed, ""
             elif kind == "emphasis":

@@ -107,7 +107,7 @@ class Marker:
         self._spoken: list[str] = []
         self._stems: dict[str, dict[str, int]] = {}
         self._plain: dict[str, dict[str, int | None]] = {}
-        self._starts: dict[str, frozenset[str]] = {}
+        self._starts: dict[str, list[str]] = {}
         self._begun: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
         for clause in query.wanted():
@@ -197,25 +197,29 @@ class Marker:
     def _marked_ascii(self, text: str, language: str) -> Iterator[Mark]:
         """As `_marked_words`, for a text in which only words that begin alike can match."""
         known = self._plain.setdefault(language, {})
-        starts = self._starts_in(language)
-        for raw in set(_WORD_ASCII.findall(text)):
-            if raw not in known:
-                start = _beginning(raw)
-                is_like = any(start[:length] in starts for length in range(1, len(start) + 1))
-                known[raw] = self._term_of(raw.lower(), raw, language) if is_like else None
-            term = known[raw]
-            at = text.find(raw) if term is not None else -1
-            while at >= 0 and term is not None:
-                end = at + len(raw)
-                if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-                    yield Mark(at, end, term)
-                at = text.find(raw, end)
+        alike = _alike(text)
+        for start in self._starts_in(language):
+            at = alike.find(start)
+            while at >= 0:
+                word = None if alike[at - 1 : at].isalnum() else _WORD_ASCII.match(text, at)
+                if word is not None:
+                    raw = word[0]
+                    if raw not in known:
+                        known[raw] = self._term_of(raw.lower(), raw, language)
+                    if (term := known[raw]) is not None:
+                        yield Mark(at, word.end(), term)
+                at = alike.find(start, at + 1)
 
-    def _starts_in(self, language: str) -> frozenset[str]:
-        """How words begin that match a term or its stem."""
+    def _starts_in(self, language: str) -> list[str]:
+        """How words begin that match a term or its stem; none begins as another one does."""
         if language not in self._starts:
             words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
-            self._starts[language] = frozenset(map(_beginning, words))
+            found: list[str] = []
+            for start in sorted({_alike(word[:_BEGINNING]) for word in words}):
+                # What begins with another stands behind it.
+                if not (found and start.startswith(found[-1])):
+                    found.append(start)
+            self._starts[language] = found
         return self._starts[language]
 
     def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
@@ -351,9 +355,9 @@ def _stem(raw: str, language: str) -> str:
     return " ".join(_stem_analyzer(language).analyze(clean(raw)))
 
 
-def _beginning(word: str) -> str:
-    """A stem is at most an end away from its word; "dying" has "die", and "skies" has "sky"."""
-    return word[:_BEGINNING].lower().replace("y", "i")
+def _alike(text: str) -> str:
+    """A stem is at most an end away from its word, but that "skies" has "sky"."""
+    return text.lower().replace("y", "i")
 
 
 def _is_stop_word(text: str) -> bool:
