@@ -4,8 +4,9 @@ Sizes are a hundredth, a tenth and all of ``--files`` chunks, once as chunk file
 sections of documents in place; texts are made, with sentences, lists, links and tables. Each query
 runs in turns with the raw calls: tantivy searches the same words in the stemmed field, FAISS all
 the store's vectors, exactly and by one thread. All give the same number of hits. What the model
-takes to embed the query counts for neither and is a row of its own. Compared are medians of
-processor time, since other programs want the processor, too; the clock is told beside it.
+takes to embed the query counts for neither and is told beside it; so is what the passages of all
+hits take, which are made when they are read. Compared are medians of processor time, since other
+programs want the processor, too; the clock is told beside it.
 ``--runs`` is the number of queries; ``--profile`` prints where the time of each mode goes.
 """
 
@@ -27,6 +28,7 @@ import measure
 from stores import TextMaker
 
 from filestore.fulltext import read_stamp
+from filestore.search.answer import Answer
 from filestore.search.query import Mode
 from filestore.store import Store
 
@@ -169,19 +171,22 @@ def _model_time(store: Store) -> Iterator[list[Spent]]:
 
 def _ask(
     store: Store, mode: Mode, raw: dict[str, RawSearch], queries: list[str], embedded: list[Spent]
-) -> tuple[list[Spent], list[Spent], list[Spent]]:
-    """What every query took, ours and raw, and the model; the first one opens and loads."""
+) -> tuple[list[Spent], list[Spent], list[Spent], list[Spent]]:
+    """What every query took, ours and raw, the model and passages; the first opens and loads."""
     ours: list[Spent] = []
     theirs: list[Spent] = []
     models: list[Spent] = []
+    passages: list[Spent] = []
+    answers: list[Answer] = []
     for query in [queries[0], *queries]:
         embedded.clear()
-        total = _timed(lambda query=query: store.search(query, k=COUNT, mode=mode))
+        total = _timed(lambda q=query: answers.append(store.search(q, k=COUNT, mode=mode)))
+        passages.append(_timed(answers.pop().made))
         model = _sum(embedded)
         ours.append((total[0] - model[0], total[1] - model[1]))
         models.append(model)
         theirs.append(_sum([raw[name](query) for name in RAW[mode]]))
-    return ours[1:], theirs[1:], models[1:]
+    return ours[1:], theirs[1:], models[1:], passages[1:]
 
 
 def _sum(spent: list[Spent]) -> Spent:
@@ -243,16 +248,15 @@ def _sidecar(root: str) -> str:
     return next(str(path.parent) for path in Path(root).glob(".*/**/embeddings.sqlite"))
 
 
-def _rows(
-    mode: Mode, ours: list[Spent], theirs: list[Spent], models: list[Spent]
-) -> Iterator[measure.Row]:
+def _rows(mode: Mode, *spent: list[Spent]) -> Iterator[measure.Row]:
     for at, clock in enumerate(("processor", "clock")):
-        mine, raw, model = ([one[at] for one in spent] for spent in (ours, theirs, models))
+        mine, raw, model, passages = ([one[at] for one in some] for some in spent)
         base = statistics.median(raw)
         over_s = statistics.median(a - b for a, b in zip(mine, raw, strict=True))
         name = f"{mode}, {clock} (× {statistics.median(mine) / base:.1f}"
         name += f", p95 {measure.milliseconds(statistics.quantiles(mine, n=20)[-1])}"
-        name += f", model {measure.milliseconds(statistics.median(model))})" if any(model) else ")"
+        name += f", model {measure.milliseconds(statistics.median(model))}" if any(model) else ""
+        name += f", passages {measure.milliseconds(statistics.median(passages))})"
         row = measure.over(name, base + over_s, " + ".join(RAW[mode]), base, ALLOWED_S[mode])
         yield row
 
