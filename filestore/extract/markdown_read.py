@@ -28,7 +28,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<wiki>!?\[\[[^\[\]\n]++\]\])"
     r"|(?P<note>\[\^[^\[\]\s]++\]:?)"
     r"|(?P<open>!?\[)|(?P<close>\])"
-    rf"|(?P<tag><!--|</?(?:{_TAGS})(?=[\s/>])[^<>]*+>)"
+    rf"|(?P<tag></?(?:{_TAGS})(?=[\s/>])[^<>]*+>)"
     r"|(?P<address><[A-Za-z][\w+.-]*+:[^\s<>]*+>|<[\w.+-]++@[\w.-]++>)"
     r"|(?P<entity>&#?\w{1,32};)"
     r"|(?P<emphasis>\*{1,3}|_{1,3}|~~|==)"
@@ -48,6 +48,7 @@ _SILENT: Final = re.compile(
     r"|(?:```|~~~)[^`\n]{0,99}|={3,}|(?:[-*_][ \t]*){3,}|(?=[^\n|]*\|)(?=[^\n-]*-)[|: \t-]++)\s*$"
 )
 """A line that only tells where something begins or ends."""
+_BRACKETS: Final = ("[]", "()", "<>")
 _SILENT_SIGNS: Final = frozenset("`~=-*_|:[><")
 
 
@@ -92,18 +93,29 @@ class Markdown:
         """The labels that say where they lead."""
         return frozenset(found[1].casefold() for found in DEFINITION.finditer(self.text))
 
+    @cached_property
+    def _comments(self) -> list[Edit]:
+        """They may go over several paragraphs."""
+        found: list[Edit] = []
+        start = self._visible.find("<!--")
+        while start >= 0 and (end := self._visible.find("-->", start) + 3) > 2:
+            found.append((start, end, ""))
+            start = self._visible.find("<!--", end)
+        return found
+
     def is_code(self, start: int, end: int) -> bool:
         """Whether nothing in a stretch is markup."""
         return self._is_code or self._visible[start:end].isspace()
 
     def is_silent(self, start: int, end: int) -> bool:
-        """Whether a line says nothing to who reads it: a fence, a rule, where a link leads."""
+        """Whether a line says nothing to who reads it: a fence, a rule, a comment, a definition."""
+        if self._is_code:
+            return False
+        if any(last >= end for _, last, _ in _between(self._comments, start, start + 1)):
+            return True
         line = self.text[start:end]
-        if (
-            self._is_code
-            or line.lstrip()[:1] not in _SILENT_SIGNS
-            or not (_SILENT.match(line) or DEFINITION.match(line))
-        ):
+        is_sign = line.lstrip()[:1] in _SILENT_SIGNS
+        if not (is_sign and (_SILENT.match(line) or DEFINITION.match(line))):
             return False
         return line.lstrip(" \t>")[:3] in ("```", "~~~") or not self.is_code(start, end)
 
@@ -124,6 +136,22 @@ class Markdown:
         blank = len(found) - len(found.lstrip())
         return Read(found.strip(), starts, [place - blank for place in places])
 
+    def hides(self, begun: int, start: int, end: int) -> bool:
+        """Whether a stretch of a sentence that has begun is code, or in what is not read."""
+        if self.is_code(start, start + 1):
+            return True
+        count = self.text.count
+        if not (self._known[0] <= begun and end <= self._known[1]) and all(
+            count(one, begun, start) == count(other, begun, start) for one, other in _BRACKETS
+        ):
+            # All that is not read stands in brackets.
+            return False
+        return any(first < start and end < last for first, last, _ in self.edits(begun, end))
+
+    def fits(self, start: int, end: int, most: int) -> bool:
+        """Whether a stretch is read as so many characters, or fewer."""
+        return end - start <= most or len(self.read(start, end).text) <= most
+
     def edits(self, start: int, end: int) -> list[Edit]:
         """What is read otherwise than it is written, in order."""
         if self._is_code or _SIGNS.search(self.text, start, end) is None:
@@ -134,14 +162,13 @@ class Markdown:
             first, last = self.text.rfind("\n\n", 0, start) + 1, self.text.find("\n\n", end)
             last = len(self.text) if last < 0 else last
             found = []
-            both = {*self._of_lines(first, last), *self._inline(first, last)}
-            for edit in sorted(both, key=lambda edit: (edit[0], -edit[1])):
+            comments = _between(self._comments, first, last)
+            edits = {*comments, *self._of_lines(first, last), *self._inline(first, last)}
+            for edit in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
                 if not found or edit[0] >= found[-1][1]:
                     found.append(edit)
             self._known = first, last, found
-        at = bisect_left(found, (start,))
-        at -= at > 0 and found[at - 1][1] > start
-        return found[at : bisect_left(found, (end,))]
+        return _between(found, start, end)
 
     def _of_lines(self, start: int, end: int) -> Iterator[Edit]:
         """The marks that lines begin and end with; lines that say nothing."""
@@ -167,7 +194,7 @@ class Markdown:
         text, visible = self.text, self._visible
         opened: list[re.Match[str]] = []
         emphasis: dict[str, int] = {}
-        passed, last_comment = start, visible.rfind("-->", start, end)
+        passed = start
         for sign in _TOKEN_SIGN.finditer(visible, start, end):
             at = sign.start()
             token = _TOKEN.match(visible, at, end) if at >= passed else None
@@ -195,10 +222,6 @@ class Markdown:
                     emphasis[token[0]] = at
             elif kind == "blank":
                 opened, emphasis = [], {}
-            elif token[0] == "<!--":
-                if stop <= last_comment:
-                    passed = visible.index("-->", stop, end) + 3
-                    yield at, passed, ""
             else:
                 yield from _edits_of(token)
 
@@ -215,6 +238,13 @@ class Markdown:
             is_index = self._visible[label.start() - 1 : label.start()].isalnum()
             return at if is_index else reference.end()
         return at + 1 if self.text[label.end() : at].casefold() in self._defined else at
+
+
+def _between(edits: list[Edit], start: int, end: int) -> list[Edit]:
+    """Those that reach into a stretch, of some in order that do not overlap."""
+    at = bisect_left(edits, (start,))
+    at -= at > 0 and edits[at - 1][1] > start
+    return edits[at : bisect_left(edits, (end,))]
 
 
 def _is_plain(sign: str) -> bool:

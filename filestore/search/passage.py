@@ -189,19 +189,18 @@ class Nearest:
 def _passage(text: Markdown, units: Sequence[Unit], first: int, marks: Sequence[Mark]) -> Passage:
     """As much of a block as a passage holds, from a unit on."""
     start, end = units[first].start, units[first].end
-    read = text.read(start, end)
     for unit in units[first + 1 :]:
         if unit.block != units[first].block or any((*units[first].is_cut, *unit.is_cut)):
             break
-        longer = text.read(start, unit.end)
-        if len(longer.text) > MOST_CHARACTERS:
+        if not text.fits(start, unit.end, MOST_CHARACTERS):
             break
-        end, read = unit.end, longer
+        end = unit.end
+    read = text.read(start, end)
     if not read.text:
         # A picture without a word: what stands beside it, or else how it is written.
         for at in (*range(first + 1, len(units)), *range(first - 1, -1, -1)):
             if text.read(units[at].start, units[at].end).text:
-                return _passage(text, units, at, marks)
+                return _passage(text, units[at : at + 1], 0, marks)
         return as_written(text.text)
     before, after = (_ELLIPSIS * is_cut for is_cut in units[first].is_cut)
     shown = f"{before}{read.text}{after}"

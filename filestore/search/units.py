@@ -67,15 +67,12 @@ def units_of(text: Markdown, start: int = 0, stop: int | None = None) -> list[Un
     found: list[Unit] = []
     for first, last, block, kind in _runs(text, start, len(text.text) if stop is None else stop):
         is_short = last - first <= _LONG_LINE and "\n" not in text.text[first:last]
-        is_one = is_short or kind == "line" or (kind != "prose" and _fits(text, first, last))
+        is_whole = is_short or kind == "line"
+        is_one = is_whole or (kind != "prose" and text.fits(first, last, MOST_CHARACTERS))
         for at, end in [(first, last)] if is_one else _sentences(text, first, last):
             for a, b in _parts(text, at, end):
                 found.append(Unit(a, b, block, kind == "heading", (a > at, b < end)))
     return found
-
-
-def _fits(text: Markdown, start: int, end: int) -> bool:
-    return end - start <= MOST_CHARACTERS or len(text.read(start, end).text) <= MOST_CHARACTERS
 
 
 def _runs(text: Markdown, start: int, stop: int) -> Iterator[tuple[int, int, int, str]]:
@@ -133,16 +130,8 @@ def _goes_on(kind: str, before: str, line: str) -> bool:
 def _sentences(text: Markdown, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Start and end of the sentences of a run of lines."""
     begun = start
-    inside = iter(text.edits(start, end))
-    first, last, _ = next(inside, (end, end, ""))
     for found in _SENTENCE_END.finditer(text.text, start, end):
-        while last <= found.start():
-            first, last, _ = next(inside, (end, end, ""))
-            if first == end:
-                break
-        is_inside = first < found.start() and found.end() < last
-        is_code = text.is_code(found.start(), found.start() + 1)
-        if not (is_inside or is_code) and _ends(text.text, begun, found):
+        if _ends(text.text, begun, found) and not text.hides(begun, *found.span()):
             yield from _trimmed(text.text, begun, found.end())
             begun = found.end()
     yield from _trimmed(text.text, begun, end)
@@ -169,7 +158,7 @@ def _ends(text: str, begun: int, found: re.Match[str]) -> bool:
 
 def _parts(text: Markdown, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A sentence, in parts of about one length where it is longer than a passage."""
-    if _fits(text, start, end):
+    if text.fits(start, end, MOST_CHARACTERS):
         yield start, end
         return
     while end - start > _ROOM:

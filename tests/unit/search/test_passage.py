@@ -192,6 +192,7 @@ READ = {
     "1. Open it.\n2. Choose a boat.\n   Or none.": "2. Choose a boat.\n   Or none.",
     "He met Dr. No in the U.S. in spring. A boat left.": None,
     "<b>The</b> boat<br>sails &amp; rows<!-- not today -->.": "The boat sails & rows.",
+    "<!-- no boat\n\nno boat -->\n\nThe boat.": "The boat.",
     "A boat[^1] of <https://example.org> \\*now\\*.": "A boat of https://example.org *now*.",
     "```c\nboat[0][1] = *x;\n```": "boat[0][1] = *x;",
     "List<String> boat = x[0][1];": None,
@@ -241,11 +242,12 @@ def test_what_goes_over_the_end_of_a_sentence() -> None:
     ]
 
 
-def test_no_sentence_ends_in_code() -> None:
-    """What is said between backticks is one word."""
-    text = "So much is said of the quay. " * 5 + "Use `ls A. B` for it."
+@pytest.mark.parametrize("said", ["`ls A. B`", '[this](a.md "A. B")', '<a title="A. B">this</a>'])
+def test_no_sentence_ends_in_code_or_in_a_link(said: str) -> None:
+    """Nor in a tag: the point in it is none of the sentence."""
+    text = f"{'So much is said of the quay. ' * 5}Use {said} for it."
     last = units_of(Markdown(text))[-1]
-    assert text[last.start :] == "Use `ls A. B` for it."
+    assert text[last.start :] == f"Use {said} for it."
 
 
 @pytest.mark.parametrize(
@@ -326,6 +328,7 @@ def test_words_of_grammar_alone_are_no_match() -> None:
         "# a" + " " * 150_000 + "needle",
         ">" * 150_000 + " needle",
         "word " * 30 + "needle. " + "_" * 150_000,
+        "word " * 30 + 'needle [a](b "' + "A. " * 50_000 + '").',
         "# needle\n\n" * 15_000,
         "needle.)))" * 15_000,
         "." + " " * 150_000 + "needle",
