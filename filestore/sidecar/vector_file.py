@@ -59,12 +59,17 @@ class Space(Protocol):
         ...
 
 
-def is_behind(catalog: Catalog) -> bool:
-    """Whether more differs than is replayed in passing."""
+def is_behind(catalog: Catalog, *, changed: int = 0) -> bool:
+    """Whether more differs than is replayed in passing, or did before a file was written.
+
+    Args:
+        catalog: With the difference that there is now.
+        changed: How many vectors came or went in one change of several commits.
+    """
     behind = queries.unsent_vectors(catalog)
     if behind <= REPLAYED_ALWAYS:
         return False
-    return behind > REPLAYED_SHARE * catalog.count("vectors")
+    return max(behind, changed) > REPLAYED_SHARE * catalog.count("vectors")
 
 
 class StoredVectors(VectorSource):

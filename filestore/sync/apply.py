@@ -140,8 +140,6 @@ def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemCl
     apply(snapshot, commit, steps, clock=clock)
 
 
-_WAITING: Final = ("vector-pending", "beside-behind")
-"""What is repaired once the files are indexed."""
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """So many bytes of files are held at once, and one file more."""
 
@@ -392,7 +390,7 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
     if wanted.embed and report.problem is None:
         embedded = embed_waiting(parts, wait_s=wanted.wait_s, on_progress=on_progress)
         report = embedded.added_to(report)
-    waited = [one for one in report.remaining if one.code in _WAITING]
+    waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
         waits = as_told(verify.waiting(snapshot), parts.places.tree)

@@ -15,7 +15,7 @@ from filestore.catalog import CatalogMissingError
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
-from filestore.sidecar import beside
+from filestore.sidecar import beside, vector_file
 from filestore.sidecar.session import Parts
 
 TURN_S: Final = 2.0
@@ -70,7 +70,7 @@ def embed_waiting(
     try:
         while done.waiting and done.problem is None:
             is_whole = not ordered
-            turn = _turn(parts, ordered, ends_s, wait_s)
+            turn = _turn(parts, ordered, ends_s, wait_s, total)
             done = replace(turn, texts=done.texts + turn.texts)
             total = max(total, done.texts + done.waiting)
             on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
@@ -89,7 +89,7 @@ def embed_waiting(
     return done
 
 
-def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float) -> Embedded:
+def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float, total: int) -> Embedded:
     parts.close()
     with (
         parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
@@ -100,6 +100,9 @@ def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float) -> Emb
         except KeyboardInterrupt:
             commit.finish()
             raise
+        is_last = not catalog.waiting_count()
+        if is_last and vector_file.is_behind(catalog, changed=total):
+            commit.want_index(whole=False)
         made = commit.finish()
     return Embedded(texts=made.embedded, waiting=_waiting(parts), problem=made.problem)
 

@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _sets(folder: Path) -> Iterator[QuestionSet]:
-    for asked in build(folder, lambda text: len(text.split())):
+    for asked in build(folder):
         if not asked.groups:
             yield asked
         if asked.name == "XQuAD en":

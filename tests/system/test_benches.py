@@ -106,12 +106,13 @@ def test_every_program_says_what_it_takes(script: Any) -> None:
     """Each starts, with all that it imports, and tells its options."""
     code = (
         "import contextlib, io, runpy, sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
-        "for name in sys.argv[2:]:\n"
+        "folder, *names = sys.argv[1:]\n"
+        "sys.path.insert(0, folder)\n"
+        "for name in names:\n"
         "    sys.argv = [name, '--help']\n"
         "    said = io.StringIO()\n"
         "    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):\n"
-        "        runpy.run_path(f'{sys.path[0]}/{name}.py', run_name='__main__')\n"
+        "        runpy.run_path(f'{folder}/{name}.py', run_name='__main__')\n"
         "    print(name, said.getvalue().startswith('usage: '))\n"
     )
     done = script(code, str(BENCH), *PROGRAMS)

@@ -119,16 +119,16 @@ def test_merge_amend_and_rebase_are_followed(followed: Any) -> None:
     commit_all(followed.folder, "own")
     followed.write("file_index/chunked/own/chunk1.md", "Copper and zinc.\n")
     run_git(followed.folder, "commit", "--quiet", "--all", "--amend", "--no-edit", "--no-verify")
-    assert set(followed.drift()) <= {"vector-pending"}
+    assert followed.drift() == {}
     run_git(followed.folder, *UNHOOKED, "checkout", "-b", "late", "HEAD~1")
     followed.write("file_index/chunked/late/chunk1.md", "Tin.\n")
     commit_all(followed.folder, "late")
     run_git(followed.folder, "rebase", "--quiet", "main")
-    assert set(followed.drift()) <= {"vector-pending"}
+    assert followed.drift() == {}
     assert followed.found("zinc") == ["own/chunk1.md"]
     run_git(followed.folder, *UNHOOKED, "checkout", "-b", "behind", "main~1")
     run_git(followed.folder, "rebase", "--quiet", "late")
-    assert set(followed.drift()) <= {"vector-pending"}
+    assert followed.drift() == {}
     assert followed.found("tin") == ["late/chunk1.md"]
 
 
@@ -142,7 +142,7 @@ def test_originals_are_followed(followed: Any) -> None:
     said = run_git(root, "checkout", "main")
     assert "updated notes.md from its original" in said
     assert followed.found("copper") == ["notes.md/chunk1.md"]
-    assert set(followed.drift()) <= {"vector-pending"}
+    assert followed.drift() == {}
 
 
 def test_originals_that_are_not_followed(followed: Any) -> None:
@@ -156,16 +156,17 @@ def test_originals_that_are_not_followed(followed: Any) -> None:
     assert followed.truth() == before
 
 
-def test_new_texts_wait_for_sync(followed: Any) -> None:
-    """What was never embedded is found by keyword after a checkout, and the person is told."""
+def test_a_few_new_texts_are_embedded(followed: Any) -> None:
+    """What was never embedded is found by keyword and by meaning after a checkout."""
     run_git(followed.folder, *UNHOOKED, "checkout", "main")
     edit(followed, "And cinnabar.")
     commit_all(followed.folder)
     run_git(followed.folder, *UNHOOKED, "checkout", "other")
     said = run_git(followed.folder, "checkout", "main")
-    assert "1 file without vectors yet; 'filestore sync' embeds them" in said
+    assert "re-indexed 1 changed file\n" in said
     assert followed.found("cinnabar") == ["notes.md/chunk1.md"]
-    assert followed.sync()["embedded"] == 1
+    assert followed.drift() == {}
+    assert followed.sync()["embedded"] == 0
 
 
 def test_a_foreign_hook_is_not_touched(workspace: Any) -> None:
@@ -400,9 +401,7 @@ def test_several_stores_share_a_hook(workspace: Any) -> None:
     commit_all(workspace.folder)
     run_git(workspace.folder, "checkout", "--quiet", "-b", "next")
     for name in ("it's $HOME", "file_index"):
-        drift = workspace.json("--store", name, "status")["drift"]
-        assert "vector-pending" in drift
-        assert "untracked" not in drift
+        assert workspace.json("--store", name, "status")["drift"] == {}
     workspace("git", "remove")
     assert states(workspace.json("git", "status", code=1)) == dict.fromkeys(HOOKS, "absent")
     workspace("--store", "it's $HOME", "git", "status")
@@ -410,7 +409,7 @@ def test_several_stores_share_a_hook(workspace: Any) -> None:
     workspace.write("it's $HOME/chunked/b/chunk1.md", "Words.\n")
     run_git(workspace.folder, "checkout", "--quiet", "-b", "after")
     assert "untracked" in workspace.drift()
-    assert "untracked" not in workspace.json("--store", "it's $HOME", "status", code=1)["drift"]
+    assert workspace.json("--store", "it's $HOME", "status")["drift"] == {}
 
 
 def test_the_store_is_the_work_tree(new_workspace: Callable[..., Any]) -> None:
@@ -421,7 +420,7 @@ def test_the_store_is_the_work_tree(new_workspace: Callable[..., Any]) -> None:
     commit_all(workspace.folder)
     workspace.write("chunked/a/chunk1.md", "Words.\n")
     run_git(workspace.folder, "checkout", "--quiet", "-b", "next")
-    assert "untracked" not in workspace.json("status", code=1)["drift"]
+    assert workspace.json("status")["drift"] == {}
     workspace.write("chunked/a/chunk1.md", "---\n[\n---\n")
     run_git(workspace.folder, "add", "chunked")
     assert "malformed" in run_git(workspace.folder, "commit", "-m", "one", code=1)
@@ -459,7 +458,7 @@ def test_linked_work_trees_share_hooks(followed: Any, tmp_path: Path) -> None:
     """A second work tree of the repository is followed by the same hooks."""
     run_git(followed.folder, "worktree", "add", "--quiet", str(tmp_path / "second"), "main")
     second = ["--store", str(tmp_path / "second" / "file_index")]
-    assert set(followed.json(*second, "status", code=1)["drift"]) <= {"vector-pending"}
+    assert followed.json(*second, "status")["drift"] == {}
     report = followed.json(*second, "git", "install")
     assert report["folder"] == str(followed.folder / ".git" / "hooks")
     assert states(report) == dict.fromkeys(HOOKS, "installed")
@@ -478,7 +477,7 @@ def test_a_store_in_a_submodule(workspace: Any, new_workspace: Callable[..., Any
     assert report["store"] == "file_index"
     outer.write("inner/file_index/chunked/a/chunk1.md", "Words.\n")
     run_git(outer.folder / "inner", "checkout", "--quiet", "-b", "next")
-    assert "untracked" not in outer.json("--store", "inner", "status", code=1)["drift"]
+    assert outer.json("--store", "inner", "status")["drift"] == {}
 
 
 def test_without_git(workspace: Any) -> None:
