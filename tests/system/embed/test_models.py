@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tracemalloc
@@ -185,7 +186,7 @@ def test_only_what_a_hub_may_have_is_offered_for_download(
     machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
     with pytest.raises(ModelMissing) as caught:
         find_model(Choice(name=f"onnx:{name}", machine=machine, root=str(tmp_path)))
-    assert f"embedder use {name} FOLDER" in caught.value.remedy
+    assert f"embedder use {shlex.quote(name)} FOLDER" in caught.value.remedy
     assert ("embedder fetch" in caught.value.remedy) is is_offered
 
 

