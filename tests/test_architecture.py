@@ -352,6 +352,28 @@ def test_temporary_files_of_a_named_folder_are_made_through_a_handle() -> None:
     assert by_name == []
 
 
+_MODEL_COMMAND: Final = re.compile(r"filestore embedder (?:use|set|fetch) (?:[\w:-]+ )*[\w:-]*\Z")
+_IS_QUOTED: Final = re.compile(r"shlex\.|[A-Z_]+\Z|options\.name\.lower\(\)\Z")
+"""For a shell, or a name of the program's own."""
+
+
+def test_commands_about_models_quote_what_they_name() -> None:
+    """A name or a folder may hold a space, or what a stranger wants to have run."""
+    bare = []
+    for module in MODULES:
+        for text in (node for node in ast.walk(parsed(module)) if isinstance(node, ast.JoinedStr)):
+            said = ""
+            for part in text.values:
+                if isinstance(part, ast.Constant):
+                    said += str(part.value)
+                    continue
+                value = ast.unparse(part.value) if isinstance(part, ast.FormattedValue) else ""
+                if _MODEL_COMMAND.search(said) and not _IS_QUOTED.match(value):
+                    bare.append(f"{module}.py:{text.lineno}: {value}")
+                said += "x"
+    assert bare == []
+
+
 def test_public_names_are_what_their_modules_define() -> None:
     """A public name is the same value whichever modules were loaded before it was asked for."""
     for module in all_modules():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -283,7 +284,8 @@ def _use(options: Use) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
-            remedy=f"take another one: filestore embedder use my-model {options.folder}",
+            remedy="take another one: filestore embedder use my-model"
+            f" {shlex.quote(options.folder)}",
         )
     folder = absolute(options.folder)
     light = _check_model(folder) == FOLDER_KINDS[0]
@@ -292,7 +294,7 @@ def _use(options: Use) -> int:
     user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
     typed = options.name if light else f"{FOLDER_KINDS[1]}:{options.name.rpartition(':')[2]}"
-    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {typed}"
+    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {shlex.quote(typed)}"
     return _said(options, LocalModel(options.name, folder), words)
 
 
@@ -320,7 +322,7 @@ def _fetch(options: Fetch) -> int:
             remedy=f"filestore embedder set {options.name.lower()}",
         )
     folder = fetch_model(options.name, environment=os.environ)
-    words = f"{options.name}: {folder}\nnext: filestore embedder set {options.name}"
+    words = f"{options.name}: {folder}\nnext: filestore embedder set {shlex.quote(options.name)}"
     return _said(options, LocalModel(options.name, folder), words)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -246,7 +247,8 @@ class OpenAIEmbedder(Embedder):
     def _other_dimension(self, expected: int, found: int) -> ModelUnusable:
         remedy = (
             "if another model is served under that name now, take it: filestore embedder set "
-            f"{self.name} --endpoint {self._address}; else fix the service"
+            f"{shlex.quote(self.name)} --endpoint {shlex.quote(self._address)};"
+            " else fix the service"
         )
         if self._choice.options.dimension is not None:
             remedy = f"set `dimension = {found}` under [model] in filestore.toml, or remove it"

@@ -108,7 +108,10 @@ def fetch_line(name: str, *features: str) -> str:
     """The command that downloads a model, after the one that installs what it and others lack."""
     wanted = ("embedder fetch", *features)
     lacks = any(map(missing_packages, wanted))
-    return f"`{install_line(*wanted)}`, then " * lacks + f"`filestore embedder fetch {name}`"
+    return (
+        f"`{install_line(*wanted)}`, then " * lacks
+        + f"`filestore embedder fetch {shlex.quote(name)}`"
+    )
 
 
 def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
@@ -176,7 +179,7 @@ def _known(choice: Choice, name: str) -> str | None:
         return models[key]
     raise ModelMissing(
         f"the model {clipped(key)!r} was at {models[key]}, where no folder is now",
-        remedy=f"name its folder with `filestore embedder use {clipped(key)} FOLDER`",
+        remedy=f"name its folder with `filestore embedder use {shlex.quote(clipped(key))} FOLDER`",
     )
 
 
@@ -267,7 +270,7 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         raise ModelMissing(
             f"the model {clipped(full)!r} cannot be downloaded: {lines[0][:_REASON_LENGTH]}",
             remedy="check the name and the network, or copy its folder here and name it with"
-            f" `filestore embedder use {clipped(name)} FOLDER`",
+            f" `filestore embedder use {shlex.quote(clipped(name))} FOLDER`",
             detail=str(error),
         ) from error
 

@@ -338,7 +338,8 @@ def _light_kind(folder: str, word: str) -> str:
         raise ModelUnusable(
             f"the model {word} has no model.onnx: only torch can run it, which takes some 10 s of"
             " each command",
-            remedy=f"where that is meant: `filestore embedder set sentence-transformers:{word}`",
+            remedy="where that is meant: `filestore embedder set"
+            f" {shlex.quote(f'sentence-transformers:{word}')}`",
         )
     return "onnx"
 
@@ -377,7 +378,8 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     if known != folder:
         raise UsageError(
             f"the name {name!r} stands for the model in {known}",
-            remedy=f"rename one of the folders, or 'filestore embedder use {name} {folder}'",
+            remedy="rename one of the folders, or `filestore embedder use"
+            f" {shlex.join((name, folder))}`",
         )
     return name, replace(machine, models={**machine.models, name: folder})
 
