@@ -73,8 +73,8 @@ class Layout(ABC):
         """
 
     @abstractmethod
-    def resource(self, path: ChunkPath) -> str:
-        """The resource of a file, as far as its path tells."""
+    def resource(self, path: ChunkPath, had: str = "") -> str:
+        """The resource of a file: what its path tells, where it tells nothing the one it had."""
 
 
 class ChunkFiles(Layout):
@@ -131,9 +131,9 @@ class ChunkFiles(Layout):
     def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:
         """Nothing is kept."""
 
-    def resource(self, path: ChunkPath) -> str:
+    def resource(self, path: ChunkPath, had: str = "") -> str:
         """In a tree the top folder; in the flat layout the path does not tell."""
-        return resource_of(folder_of(path)) if self.name == "tree" else ""
+        return resource_of(folder_of(path)) if self.name == "tree" else had
 
 
 class MadeFiles(ChunkFiles):
@@ -157,9 +157,9 @@ class MadeFiles(ChunkFiles):
         if name != questions_file.NAME:
             _refuse_kind(seen)
 
-    def resource(self, path: ChunkPath) -> str:
+    def resource(self, path: ChunkPath, had: str = "") -> str:
         """The document."""
-        return shown_name(made_of(path))
+        return shown_name(made_of(path)) or had
 
 
 def _refuse_kind(seen: Observation) -> None:

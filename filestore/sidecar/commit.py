@@ -200,7 +200,7 @@ class Commit:
         is_as_read = row.kind != DOCUMENT or self._catalog.content(row.id) == look.data
         if row.file_hash == look.file_hash and row.detail == look.detail and is_as_read:
             return
-        self._catalog.update(replace(made, resource=made.resource or row.resource))
+        self._catalog.update(replace(made, resource=self._layout.resource(look.path, row.resource)))
         if look.state == INDEXED:
             self._catalog.put_content(row.id, look.data)
             self._catalog.replace_metadata(row.id, metadata_of(look, row.id))
@@ -383,7 +383,8 @@ class Commit:
         for old, look in moves:
             row = known[old]
             made = row_of(look, row.id, layout=self._layout, generation=row.generation)
-            self._catalog.update(replace(made, resource=made.resource or row.resource))
+            had = known[old].resource
+            self._catalog.update(replace(made, resource=self._layout.resource(look.path, had)))
             if row.state == RECORD:
                 self._catalog.delete_record(old)
                 self._put_record(look)
@@ -420,9 +421,8 @@ class Commit:
         known = self._catalog.files([old for old, _ in moves])
         self._catalog.delete_rows([row.id for row in known.values()])
         for old, new in moves:
-            resource = self._layout.resource(new) or known[old].resource
-            row = replace(known[old], path=new, resource=resource)
-            self._catalog.update(row)
+            resource = self._layout.resource(new, known[old].resource)
+            self._catalog.update(replace(known[old], path=new, resource=resource))
             self._note_stat(old, None)
         self._catalog.note_moves(moves)
 

@@ -103,6 +103,6 @@ class InPlace(Layout):
             with contextlib.closing(DocumentCache.open(self._cache_path)) as cache:
                 cache.drop_unused(used, _LEAST_BYTES)
 
-    def resource(self, path: ChunkPath) -> str:
+    def resource(self, path: ChunkPath, had: str = "") -> str:
         """Each document is a resource of its own, called what it is called, with what is of it."""
-        return MADE.resource(path) if is_made(path) else shown_name(path)
+        return MADE.resource(path, had) if is_made(path) else shown_name(path)

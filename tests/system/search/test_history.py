@@ -104,6 +104,23 @@ def test_ties_go_by_path(layout: str, text: str, tmp_path: Path) -> None:
         assert [path.rpartition("/")[2] for path in scores] == names[:3]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("old", "new"), [("stones/a.md", "a.md"), ("a.md", "stones/a.md")])
+def test_a_file_moves_into_another_folder(layout: str, old: str, new: str, tmp_path: Path) -> None:
+    """What a text belongs to is told by where it is now; that weighs in hybrid search."""
+    root = tmp_path / "store"
+    Store.create(root, layout=layout, embedder="builtin").close()
+    folder = folder_of(root)
+    (folder / "stones").mkdir()
+    (folder / "stones" / "b.md").write_text("Basalt is a young stone.\n")
+    (folder / old).write_text("Amber is old resin.\n")
+    synced(root)
+    (folder / old).rename(folder / new)
+    synced(root)
+    there = answers(root, ["amber resin", "stone"])
+    assert there == answers(made_anew(root, tmp_path / "anew"), ["amber resin", "stone"])
+
+
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store that counts as large: deleted texts may count for a while."""
