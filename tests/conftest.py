@@ -162,7 +162,7 @@ def run(tmp_path: Path) -> Run:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         input: bytes = b"",
-        timeout_s: float = 120,
+        timeout_s: float = 600,
     ) -> Finished:
         return _finish(
             [sys.executable, "-m", "filestore", *with_builtin(words)],
@@ -218,7 +218,7 @@ def script(tmp_path: Path) -> Script:
             cwd=tmp_path if cwd is None else cwd,
             env={},
             input=b"",
-            timeout_s=120,
+            timeout_s=600,
         )
 
     return python

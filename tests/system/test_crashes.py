@@ -24,7 +24,7 @@ def assert_survives(*words: str, script: Path = SCRIPT) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1_200,
     )
     if "strace cannot watch" in done.stderr:
         pytest.skip("strace may not watch processes here")
