@@ -394,7 +394,9 @@ def test_a_real_store_above_the_limit(workspace: Any) -> None:
     described = vector_file.describe(with_index)
     with_index.close()
     assert described is not None
-    assert (described.vectors, described.trained_on) == (51 * 1001, 51 * 1001)
+    # Texts are embedded in turns: a slow machine has more than one above the limit.
+    assert described.vectors == 51 * 1001
+    assert 50_000 < described.trained_on <= 51 * 1001
     assert described.work is not None
     assert described.kind == ("approximate" if described.work <= 0.5 else "exact")
     assert workspace.json("status")["index"]["work"] == described.work
