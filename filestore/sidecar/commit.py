@@ -383,8 +383,8 @@ class Commit:
         for old, look in moves:
             row = known[old]
             made = row_of(look, row.id, layout=self._layout, generation=row.generation)
-            had = known[old].resource
-            self._catalog.update(replace(made, resource=self._layout.resource(look.path, had)))
+            resource = self._layout.resource(look.path, row.resource)
+            self._catalog.update(replace(made, resource=resource))
             if row.state == RECORD:
                 self._catalog.delete_record(old)
                 self._put_record(look)
