@@ -1,0 +1,290 @@
+"""Finding the texts of a query by words and by vectors, of one generation.
+
+Reads accelerators and the catalog, never the files: what is found may be gone. One rule: a way that
+does not answer is left out, and a note tells why.
+"""
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import Catalog, file_of_text, part_of_text, queries, text_id
+from filestore.core.paths import ChunkPath
+from filestore.embed import EndpointError, ModelUnusable
+from filestore.fulltext import FulltextMissing, FulltextUnreadable, Need, ParsedQuery, Reader
+from filestore.index.base import BackendError
+from filestore.search.query import Mode, Which
+from filestore.search.ranking import (
+    LEXICAL_FLOOR,
+    Ranked,
+    Retrieved,
+    explained,
+    fuse_rankings,
+    why_of_one,
+    with_question,
+)
+from filestore.search.vectors import Vectors
+from filestore.sidecar.fulltext_file import open_reader
+
+if TYPE_CHECKING:
+    from filestore.search.leading import Leading
+    from filestore.sidecar.session import Parts
+
+_SPARE: Final = 8
+"""Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
+
+
+class Retriever:
+    """The accelerators of one generation, opened as they are first needed."""
+
+    def __init__(self, parts: "Parts", catalog: Catalog, model: Which) -> None:
+        """Open nothing yet; one query never meets vectors of the other model."""
+        is_own = model == "own"
+        self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
+        self._embeddings = parts.embeddings()
+        self.embedder = (parts.searched_model if is_own else parts.searched_beside)(catalog)
+        self.vectors: Vectors | None = None
+        if self._embeddings is not None and self.embedder is not None:
+            rows = parts.rows if is_own else None
+            self.vectors = Vectors(parts, catalog, self._embeddings, self.embedder, rows)
+        self._no_model = parts.why_no_model() if is_own else parts.why_no_beside()
+        self.reader: Reader | None = None
+        self._on_reader: tuple[str, ...] = ()
+        self._leading: Leading | None = None
+        self._paths: dict[int, ChunkPath] = {}
+        self._documents: dict[ChunkPath, tuple[tuple[str, str | None], int]] = {}
+        """Of the files that were found: what they are texts of, and of how many it is."""
+        self._hidden: frozenset[int] = frozenset()
+        self._with_questions = True
+        self.notes: list[str] = []
+        """What the user should know of the answer that is being made."""
+        self.best_parts: dict[int, int] = {}
+        """Of a file the question, or 0, by which vectors found it."""
+
+    def begin(self, notes: list[str], hidden: frozenset[int], *, with_questions: bool) -> None:
+        """Begin an answer.
+
+        Args:
+            notes: Takes what the user should know of it.
+            hidden: Files that are not found.
+            with_questions: Whether a text is found by its questions, too.
+        """
+        self.notes, self._hidden, self._with_questions = notes, hidden, with_questions
+        self.best_parts = {}
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        if self.vectors is not None:
+            self.vectors.close()
+        if self.reader is not None:
+            self.reader.close()
+            self.reader = None
+
+    def rankings(
+        self, query: ParsedQuery, mode: Mode, depth: int, allowed: set[int] | None
+    ) -> dict[str, Retrieved]:
+        """What each way of searching finds; by keyword alone where the model does not answer."""
+        rankings: dict[str, Retrieved] = {}
+        if mode != "keyword":
+            floor = LEXICAL_FLOOR if mode == "hybrid" and self.is_lexical else -1.0
+            try:
+                rankings["vector"] = self._by_vector(query, depth, allowed, floor)
+            except (BackendError, EndpointError, ModelUnusable) as error:
+                remedy = f" (try: {error.remedy})" if error.remedy else ""
+                self.notes.append(f"{error.message}{remedy}: answered by keyword only")
+                if self.vectors is not None:  # a connection that broke is made anew
+                    self.vectors.close()
+        if mode != "vector" or not rankings:
+            rankings["keyword"] = self._by_keyword(query, depth, allowed)
+        return rankings
+
+    @property
+    def is_lexical(self) -> bool:
+        """Whether the vectors compare words only."""
+        return self.embedder is not None and self.embedder.lexical
+
+    def possible(self, mode: Mode) -> Mode:
+        """The mode that can answer, with a note where it is another one than asked for."""
+        if mode == "keyword":
+            return mode
+        if self.embedder is None:
+            self.notes.append(f"{self._no_model}: answered by keyword only")
+            return "keyword"
+        if self._embeddings is None:
+            self.notes.append(
+                "the embeddings cannot be read: answered by keyword; run 'filestore sync --full'"
+            )
+            return "keyword"
+        return mode
+
+    def _by_vector(
+        self, query: ParsedQuery, depth: int, allowed: set[int] | None, floor: float
+    ) -> Retrieved:
+        meant = query.text()
+        if self.vectors is None or not meant:
+            return []
+        required, banned = self._bounds(query)
+        if required is not None:
+            holding = set(map(file_of_text, required))
+            allowed = holding if allowed is None else allowed & holding
+        near_to = self.vectors.near(meant, allowed, is_filtered=required is None)
+        wanted = math.ceil(depth * self._vectors_per_file) + _SPARE
+        while True:
+            near = [(found, score) for found, score in near_to(wanted) if score >= floor]
+            texts = self._texts_of(near, allowed, required, banned)
+            # Those that tie with the last one are ordered by path, and none of them is left out.
+            if len(near) < wanted or (len(texts) >= depth and near[-1][1] < texts[depth - 1][1]):
+                self.notes += self.vectors.lacking
+                return texts[:depth]
+            wanted *= 4
+
+    @cached_property
+    def _vectors_per_file(self) -> float:
+        """On average: a file is found by each of its questions, and takes one place."""
+        return max(1.0, self._catalog.count("vectors") / max(1, self._catalog.text_count()))
+
+    def _bounds(self, query: ParsedQuery) -> tuple[set[int] | None, set[int]]:
+        """What +required and -excluded words leave to vectors: text ids allowed, and banned."""
+        required, excluded = query.of_need(Need.REQUIRED), query.of_need(Need.EXCLUDED)
+        reader = self.open_reader() if required or excluded else None
+        allowed: set[int] | None = None
+        banned: set[int] = set()
+        if reader is not None:
+            for clause in required:
+                holding = reader.matching(clause)
+                allowed = holding if allowed is None else allowed & holding
+            for clause in excluded:
+                banned |= reader.matching(clause)
+        return allowed, banned
+
+    def _texts_of(
+        self,
+        nearest: Sequence[tuple[int, float]],
+        allowed: set[int] | None,
+        required: set[int] | None,
+        banned: set[int],
+    ) -> Retrieved:
+        """Each text once, with its score; the questions of a chunk file lead to its text.
+
+        A text that is not among the nearest itself has the score of the last of them, at most.
+
+        Args:
+            nearest: Vectors and scores, best first.
+            allowed: The files that may answer; None for all.
+            required: The texts that may; None for all.
+            banned: The texts that may not.
+        """
+        owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
+        own: dict[int, float] = {}
+        asked: dict[int, float] = {}
+        for text, score, part in self._led(
+            [
+                (text_id(file, part) if self._layout.is_in_place else file, score, part)
+                for vector, score in nearest
+                for file, part in owners.get(vector, ())
+            ]
+        ):
+            file = file_of_text(text) if self._layout.is_in_place else text
+            if text in banned or (required is not None and text not in required):
+                continue
+            if self._may(file, allowed) and (self._with_questions or not part):
+                (asked if part else own).setdefault(text, score)
+                self.best_parts.setdefault(file, part)
+        least = nearest[-1][1] if nearest else 0.0
+        led = {text: with_question(own.get(text, least), score) for text, score in asked.items()}
+        return self._ordered(list((own | led).items()))
+
+    def _led(self, scored: Sequence[tuple[int, float, int]]) -> Sequence[tuple[int, float, int]]:
+        """What some texts lead to, each with its score and the question that it answers, or 0."""
+        if not self._layout.is_in_place:
+            return scored
+        if self._leading is None:
+            from filestore.search.leading import Leading
+
+            self._leading = Leading(self._catalog)
+        return self._leading.led(scored)
+
+    def _by_keyword(self, query: ParsedQuery, depth: int, allowed: set[int] | None) -> Retrieved:
+        reader = self.open_reader()
+        if reader is None:
+            return []
+        wanted = depth + _SPARE
+        while True:
+            found = reader.search(query, wanted)
+            led = self._led([(text, score, 0) for text, score in found])
+            best: dict[int, float] = {}
+            for text, score, _ in led:
+                if self._may(file_of_text(text), allowed):
+                    best.setdefault(text, score)
+            texts = self._ordered(list(best.items()))
+            if len(texts) >= depth or len(found) < wanted:
+                return texts[:depth]
+            wanted *= 4
+
+    def _may(self, file: int, allowed: set[int] | None) -> bool:
+        return file not in self._hidden and (allowed is None or file in allowed)
+
+    def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
+        """Text ids as texts, best first, ties by path; ids of no indexed file go."""
+        files = {file_of_text(text) for text, _ in scored}
+        # A set less the keys of many paths would pass over all of these.
+        fresh = [file for file in files if file not in self._paths]
+        found = queries.documents_of(self._catalog, fresh)
+        for file, (path, document, count) in found.items():
+            self._paths[file] = path
+            if count:
+                self._documents[path] = document, count
+        ranking = [
+            ((self._paths[file], part_of_text(text)), score)
+            for text, score in scored
+            if (file := file_of_text(text)) in self._paths
+        ]
+        return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+
+    def open_reader(self) -> Reader | None:
+        """The full-text index; None, with a note, where it cannot be read."""
+        if self.reader is not None:
+            self.notes += self._on_reader
+            return self.reader
+        try:
+            with contextlib.suppress(FulltextMissing):
+                return self._open_stamped()
+            # Two commits passed between reading the stamp and its files: the new stamp is there.
+            return self._open_stamped()
+        except FulltextMissing as error:
+            self.notes.append(f"{error.message}: run 'filestore sync'")
+        except FulltextUnreadable as error:
+            self.notes.append(f"{error.message}: {error.remedy}")
+        return None
+
+    def _open_stamped(self) -> Reader | None:
+        self.reader, note = open_reader(self._places, self._catalog)
+        self._on_reader = (note,) if note else ()
+        self.notes += self._on_reader
+        return self.reader
+
+    def fuse(self, query: ParsedQuery, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
+        """Texts with their fused score and the part each ranking had in it, best first."""
+        if len(rankings) == 1:
+            ((name, ranking),) = rankings.items()
+            ranked = enumerate(ranking, start=1)
+            return [
+                (text, score, partial(why_of_one, name, rank, score))
+                for rank, (text, score) in ranked
+            ]
+        by_vector = rankings.get("vector")
+        fused = fuse_rankings(
+            rankings,
+            lexical=self.is_lexical,
+            known=self.reader.known_share(query) if self.reader is not None else 1.0,
+            fluency=self.embedder.fluency(query.text()) if by_vector and self.embedder else 1.0,
+            wholes={
+                text: self._documents[text[0]]
+                for found in rankings.values()
+                for text, _ in found
+                if text[0] in self._documents
+            },
+        )
+        return explained(fused)
