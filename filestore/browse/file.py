@@ -181,7 +181,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     """
     known = catalog.resources()
     names = [resource for resource, _, _ in known]
-    wanted = name_among(name.rstrip("/"), names)
+    wanted = name_among(os.path.normpath(name) if name else name, names)
     if wanted in names:
         return wanted
     meant = {on_disk(absolute(wanted)), on_disk(leads(wanted))}

@@ -133,6 +133,8 @@ def _words(report: "AddReport") -> None:
 def _outcome(outcome: "Outcome") -> None:
     chunks = _output.count(outcome.chunks, "chunk")
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
+    if outcome.note:
+        _output.line(f"    {shown_path(outcome.note)}")
     for path in outcome.merged[:_SHOWN]:
         _output.line(
             f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"

@@ -203,6 +203,7 @@ def add_all(
     make_folders(snapshot.places.chunked)
     collect_leftovers(snapshot.places)
     naming = _naming(snapshot)
+    sources = naming.apart(sources)
     if any(_has_lost(snapshot, naming, source) for source in sources):
         # What was moved was not deleted.
         with store.open_commit() as commit:

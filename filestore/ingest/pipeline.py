@@ -135,6 +135,7 @@ class Ingest:
             named = self._naming.name(source)
             outcome.source, outcome.resource = named.reference, named.resource
             outcome.original, outcome.record_path = named.original, named.record_path
+            outcome.note = source.note if named.before is None else None
             begun.fresh = self._read(source, outcome, named)
             outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
             begun.named = named

@@ -39,15 +39,18 @@ class Outcome(JsonObject, Struct, kw_only=True):
     """What became of one source."""
 
     KEYS = (
-        "source resource chunks error remedy merged kept deleted ignored other skipped copied_bytes"
+        "source resource note chunks error remedy merged kept deleted ignored other skipped "
+        "copied_bytes"
     )
-    SPARSE = "error remedy merged kept deleted ignored other skipped copied_bytes"
+    SPARSE = "note error remedy merged kept deleted ignored other skipped copied_bytes"
 
     source: str
     """As recorded: relative to the store root; as given where it never got that far."""
     resource: str
     status: str
     """``added``, ``updated``, ``unchanged``, ``failed``, or ``removed``: nothing of it is left."""
+    note: str | None = None
+    """Why a new resource is called otherwise than its source."""
     chunks: int = 0
     """How many it has."""
     error: FilestoreError | None = None

@@ -6,6 +6,7 @@ Of originals that were renamed: what a record and its chunk files are under the 
 document keeps its chunk files, with whatever a person did to them.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -16,7 +17,8 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record
 from filestore.config.layout import RECORD_NAME, Places, folded_path
-from filestore.core.errors import RefusedError
+from filestore.core.caller import absolute
+from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, inside, is_below
 from filestore.extract.folder import documents as list_documents
 from filestore.extract.folder import is_store
@@ -75,6 +77,8 @@ class Naming:
         self._places = places
         self._layout = layout
         self._originals = dict(originals)
+        self._copies = {path: reference for reference, path in originals.items()}
+        self._root = os.path.realpath(places.root)
         self._owners = dict(owners)
         self._tree = work_tree(places.root)
         self._in_use: dict[str, str] | None = None
@@ -87,6 +91,9 @@ class Naming:
             RefusedError: Its name is in use for another source.
         """
         self._check(source)
+        if not source.named and self.is_copied(source):
+            # Where a copy lies is told by the name that its resource has.
+            source = replace(source, resource=self._has_already(source) or source.resource)
         reference = self._reference(source)
         resource = self._resource(source, reference)
         prefix, record_path = self._places_of(resource, reference)
@@ -124,6 +131,47 @@ class Naming:
             original=original,
         )
 
+    def apart(self, sources: Sequence[SourcePath]) -> list[SourcePath]:
+        """The sources of one command, each with a name of its own.
+
+        Of several that are called alike the one that is in the store keeps its name, else the first
+        has it; the others are named by their folders, as far up as it takes.
+        """
+        taken = dict[str, str]()
+        ours = [n for n, source in enumerate(sources) if not source.named]
+        paths = {n: os.path.realpath(sources[n].path) for n in ours}
+        known = {n: name for n in ours if (name := self._has_already(sources[n])) is not None}
+        for n, name in known.items():
+            taken.setdefault(folded_path(name), paths[n])
+        found = list(sources)
+        for n in ours:
+            name = folded_path(sources[n].resource)
+            if n not in known and taken.setdefault(name, paths[n]) != paths[n]:
+                found[n] = self._by_folder(sources[n], paths[n], taken)
+                taken.setdefault(folded_path(found[n].resource), paths[n])
+        return found
+
+    def _by_folder(self, source: SourcePath, path: str, taken: Mapping[str, str]) -> SourcePath:
+        name, used = source.resource, self._names_in_use()
+        for folder in _folders_around(absolute(source.path)):
+            above = os.path.basename(folder).lstrip(".")
+            name = f"{above}-{name}" if above else name
+            folded = folded_path(name)
+            if taken.get(folded) == path or (above and folded not in {*taken, *used}):
+                other = taken[folded_path(source.resource)]
+                note = f"named by its folder: {source.resource} is the name of {other}"
+                return replace(source, resource=name, note=note)
+        return source
+
+    def _has_already(self, source: SourcePath) -> str | None:
+        """The resource that was made from a source, which keeps its name; None for a new one."""
+        path = os.path.realpath(source.path)
+        copied = self.is_copied(source)
+        reference = self._copies.get(path, "") if copied else os.path.relpath(path, self._root)
+        with contextlib.suppress(FilestoreError):
+            return self._owner(reference)
+        return None
+
     def take(self, named: Named, documents: Iterable[str]) -> None:
         """Remember that a resource is there now, with its documents."""
         self._documents |= dict.fromkeys(documents, named.resource)
@@ -131,6 +179,7 @@ class Naming:
         self._names_in_use()[folded_path(named.resource)] = named.resource
         if named.original is not None:
             self._originals[named.reference] = named.original
+            self._copies[named.original] = named.reference
 
     def other_owner(self, document: str, named: Named) -> str:
         """Which other resource has a document already; "" for none."""
@@ -148,7 +197,7 @@ class Naming:
         if is_below(path, os.path.realpath(self._tree)):
             return False
         # What was referenced once stays so.
-        return os.path.relpath(path, os.path.realpath(self._places.root)) not in self._owners
+        return os.path.relpath(path, self._root) not in self._owners
 
     def is_child(self, source: SourcePath, named: Named) -> bool:
         """Whether a source is one of the children of a folder, each of which is a resource."""
@@ -170,7 +219,7 @@ class Naming:
             raise _part_of(source.path, owner)
         path = os.path.realpath(source.path)
         copied = self.is_copied(source)
-        root = os.path.realpath(self._places.root)
+        root = self._root
         folders = {
             self._originals[one] if copied else os.path.normpath(os.path.join(root, one)): one
             for one in self._owners
@@ -183,7 +232,7 @@ class Naming:
 
     def _has(self, folder: str, reference: str, path: str) -> bool:
         """Whether a folder that was added has a file, or files of a folder, as its own."""
-        root = os.path.realpath(self._places.root)
+        root = self._root
         listing = list_documents(folder, leave_out=root.__eq__, patterns=self._patterns)
         owner, below = self._owners[reference], os.path.relpath(path, folder)
         return any(
@@ -193,7 +242,7 @@ class Naming:
 
     def _check(self, source: SourcePath) -> None:
         check_name(source.resource, chosen_in=self._places.chunked if source.named else "")
-        path, root = os.path.realpath(source.path), os.path.realpath(self._places.root)
+        path, root = os.path.realpath(source.path), self._root
         for derived in (self._places.chunked, self._places.sidecar, self._places.undo):
             if is_below(path, os.path.realpath(derived)):
                 raise SourceError(
@@ -215,7 +264,7 @@ class Naming:
         if source.recorded is not None:
             reference = source.recorded
         elif not self.is_copied(source):
-            reference = os.path.relpath(path, os.path.realpath(self._places.root))
+            reference = os.path.relpath(path, self._root)
         else:
             # A copy keeps the suffix, which tells how it is to be read.
             suffix = "" if os.path.isdir(path) else os.path.splitext(path)[1]
@@ -241,11 +290,15 @@ class Naming:
 
     def _resource(self, source: SourcePath, reference: str) -> str:
         """A source whose resource folder was renamed still belongs to that folder."""
+        return source.resource if source.named else self._owner(reference) or source.resource
+
+    def _owner(self, reference: str) -> str | None:
+        """The resource that a source has; None where no record says so."""
         owner = self._owners.get(reference)
-        if source.named or owner is None or self._layout.name == "flat":
-            return source.resource
+        if owner is None or self._layout.name == "flat":
+            return owner
         there = self._read_record(inside(ChunkPath(owner), RECORD_NAME))
-        return owner if there is not None and there.source == reference else source.resource
+        return owner if there is not None and there.source == reference else None
 
     def _places_of(self, resource: str, reference: str) -> tuple[ChunkPath, ChunkPath]:
         if self._layout.name == "tree":

@@ -36,6 +36,8 @@ class SourcePath(Struct, frozen=True, kw_only=True):
     resource: str
     named: bool = False
     """Whether the user chose the name."""
+    note: str | None = None
+    """Why it is called otherwise than its file, if it is."""
     implied: bool = False
     """Whether it was found in a folder, not named: the store itself is then passed over."""
     found_in: str | None = None

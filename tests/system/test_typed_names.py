@@ -1,4 +1,4 @@
-"""A name is meant by whoever types it, with its letters composed or not, wherever one is typed."""
+"""A name is meant by whoever types it: composed or not, with or without the slashes of a path."""
 
 import argparse
 import unicodedata
@@ -131,6 +131,44 @@ def test_a_name_is_found_in_either_form(workspace: Any, there: str, typed: str) 
     assert work.json("ls")["items"] == []
 
 
+@pytest.mark.parametrize("written", ["{}/", "./{}", "./{}/"])
+def test_a_name_is_found_however_its_path_is_written(workspace: Any, written: str) -> None:
+    """With a slash behind it, as a shell completes it, or from here; brackets are its own."""
+    workspace.write("[2024] plans/a[1].md", TEXT)
+    workspace.write("queries.jsonl", '{"query": "walrus", "relevant": ["a[1].md"]}\n')
+    workspace("add", "[2024] plans")
+    workspace.git("add", "-A")
+    workspace.git("commit", "-qm", "x")
+    workspace("export", "jsonl", "table.jsonl")
+    names = {
+        "file": "[2024] plans/a[1].md",
+        "resource": "[2024] plans",
+        "chunk": workspace.json("ls", "[2024] plans")["items"][0]["path"],
+    }
+    others = {"value": "Zürich", "queries": "queries.jsonl", "table": "table.jsonl"}
+    for number, line in enumerate(READ.values()):
+        done = []
+        for turn, form in enumerate(("{}", written)):
+            if line[0] == "rm" and not turn:
+                continue
+            # What has a line behind it cannot have a slash there.
+            form = form.rstrip("/") if line[0] == "open" else form
+            values = {key: form.format(name) for key, name in names.items()} | others
+            target = str(workspace.folder / f"out-{number}-{turn}.jsonl")
+            typed = [word.format(**values, target=target) for word in line]
+            done.append(workspace(*typed, code=None))
+        assert {one.code for one in done} <= {0, 1}, (line, done)
+        # A name that is printed as it was typed is the same name.
+        texts = {
+            one.stdout.replace(f"out-{number}-1", f"out-{number}-0")
+            .replace("./", "")
+            .replace("/", "")
+            for one in done
+        }
+        assert len(texts) == 1 or line[0] in ("evaluate", "compare"), (line, texts)
+    assert workspace.json("ls")["items"] == []
+
+
 def test_in_place_and_for_what_is_gone(workspace: Any) -> None:
     """Folders, documents, keys of metadata; also of a file that only the index knows."""
     name, key = _typed("NFD", "Café crème.md"), _typed("NFD", "größe")
@@ -140,7 +178,9 @@ def test_in_place_and_for_what_is_gone(workspace: Any) -> None:
     root = work.folder / "notes"
     for words in (
         ("ls", "Ordnér"),
+        ("ls", "./Ordnér/"),
         ("show", "Ordnér/Café crème.md"),
+        ("show", "./Ordnér/Café crème.md/"),
         ("search", "walrus", "--where", "größe=1"),
         ("search", "walrus", "--source", "Ordnér/"),
         ("search", "walrus", "--source", "./Ordnér"),
