@@ -46,55 +46,32 @@ COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegi
 GRAM_CHARACTERS: Final = 5
 MIN_COMPOUND_CHARACTERS: Final = 8
 
-_LANGUAGE_SAMPLE_CHARACTERS: Final = 800
-_MIN_VOTES: Final = 3
-
-_STOP_WORDS: Final = {
-    "english": "the of and to in is that it for with as was on are be this by from at or an which",
-    "german": "der die das und ist nicht ein eine zu den mit von sich des auf für als dem im wird",
-    "french": "le la les des et est une dans que pour qui sur pas au du par avec sont ce il ne",
-    "spanish": "el la los las de y que en un una es por con del se para como su al lo más",
-    "italian": "il di che è la per un una non sono con del della si gli dei le nel come anche",
-    "portuguese": "o a os as de e que em um uma é do da não para com se dos ao na no por mais",
-    "dutch": "de het een van en is dat niet op te zijn voor met die in aan er door ook bij",
-    "swedish": "och att det är en som på av för med den till inte ett har om var kan från eller",
-    "danish": "og at det er en som på af for med den til ikke et har om var kan fra eller",
-    "norwegian": "og at det er en som på av for med den til ikke et har om var kan fra eller",
-    "finnish": "ja on ei se että oli joka myös mutta ovat hän tai kun sen niin kuin sekä voi",
-    "hungarian": "a az és egy hogy nem is van ez volt meg mint de csak már vagy ha ki kell el",
-    "romanian": "și în de la cu o un este pe care din nu a fost pentru mai sunt ce se sau",
-    "russian": "и в не на что с он как это по но из у за от так для его же все был к о",
-    "turkish": "ve bir bu için ile da de olarak çok daha olan gibi kadar en ne var ya",
-    "greek": "και το της την του ο η να από με για τα είναι στο οι τον στην που δεν θα",
-    "arabic": "في من على أن إلى التي هذا عن مع لا ما هذه كان الذي هو أو بين كل",
-}
-
-
-LANGUAGES: Final = tuple(_STOP_WORDS)
-_WORDS_BY_LANGUAGE: Final = {
-    language: frozenset(words.split()) for language, words in _STOP_WORDS.items()
-}
-STOP_WORDS: Final = frozenset().union(*_WORDS_BY_LANGUAGE.values())
-"""Words that tell languages apart, and little else."""
-
-
-def language_of(text: str) -> str:
-    """The language whose stop words are in a text, English where that is not clear.
-
-    Args:
-        text: As `clean` returned it; its beginning decides.
-
-    Returns:
-        One of `LANGUAGES`, the name of a Snowball stemmer.
-    """
-    sample = text[:_LANGUAGE_SAMPLE_CHARACTERS]
-    if sample.count(" the ") >= _MIN_VOTES:
-        return DEFAULT_LANGUAGE
-    words = set(sample.lower().split())
-    votes = {language: len(stop & words) for language, stop in _WORDS_BY_LANGUAGE.items()}
-    best = max(LANGUAGES, key=votes.__getitem__)
-    return best if votes[best] >= _MIN_VOTES else DEFAULT_LANGUAGE
-
+LANGUAGES: Final = (
+    "english",
+    "german",
+    "french",
+    "spanish",
+    "italian",
+    "portuguese",
+    "dutch",
+    "swedish",
+    "danish",
+    "norwegian",
+    "finnish",
+    "hungarian",
+    "romanian",
+    "russian",
+    "turkish",
+    "greek",
+    "arabic",
+)
+"""Those with a stemmer."""
+_JOINING: Final = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
+    f"{INVISIBLE}"
+)
+WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINING}]++|[^\W_]++)*+")
+"""Vowel signs and accents that follow their letter, and what is invisible, end no word."""
 
 _INVISIBLE: Final = dict.fromkeys(map(ord, INVISIBLE))
 

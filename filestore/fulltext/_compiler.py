@@ -20,6 +20,7 @@ from filestore.fulltext._analysis import (
     space_pairs,
     space_singles,
 )
+from filestore.fulltext._languages import grammar_of, without
 from filestore.fulltext._query import Clause, Kind, Need, ParsedQuery
 
 if TYPE_CHECKING:
@@ -56,10 +57,15 @@ class Compiler:
         """Of the words of the last queries; one query asks for each of its own several times."""
         self.schema = build_schema()
         self.exact = build_exact_analyzer()
-        present = [lang for lang in LANGUAGES if searcher.doc_freq("language", lang)]
-        self._has_compounds = any(language in COMPOUNDING for language in present)
-        self.languages: Final = (DEFAULT_LANGUAGE, *present)
-        """Those in which the words of a query have stems."""
+        count = {one: self.frequency("language", one) for one in LANGUAGES}
+        count[DEFAULT_LANGUAGE] = searcher.num_docs - sum(count.values())
+        self.languages: Final = tuple(
+            one
+            for one in sorted(LANGUAGES, key=lambda one: (-count[one], one))
+            if count[one] or one == DEFAULT_LANGUAGE
+        )
+        """Those in which the words of a query have stems, the most frequent first."""
+        self._has_compounds = any(language in COMPOUNDING for language in self.languages)
         self._stems = [build_stem_analyzer(language) for language in self.languages]
 
     def compiled(self, parsed: ParsedQuery) -> "tantivy.Query | None":
@@ -68,8 +74,9 @@ class Compiler:
         from tantivy import Query as TantivyQuery
 
         occurs = {Need.OPTIONAL: Occur.Should, Need.EXCLUDED: Occur.MustNot}
+        grammar = grammar_of(parsed, self.languages)
         words = [clause.text for clause in parsed.clauses if clause.is_plain_word]
-        parts = [(Occur.Should, query) for query in self._plain_words(words)]
+        parts = [(Occur.Should, query) for query in self._plain_words(words, grammar)]
         meant = " ".join(one for _, near in parsed.meant for one in near)
         parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
         for clause in parsed.clauses:
@@ -111,22 +118,23 @@ class Compiler:
             return self._any_of([*stems, self.term("exact", words[0], _EXACT_WEIGHT)])
         return self._phrase(words)
 
-    def _plain_words(self, words: list[str]) -> "list[tantivy.Query]":
-        """The scored terms of the words without operators."""
+    def _plain_words(self, words: list[str], grammar: frozenset[str]) -> "list[tantivy.Query]":
+        """The scored terms of the words without operators, but for those of grammar."""
         text = clean(" ".join(words))
         found = self._present_identifiers(space_pairs(text))
         if not found:
             phrases = [self.exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
             queries = [self._phrase(words) for words in phrases if len(words) > 1]
-            return [*[query for query in queries if query is not None], *self._scored(text, 1.0)]
+            scored = self._scored(without(grammar, text), 1.0)
+            return [*[query for query in queries if query is not None], *scored]
         rarest = sorted(found, key=lambda word: self.frequency("exact", word))[:MAX_TERMS]
         whole = [self.term("exact", word, _IDENTIFIER_WEIGHT) for word in rarest]
         parts = [word for word in words if _holds_any(word, found)]
         rest = [word for word in words if not _holds_any(word, found)]
         return [
             *whole,
-            *self._scored(clean(" ".join(rest)), 1.0),
-            *self._scored(clean(" ".join(parts)), _PART_WEIGHT),
+            *self._scored(without(grammar, clean(" ".join(rest))), 1.0),
+            *self._scored(without(grammar, clean(" ".join(parts))), _PART_WEIGHT),
         ]
 
     def _present_identifiers(self, text: str) -> list[str]:

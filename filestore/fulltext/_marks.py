@@ -17,21 +17,21 @@ from msgspec import Struct
 
 from filestore.fulltext._analysis import (
     COMPOUNDING,
+    DEFAULT_LANGUAGE,
     GRAM_CHARACTERS,
-    INVISIBLE,
     MAX_WORD_BYTES,
     MIN_COMPOUND_CHARACTERS,
     SPACELESS,
-    STOP_WORDS,
+    WORD,
     build_exact_analyzer,
     build_stem_analyzer,
     camel_parts,
     camel_words_of,
     clean,
     has_spaceless,
-    language_of,
     parted_words,
 )
+from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
 
 if TYPE_CHECKING:
@@ -43,17 +43,9 @@ MAX_TERMS: Final = 256
 """Of a longer query the first ones are looked for."""
 STOP_WEIGHT: Final = 0.05
 """Of a word that every text has."""
-STOP_SHARE: Final = 0.25
-"""Of a word of grammar: a small store has it seldom, and it tells nothing all the same."""
 PHRASE_WEIGHT: Final = 2.0
 
 _WORD_ASCII: Final = re.compile(r"[A-Za-z0-9]+")
-# Vowel signs and accents that follow their letter, and what is invisible, end no word.
-_JOINED: Final = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
-    f"{INVISIBLE}"
-)
-_WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINED}]++|[^\W_]++)*+")
 _BEGINNING: Final = 3
 """So many letters of a word its stem has, too, or all it has."""
 _CHANGES_START: Final = frozenset({"arabic"})
@@ -99,7 +91,8 @@ class Marker:
             languages: Those that the index has, as `Reader.languages` gives them: it looks for the
                 stems of a word in all of them, whichever one a text is written in.
         """
-        self._languages = languages
+        self._languages = tuple(languages) or (DEFAULT_LANGUAGE,)
+        self._grammar = grammar_of(query, languages)
         self._words: dict[str, int] = {}
         self._prefixes: list[tuple[str, int]] = []
         self._phrases: list[tuple[tuple[str, ...], int, Clause]] = []
@@ -123,11 +116,9 @@ class Marker:
                     phrase = tuple(token.word for token in tokens)
                     self._phrases.append((phrase, self._term(clause.text), clause))
         if rarity is not None:
-            told = zip(self._spoken, rarity(self._spoken), strict=True)
-            weights = [one * STOP_SHARE if _is_stop_word(text) else one for text, one in told]
-            weights = [max(STOP_WEIGHT, one) for one in weights]
+            weights = [max(STOP_WEIGHT, one) for one in rarity(self._spoken)]
         else:
-            weights = [STOP_WEIGHT if _is_stop_word(text) else 1.0 for text in self._spoken]
+            weights = [1.0] * len(self._spoken)
         for _, term in self._prefixes:
             weights[term] = 1.0
         for _, term, _ in self._phrases:
@@ -137,7 +128,7 @@ class Marker:
 
     def _take_words(self, tokens: Sequence[_Token]) -> None:
         for token in tokens:
-            if token.word not in self._words:
+            if token.word not in self._words and token.raw not in self._grammar:
                 self._words[token.word] = self._term(token.raw)
                 self._raw[token.word] = token.raw
         # As the index has the parts of camelCase words beside the whole.
@@ -191,7 +182,9 @@ class Marker:
                 found += [Mark(first.start, last.end, term) for first, last in places]
             else:
                 # A phrase that stands nowhere was taken for its words.
-                found += self._marked_parts(tokens, phrase, term)
+                grammar, _ = grammar_in((clause.text,), self._languages)
+                words = set(phrase).difference(map(str.lower, grammar)) or set(phrase)
+                found += [Mark(one.start, one.end, term) for one in tokens if one.word in words]
         return sorted(found, key=lambda mark: (mark.start, mark.end))
 
     def _marked_ascii(self, text: str, language: str) -> Iterator[Mark]:
@@ -284,11 +277,6 @@ class Marker:
             self._begun[language] = {_exact(stem)[:1] for stem in stems}
         return self._stems[language]
 
-    @staticmethod
-    def _marked_parts(tokens: Sequence[_Token], phrase: Sequence[str], term: int) -> Iterator[Mark]:
-        words = {word for word in phrase if not _is_stop_word(word)}
-        return (Mark(token.start, token.end, term) for token in tokens if token.word in words)
-
 
 def _tokens(text: str) -> Iterator[_Token]:
     """The words of a text, with pairs of characters for scripts without spaces."""
@@ -298,7 +286,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token(match.start(), match.end(), raw.lower(), raw)
         return
     is_mixed = has_spaceless(text)
-    for match in _WORD.finditer(text):
+    for match in WORD.finditer(text):
         raw = match.group()
         if not is_mixed or SPACELESS.search(raw) is None:
             yield _Token(match.start(), match.end(), _exact(raw), raw)
@@ -358,8 +346,3 @@ def _stem(raw: str, language: str) -> str:
 def _alike(text: str) -> str:
     """A stem is at most an end away from its word, but that "skies" has "sky"."""
     return text.lower().replace("y", "i")
-
-
-def _is_stop_word(text: str) -> bool:
-    word = text.lower()
-    return word in STOP_WORDS or (len(word) == 1 and word.isascii())

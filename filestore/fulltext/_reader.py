@@ -15,6 +15,7 @@ from filestore.fulltext._analysis import (
     space_pairs,
 )
 from filestore.fulltext._compiler import Compiler
+from filestore.fulltext._languages import grammar_of, without
 from filestore.fulltext._query import Clause, Kind, ParsedQuery, relax
 from filestore.fulltext._respelling import (
     LONG_LETTERS,
@@ -126,12 +127,14 @@ class Reader(Closing):
         """
         wanted = query.wanted()
         text = clean(" ".join(one.text for one in wanted if one.kind is not Kind.PREFIX))
+        text = without(grammar_of(query, self.languages), text)
         words = dict.fromkeys(self._exact.analyze(space_pairs(text)))
         camel_words = {word.lower(): word for word in camel_words_of(text)}
         with self._guard:
             documents = self._live().searcher.num_docs
             frequency = self._live().word_frequency
-            meant = {word.lower(): near[0] for word, near in query.meant}
+            folded = self._exact.analyze
+            meant = {" ".join(folded(clean(word))): near[0] for word, near in query.meant}
             counted = [frequency(meant.get(word, camel_words.get(word, word))) for word in words]
             prefixes = [self._live().clause(one) for one in wanted if one.kind is Kind.PREFIX]
             searcher = self._live().searcher
@@ -166,7 +169,8 @@ class Reader(Closing):
     def respell(self, query: ParsedQuery) -> tuple[Respelling, ...]:
         """The words of a query that no document has, with the nearest ones that some have."""
         with self._guard:
-            unknown = misspelt(query, lambda word: bool(self._live().word_frequency(word)))
+            grammar, known = grammar_of(query, self.languages), self._live().word_frequency
+            unknown = misspelt(query, lambda word: word in grammar or bool(known(word)))
             found = [
                 Respelling(word=word, meant=self._meant(word), strict=strict)
                 for word, strict in unknown

@@ -19,7 +19,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
 from filestore.fs import disk, part, refusals
 
-ANALYSIS: Final = "filestore-1"
+ANALYSIS: Final = "filestore-2"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
 STAMP_NAME: Final = "stamp.json"
 _MOST_STAMP_BYTES: Final = 1024 * 1024

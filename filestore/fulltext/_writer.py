@@ -28,9 +28,9 @@ from filestore.fulltext._analysis import (
     clean,
     grams_of,
     identifiers_of,
-    language_of,
     prepare,
 )
+from filestore.fulltext._languages import language_of
 from filestore.fulltext._stamp import (
     Seal,
     Stamp,

@@ -482,3 +482,23 @@ def test_a_word_of_several_is_known_by_its_parts(tmp_path):
         asked = parse_query("parseHeaders")
         assert reader.search(asked, 1)
         assert reader.known_share(asked) == 1.0
+
+
+def test_words_of_grammar_find_nothing_by_themselves(tmp_path):
+    """Beside a word that no text has; alone, and in a phrase, they are searched for."""
+    notes = {
+        1: "How do I do this? How do I do that?",
+        2: "Telemetry is switched off in the settings.",
+        3: "To be, or not to be.",
+        4: "The Who play.",
+    }
+    folder = str(tmp_path / "index")
+    with Reader.open(folder, build(folder, texts(notes))) as reader:
+        assert found(reader, "how do I switch telemetry off?")[0] == 2
+        for absent in ("how do I xyzzyplugh", "the/xyzzy", "a-zygomorphic", "what is a xyzzy"):
+            assert found(reader, absent) == [], absent
+            assert reader.known_share(parse_query(absent)) == 0.0, absent
+            assert not reader.respell(parse_query(absent)), absent
+        assert found(reader, "to be or not to be")[0] == 3
+        assert found(reader, "The Who")[0] == 4
+        assert found(reader, '"how do I do"') == [1]

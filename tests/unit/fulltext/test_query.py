@@ -13,11 +13,11 @@ from filestore.fulltext._analysis import (
     grams_of,
     has_spaceless,
     identifiers_of,
-    language_of,
     prepare,
     space_pairs,
     space_singles,
 )
+from filestore.fulltext._languages import language_of
 from filestore.fulltext._query import MAX_CLAUSES, most_telling, relax
 from filestore.fulltext._stamp import Stamp, parse_stamp, serialize_stamp
 
@@ -341,24 +341,6 @@ def test_camel_case_is_taken_apart():
     words = camel_words_of("The parseXMLFile of HttpServer and plain Words, USA")
     assert words == ["parseXMLFile", "HttpServer"]
     assert camel_parts(words) == "parse XML File Http Server"
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("The cat sat on the mat, and the dog was in the house.", "english"),
-        ("Die Katze ist nicht auf dem Dach und der Hund wird müde.", "german"),
-        ("Le chat est dans la maison avec le chien et les enfants.", "french"),
-        ("El gato no está en la casa de los niños que juegan.", "spanish"),
-        ("Кошка не была в доме, но он знал, что она на крыше.", "russian"),
-        ("connection pool timeout", "english"),
-        ("数据库连接池", "english"),
-        ("", "english"),
-    ],
-)
-def test_language_is_voted_by_stop_words(text, language):
-    """Stop words tell the language; without them a text is taken as English."""
-    assert language_of(text) == language
 
 
 def test_scripts_without_spaces_become_pairs_and_singles():
