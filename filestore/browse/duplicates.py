@@ -132,7 +132,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             notes=(
                 *said,
                 *_notes(groups),
-                *freshness.notes(parts, catalog, seen),
+                *freshness.notes(seen),
             ),
         )
 

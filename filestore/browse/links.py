@@ -100,7 +100,7 @@ def links(parts: Parts, path: str) -> Links:
             generation=catalog.generation,
             outgoing=tuple(_as_now(outgoing, now)),
             incoming=tuple(_as_now(incoming, now)),
-            notes=tuple(freshness.notes(parts, catalog, list(now.values()))),
+            notes=tuple(freshness.notes(list(now.values()))),
         )
 
 

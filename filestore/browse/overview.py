@@ -388,7 +388,7 @@ class _Teller:
             are = "summary is" if stale == 1 else "summaries are"
             self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")
         looks = list(self._looks.values())
-        self._notes += freshness.notes(self._parts, self._catalog, looks)
+        self._notes += freshness.notes(looks)
         return Overview(
             about=about,
             name=name,

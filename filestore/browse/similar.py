@@ -88,7 +88,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             hits=tuple(shown),
             notes=(
                 *notes(parts, catalog),
-                *freshness.notes(parts, catalog, _told(tree, shown, seen)),
+                *freshness.notes(_told(tree, shown, seen)),
                 *told,
             ),
         )

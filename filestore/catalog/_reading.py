@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -77,6 +78,14 @@ class Catalog(Snapshots):
         """How many times the catalog was committed to."""
         with catalog_errors(self):
             return int(self.meta("generation", 0))
+
+    @property
+    def indexed_at(self) -> str | None:
+        """When it was last committed to, ISO 8601 in UTC; None where an earlier version did."""
+        with contextlib.suppress(OverflowError, ValueError, OSError):
+            seconds = self.meta(_remembered.COMMITTED)
+            return seconds and time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+        return None
 
     @property
     def identity(self) -> str:
@@ -279,7 +288,8 @@ class Catalog(Snapshots):
 
     def waiting_count(self) -> int:
         """How many texts have no vector."""
-        return int(self.rows("SELECT count(*) FROM vectors WHERE embedded = 0")[0][0])
+        statement = "SELECT count(*) FROM vectors WHERE embedded = 0"
+        return self.once("waiting", lambda: int(self.rows(statement)[0][0]))
 
     def paths_without_vectors(self) -> list[ChunkPath]:
         """Files with a text that was never embedded."""

@@ -23,6 +23,8 @@ CHECKSUM: Final = "checksum"
 """Over all that is remembered, but for where originals lie: SQLite checks no data page."""
 LAST_FILE: Final = "last_file"
 """The highest file id that was ever given: none is given twice."""
+COMMITTED: Final = "committed"
+"""When the last generation was made, in seconds since 1970."""
 LET_GO: Final = "let_go"
 """Remembered where the last file was forgotten: it went on purpose, whatever git still has."""
 RESOLVED: Final = "resolved"
@@ -104,9 +106,9 @@ def _parsed(value: Any) -> Any:
 
 
 _NUMBERS: Final = (
-    *(AWAITED, LAST_FILE, LET_GO, ROWS_GENERATION, "embeddings", "files", "generation", "indexed"),
+    *(AWAITED, LAST_FILE, LET_GO, ROWS_GENERATION, COMMITTED, "embeddings", "files", "generation"),
     *("beside_embeddings", "beside_generation", "beside_lacking"),
-    *("index_generation", "index_size", "texts"),
+    *("index_generation", "index_size", "indexed", "texts"),
 )
 _TEXTS: Final = ("beside_fingerprint", "fingerprint", "index_fingerprint", "metric", ROWS_AT)
 _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {

@@ -1,6 +1,7 @@
 """Changes to the catalog, inside one transaction. Knows the tables, not the reasons."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -99,6 +100,7 @@ class CatalogWriter(Catalog):
         self.set_meta("indexed", files - others)
         self.set_meta("texts", queries.count_of_texts(self, files - others))
         self.set_meta("generation", self.next_generation)
+        self.set_meta(_remembered.COMMITTED, int(time.time()))
         if queries.sent_to_backend(self) is not None:
             for batch in in_batches(sorted(self._put)):
                 self._note_beside(self.vectors_of_files(batch))

@@ -97,6 +97,13 @@ def has_embedded(catalog: Catalog) -> bool:
     return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
 
 
+def some_paths(catalog: Catalog, most: int) -> list[ChunkPath]:
+    """The paths of a few files, whichever."""
+    return [
+        decode_path(path) for (path,) in catalog.rows("SELECT path FROM files LIMIT ?", (most,))
+    ]
+
+
 def waiting_vectors(catalog: Catalog) -> list[int]:
     """The vector ids of texts without vector, the first passage of each document before others."""
     return [one for (one,) in catalog.rows(_WAITING)]

@@ -150,6 +150,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
     follow: Follow = Follow()
+    updates: bool = True
+    """Whether a search looks at the files first, and indexes what is quickly indexed."""
     metric: str = "cosine"
     backend: Backend = Backend()
     budget: int = DEFAULT_BUDGET
@@ -172,6 +174,12 @@ class _ChunkerTable(Struct, frozen=True, kw_only=True):
     budget: Annotated[int, Meta(ge=1, le=MAX_BUDGET)] = DEFAULT_BUDGET
 
 
+class _SearchTable(Struct, frozen=True, kw_only=True):
+    """The table ``[search]``."""
+
+    update: bool = True
+
+
 class _File(Struct, frozen=True, kw_only=True):
     """A settings file; what has keys of a person is judged key by key."""
 
@@ -184,6 +192,7 @@ class _File(Struct, frozen=True, kw_only=True):
     ignore: tuple[str, ...] = ()
     follow: bool | dict[str, Any] = True
     chunker: _ChunkerTable = _ChunkerTable()
+    search: _SearchTable = _SearchTable()
     model: ModelOptions = ModelOptions()
     beside: _BesideTable | None = None
     generator: GeneratorOptions = GeneratorOptions()
@@ -193,6 +202,7 @@ class _File(Struct, frozen=True, kw_only=True):
 _KEYS: Final = {
     "": _File.__struct_fields__,
     "chunker": _ChunkerTable.__struct_fields__,
+    "search": _SearchTable.__struct_fields__,
     "model": ModelOptions.__struct_fields__,
     "beside": _BesideTable.__struct_fields__,
     "generator": GeneratorOptions.__struct_fields__,
@@ -252,6 +262,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
             generator=file.generator,
             ignore=file.ignore,
             follow=Follow(every=named.pop(_EVERY, True), named=named),
+            updates=file.search.update,
             metric=file.metric,
             backend=_backend(file, name),
             budget=file.chunker.budget,

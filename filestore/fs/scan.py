@@ -9,8 +9,10 @@ only if the file was read strictly later than both of its stamps, on the file sy
 """
 
 import errno
+import math
 import os
 import stat
+import time
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
@@ -60,6 +62,13 @@ class TreeScan(Struct):
 
 class TreeRulesError(FilestoreError):
     """The rules of a folder are there and cannot be followed, so nothing in it is known."""
+
+
+class SlowScanError(FilestoreError, TimeoutError):
+    """A walk takes longer than it may."""
+
+    seen = 0
+    """How many files it saw."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -174,6 +183,7 @@ def scan_tree(
     processes: int = 1,
     recorded: Mapping[ChunkPath, PackedFolder] | None = None,
     rules: TreeRules | None = None,
+    until_s: float = math.inf,
 ) -> TreeScan:
     """Walk a folder: names and stats of all that is in it, following no symbolic link.
 
@@ -182,9 +192,11 @@ def scan_tree(
         processes: 2 lets a forked child walk part of it; only for a process without threads.
         recorded: What is expected: a child need not send what it found just so.
         rules: What of it belongs to the tree; None for everything.
+        until_s: No folder is begun after this moment of the monotonic clock by one process.
 
     Raises:
         OSError: The root itself cannot be listed.
+        SlowScanError: That moment came.
     """
     handle = os.open(root, FOLDER_FLAGS)
     try:
@@ -194,10 +206,10 @@ def scan_tree(
         if not is_entered:
             return tree
         if len(names) < _MANY:
-            return Walk().of(handle, names, inner)
+            return Walk(until_s=until_s).of(handle, names, inner)
         bulk = open_bulk_stat(handle)
         if processes < 2:
-            return Walk(bulk).of(handle, names, inner)
+            return Walk(bulk, until_s=until_s).of(handle, names, inner)
         return _walk_shared(handle, names, bulk, processes, recorded or {}, inner)
     finally:
         os.close(handle)
@@ -228,9 +240,15 @@ def _enter_rules(
 class Walk:
     """One walk: what it saw so far, and how it asks for stats."""
 
-    def __init__(self, bulk: BulkStat | None = None, observer: Observer | None = None) -> None:
-        """Begin one; see `open_bulk_stat`."""
+    def __init__(
+        self,
+        bulk: BulkStat | None = None,
+        observer: Observer | None = None,
+        until_s: float = math.inf,
+    ) -> None:
+        """Begin one; see `open_bulk_stat`, and `scan_tree`."""
         self.tree = TreeScan()
+        self._until_s = until_s
         self._bulk = bulk
         self._observer = observer
 
@@ -337,6 +355,11 @@ class Walk:
             self._observer.locked(path, reason)
 
     def _list(self, handle: int, path: ChunkPath, depth: int, rules: TreeRules | None) -> None:
+        if time.monotonic() > self._until_s:
+            error = SlowScanError("the walk took too long")
+            error.seen = sum(map(len, (one.stats for one in self.tree.folders.values())))
+            error.seen //= STAT_BYTES
+            raise error
         if self._observer is not None:
             self._observer.entering(handle, path)
         try:

@@ -107,7 +107,7 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     SPARSE = "marks before after others question via metadata"
 
     text: str
-    """The body as it is on disk now; empty for a file that is gone."""
+    """The body as it is on disk now; of a file that is gone as it was indexed."""
     why: Mapping[str, Mapping[str, float]]
     """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, of the text and of its
     document, `points` and `confidence`; `vector` also with `question`, the number of the question
@@ -197,10 +197,32 @@ class At(JsonObject, Struct, frozen=True, kw_only=True):
     """How many of its texts have no vector here: keywords alone find them."""
 
 
+class Behind(JsonObject, Struct, frozen=True, kw_only=True):
+    """What the index lacked when an answer was made; None where nobody looked at the files."""
+
+    KEYS = "new edited gone unembedded"
+
+    new: int | None = None
+    """Files that it does not have, with those that were moved."""
+    edited: int | None = None
+    """Files that changed since they were indexed."""
+    gone: int | None = None
+    """Files that it has and that are deleted; they are no hits."""
+    unembedded: int = 0
+    """Texts without vector: keywords alone find them."""
+    notes: tuple[str, ...] = ()
+    """The same in words, but for texts without vector."""
+    shows_gone: bool = False
+    """Whether so much is gone that deleted files are hits, with their text as it was indexed."""
+
+
 class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """An answer of one generation."""
 
-    KEYS = "query root understood mode generation hits notes rewrites tokens model at"
+    KEYS = (
+        "query root understood mode generation indexed_at behind hits notes rewrites tokens model "
+        "at"
+    )
     SPARSE = "rewrites tokens at"
 
     query: str
@@ -211,8 +233,12 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """The mode that answered: `hybrid`, `vector` or `keyword`."""
     generation: int
     """Of the index that answered."""
+    indexed_at: str | None = None
+    """When that was made, ISO 8601 in UTC; None of an index that an earlier version made."""
+    behind: Behind = Behind()
+    """What it lacks of the files as they are."""
     hits: tuple[Hit, ...]
-    """Best first, those that are there; behind them, where there is room, those that are gone."""
+    """Best first. Deleted files are hits only where so much is gone that a disk may be missing."""
     notes: tuple[str, ...]
     """What the user should know about this answer."""
     on_spelling: tuple[str, ...] = ()

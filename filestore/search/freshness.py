@@ -129,6 +129,7 @@ class Looker:
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
         self._chunked: int | None = None
         self._problem: Look | None = None
+        self._shows_gone = False
         self._unmerged: frozenset[ChunkPath] = frozenset()
 
     def close(self) -> None:
@@ -137,8 +138,13 @@ class Looker:
             os.close(self._chunked)
             self._chunked = None
 
-    def begin(self) -> None:
-        """Prepare for one answer: what git has as unmerged is asked while git is busy, not else."""
+    def begin(self, *, shows_gone: bool = False) -> None:
+        """Prepare for one answer: what git has as unmerged is asked while git is busy, not else.
+
+        Args:
+            shows_gone: Whether a file that is gone says what it said when it was indexed.
+        """
+        self._shows_gone = shows_gone
         busy = repository.operation(self._places.root)
         self._unmerged = frozenset(repository.unmerged(self._places.chunked) if busy else ())
         self.close()
@@ -164,6 +170,8 @@ class Looker:
             part: Which section of a document is meant.
         """
         look = self._look(row, part)
+        if look.freshness == "gone" and self._shows_gone:
+            look = self._as_it_was(row, part)
         if look.freshness == "fresh" or self._catalog.row_is_sound(row):
             return look
         # What is not as it was indexed may have a row of another file.
@@ -205,6 +213,20 @@ class Looker:
             headings=chunk.headings,
             pages=chunk.pages,
             data=seen.data,
+        )
+
+    def _as_it_was(self, row: FileRow, part: int) -> Look:
+        """A file that is gone, with its last text."""
+        from filestore.chunks import kept
+
+        try:
+            before = kept.read(self._catalog.content(row.id) or b"")
+            if before.sections:
+                return _look_at_section(before, before.sections[part], "gone")
+        except (ValueError, IndexError):
+            return _GONE
+        return Look(
+            freshness="gone", body=before.body, headings=before.headings, pages=before.pages
         )
 
     def _observed(self, row: FileRow, layout: Layout) -> Observation | Look:
@@ -313,22 +335,17 @@ def looks(
                 yield rows[path], part, looker.look(rows[path], part)
 
 
-def notes(parts: "Parts", catalog: Catalog, looks: Sequence[Look]) -> list[str]:
+def notes(looks: Sequence[Look], *, gone_are: str = "of these results") -> list[str]:
     """What is to be said of files that would have answered.
 
     Args:
-        parts: Of the store.
-        catalog: Inside a snapshot.
         looks: What the files are now.
+        gone_are: What those are that are gone; "" where that is known already.
     """
     said = []
     gone = sum(look.freshness == "gone" for look in looks)
-    if gone:
-        from filestore.sidecar import losses
-
-        needs_word = losses.needs_word(parts.places, parts.layout, catalog)
-        command = "filestore sync" + (" --forget-missing" if needs_word else "")
-        said.append(f"{_files(gone)} of these results {_are(gone)} gone: run '{command}'")
+    if gone and gone_are:
+        said.append(f"{_files(gone)} {gone_are} {_are(gone)} gone: run 'filestore sync'")
     excluded: dict[str, int] = {}
     for look in looks:
         if look.freshness is None:

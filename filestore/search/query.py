@@ -57,6 +57,8 @@ class Query(Struct, frozen=True, kw_only=True):
     summary hints at is not found."""
     rewrite: Annotated[int, Meta(ge=0, le=MOST_REWRITES)] = 0
     """Also ask up to this many queries that the store's generator makes of it."""
+    update: bool = True
+    """Look at the files first, and index what is new or edited where that is quick."""
     model: Which = "own"
     """``beside`` for the vectors of the model beside the store's own."""
     without: Sequence[Extra] = ()

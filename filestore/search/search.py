@@ -25,7 +25,7 @@ from filestore.fulltext import (
     respelled,
 )
 from filestore.search import filters, freshness, said
-from filestore.search.answer import Answer, Found, Hit, Why
+from filestore.search.answer import Answer, Behind, Found, Hit, Why
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
@@ -76,6 +76,8 @@ class Searcher:
         """What the user should know of the answer that is being made."""
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(parts, catalog)
+        self.behind = Behind()
+        """What the look at the files found."""
         self._ancestors = summaries.Ancestors(catalog)
         self.stale = summaries.Stale(catalog)
         self.found: dict[StorePath, Found] = {}
@@ -102,7 +104,7 @@ class Searcher:
         return summaries.has_summaries(self._catalog)
 
     def search(self, query: Query, rewrites: Sequence[str] = ()) -> Answer:
-        """Answer a query with files that are there, and where there is room, with those gone.
+        """Answer a query with files that are there; with those gone where `Behind` says so.
 
         Args:
             query: What is asked; `rerank`, `group` and what is only shown are others' business.
@@ -169,21 +171,23 @@ class Searcher:
         *,
         collapses: bool,
     ) -> tuple[list[Hit], Mode]:
-        """So many files that are there, and those that are gone; and the mode that answered."""
+        """So many files, and the mode that answered."""
         self.found = {}
         # A file takes one place, whichever of its sections answer.
         depth = _SECTIONS * count if self._layout.is_in_place else count
         depth = max(DEPTH, depth) if mode == "hybrid" or collapses else depth
         looks: dict[Text, Look] = {}
-        self._looker.begin()
+        self._looker.begin(shows_gone=self.behind.shows_gone)
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
             hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
-            behind = ("gone", "summary") if collapses else ("gone",)
-            there = sum(hit.freshness not in behind and hit.kind not in behind for hit in hits)
+            there = sum(not (collapses and hit.kind == "summary") for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 seen = list(looks.values())
-                self._notes += freshness.notes(self._parts, self._catalog, seen)
+                # A look at all files has counted those that are gone.
+                is_counted = self.behind.gone is not None
+                gone_are = "" if is_counted else "that would answer"
+                self._notes += freshness.notes(seen, gone_are=gone_are)
                 return hits, mode
             # Neither gone and excluded files take a place, nor summaries: the next best do.
             depth *= 4
@@ -239,35 +243,36 @@ class Searcher:
         return found if allowed is None else found & allowed
 
     def _present(self, ranked: Sequence[Ranked], count: int, looks: dict[Text, Look]) -> list[Hit]:
-        """The best files that are there, and behind them, where there is room, those that are gone.
+        """The best files that may be shown.
 
         Args:
             ranked: Texts, best first; a file takes one place, that of its best text.
             count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
         """
-        there: list[Hit] = []
-        gone: list[Hit] = []
+        shown: list[Hit] = []
         taken: set[ChunkPath] = set()
         for start in range(0, len(ranked), count):
-            if len(there) == count:
+            if len(shown) == count:
                 break
             block = ranked[start : start + count]
             rows = self._catalog.files([path for (path, _), _, _ in block])
             for text, score, why in block:
                 path = text[0]
-                if len(there) == count:
+                if len(shown) == count:
                     break
                 if path in taken:
                     continue
                 taken.add(path)
                 look = looks[text] if text in looks else self._looker.look(rows[path], text[1])
                 looks[text] = look
-                if look.freshness is not None:
-                    hit = self._hit(rows[path], look, score, why())
-                    self.found[hit.path] = Found(row=rows[path], look=look)
-                    (gone if look.freshness == "gone" else there).append(hit)
-        return [*there, *gone][:count]
+                if look.freshness is None or (
+                    look.freshness == "gone" and not self.behind.shows_gone
+                ):
+                    continue
+                shown.append(hit := self._hit(rows[path], look, score, why()))
+                self.found[hit.path] = Found(row=rows[path], look=look)
+        return shown
 
     def marker(self) -> Marker:
         """What finds the last query in the texts of its answer."""

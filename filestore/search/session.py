@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog
 from filestore.core.errors import FilestoreError
 from filestore.search import outdated
-from filestore.search.answer import Answer, Hit
+from filestore.search.answer import Answer, Behind, Hit
 from filestore.search.present import present
 from filestore.search.query import Query, Which
 from filestore.search.search import Searcher
@@ -44,6 +44,8 @@ class SearchSession:
         self._parts = parts
         self._searchers: dict[Which, Searcher] = {}
         self._rewritten: tuple[tuple[Query, int], _Rewrites] | None = None
+        self.behind = Behind()
+        """What a look at the files found, for the answers that follow."""
 
     def close(self) -> None:
         """Let go of every file."""
@@ -93,8 +95,10 @@ class SearchSession:
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, query.model).stale
             hits, notes = outdated.marked(answer.hits, parts, catalog, stale)
-        told = (*answer.notes, *notes)
-        return replace(answer, model=query.model, hits=tuple(hits), notes=told)
+            indexed_at = catalog.indexed_at
+        behind, told = self.behind, (*self.behind.notes, *answer.notes, *notes)
+        made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)
+        return replace(made, hits=tuple(hits), notes=told)
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
@@ -111,6 +115,7 @@ class SearchSession:
             self.close()
         if model not in self._searchers:
             self._searchers[model] = Searcher(parts, catalog, model)
+        self._searchers[model].behind = self.behind
         return self._searchers[model]
 
 

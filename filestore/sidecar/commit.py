@@ -115,6 +115,8 @@ class Commit:
         self._records_changed = False
         self._index_wanted = False
         self._all_cut_again = False
+        self.sends = True
+        """Whether a backend gets what it lacks; else that waits for the next writer."""
         self.has_taken_over = False
         """Whether the catalog counted on another model before."""
 
@@ -507,7 +509,7 @@ class Commit:
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
         unsent = None
-        if self._rows is not None and self.embedder is not None:
+        if self._rows is not None and self.embedder is not None and self.sends:
             lacking = (self._catalog, self._embeddings, self.embedder)
             unsent = self._rows.catch_up(*lacking, whole=self._compares_rows)
         return CommitReport(

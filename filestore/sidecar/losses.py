@@ -162,7 +162,7 @@ def walk(
             places.chunked, processes=processes, recorded=recorded, rules=places.rules
         )
     except OSError as error:
-        return _unlistable(error)
+        return unlistable(error)
 
 
 def walk_watched(places: Places, watched: "WatchedTree") -> "WatchedScan":
@@ -172,10 +172,11 @@ def walk_watched(places: Places, watched: "WatchedTree") -> "WatchedScan":
     try:
         return watched.scan(places.chunked, places.rules)
     except OSError as error:
-        return WatchedScan(tree=_unlistable(error), unwatched=error.strerror or str(error))
+        return WatchedScan(tree=unlistable(error), unwatched=error.strerror or str(error))
 
 
-def _unlistable(error: OSError) -> scan.TreeScan:
+def unlistable(error: OSError) -> scan.TreeScan:
+    """What a walk gives of a tree whose top cannot be listed."""
     if isinstance(error, FileNotFoundError):
         return scan.TreeScan()
     pass_limits(error)
@@ -195,19 +196,29 @@ def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: De
     return counted > limit or (emptied and counted > 0)
 
 
-def needs_word(places: Places, layout: Layout, catalog: Catalog) -> bool:
-    """Whether a sync forgets nothing of what is gone until a person says so; walks the tree."""
-    recorded = catalog.folders()
-    tree = walk(places, processes=1, recorded=recorded)
-    found = scan.differences(tree, recorded)
-    gone, _ = apart_from_left_out(places, found.gone)
-    emptied = is_emptied_of(gone, tree, layout, catalog)
+def needs_word(
+    places: Places,
+    layout: Layout,
+    catalog: Catalog,
+    tree: scan.TreeScan,
+    found: scan.Differences,
+) -> bool:
+    """Whether a sync forgets nothing of what is gone until a person says so.
+
+    Args:
+        places: Where the store lies.
+        layout: How its files are named.
+        catalog: Inside a snapshot.
+        tree: As it is.
+        found: How that differs from the catalog; what rules leave out is not gone.
+    """
+    emptied = is_emptied_of(found.gone, tree, layout, catalog)
     # As many as came may have moved: a sync finds out which.
-    gone = gone if emptied else gone[len(found.added) :]
+    gone = found.gone if emptied else found.gone[len(found.added) :]
     deleted = partial(repository.deleted_paths, places.root, places.tree)
-    return bool(catalog.meta(AWAITED)) or is_mass(
-        gone, catalog.file_count(), emptied=emptied, deleted=deleted
-    )
+    # What is left of a mass stays one, however few.
+    emptied = emptied or bool(catalog.meta(AWAITED))
+    return is_mass(gone, catalog.file_count(), emptied=emptied, deleted=deleted)
 
 
 def is_emptied_of(

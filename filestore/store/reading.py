@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows
+    from filestore.store.look import TreeLook
     from filestore.sync.change_backend import BackendChange, ShownBackend
     from filestore.sync.packs import ExportedEmbeddings
     from filestore.verify.run import Status
@@ -216,7 +217,7 @@ class ReadableStore(Closing):
         return self.model.embedder
 
     def search(self, query: "Query | str", **options: Any) -> "Answer":
-        """Unique files, best first.
+        """Unique files, best first, of the files as they are; see `TreeLook`.
 
         Args:
             query: What is asked, as a text or a `Query`.
@@ -230,7 +231,20 @@ class ReadableStore(Closing):
         """
         from filestore.search.query import Query
 
-        return self._search_session.answer(Query.of(query, options))
+        asked = Query.of(query, options)
+        session = self._search_session
+        session.behind = self._look.before(asked, self._parts, self.close)
+        return session.answer(asked)
+
+    @cached_property
+    def _look(self) -> "TreeLook":
+        from filestore.store.look import TreeLook
+
+        return TreeLook()
+
+    def share_look(self, look: "TreeLook") -> None:
+        """Use a look at the files that several stores of this root share, in any threads."""
+        vars(self)["_look"] = look
 
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""

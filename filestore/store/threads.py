@@ -20,6 +20,7 @@ from filestore.core.caller import leads
 from filestore.core.errors import UsageError
 from filestore.fs.disk import Closing
 from filestore.fulltext import STAMP_NAME
+from filestore.store.look import TreeLook
 from filestore.store.writing import Store
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class _Work(Struct):
     """How many jobs wait or are being done."""
     first: Store | None = None
     """The one whose model all of them ask."""
+    look: TreeLook = field(default_factory=TreeLook)
+    """The look at the files that all of them share."""
     watched: "WatchedTree | None" = None
     """The walk of the tree that all of them ask."""
     allowed: tuple[int, ...] | None = None
@@ -208,6 +211,7 @@ class _Held:
                 # What is not here now may be for the next one.
                 work.first = store if store.model.problem is None else None
                 work.allowed = allowed
+        store.share_look(work.look)
         if work.watched is not None:
             store.watch_tree(work.watched)
 

@@ -89,6 +89,23 @@ def embed_waiting(
     return done
 
 
+def embed_some(parts: Parts, vectors: list[int], *, until_s: float, wait_s: float) -> None:
+    """Embed some texts that wait for their vector, in one turn.
+
+    Args:
+        parts: The store's.
+        vectors: Their ids, last first.
+        until_s: No batch begins after this moment of the monotonic clock; the first always does.
+        wait_s: How long to wait for another writer.
+
+    Raises:
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused.
+    """
+    if _waiting(parts):
+        _turn(parts, vectors, until_s, wait_s, len(vectors))
+
+
 def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float, total: int) -> Embedded:
     parts.close()
     with (

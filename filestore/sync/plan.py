@@ -144,4 +144,5 @@ def detected(snapshot: StoreSnapshot, *, forget_missing: bool = False) -> drift.
         processes=snapshot.processes,
         unmerged=snapshot.unmerged,
         lost=snapshot.lost,
+        tree=snapshot.tree,
     )

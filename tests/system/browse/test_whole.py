@@ -96,7 +96,7 @@ def test_parts_whose_original_changed_are_outdated(tmp_path: Path, change: str) 
         else:
             original.unlink()
         chunks[0].write_text(chunks[0].read_text() + "One line more.\n")
-        (hit,) = store.search("part 7", k=1, mode="keyword")
+        (hit,) = store.search("part 7", k=1, mode="keyword", update=False)
         first, *others = store.document(hit.path).parts
         assert hit.freshness == "outdated"
         assert first.freshness == "edited"

@@ -156,7 +156,7 @@ def test_an_edited_summary_is_edited(shelf: Any) -> None:
     path = shelf.chunked / "boats/summary1.md"
     path.write_text(path.read_text() + "And oars.\n")
     shelf.write("file_index/chunked/boats/chunk2.md", "Sails are white.\n")
-    found = asked(shelf, "shipwrights build in wood")
+    found = asked(shelf, "shipwrights build in wood", "--no-update")
     assert found["boats/summary1.md"]["freshness"] == "edited"
 
 
@@ -193,7 +193,7 @@ def test_a_question_that_was_removed_since(shelf: Any) -> None:
     lines = [line for line in path.read_text().splitlines(True) if "Which" not in line]
     path.write_text("".join(lines))
     words = ("which vegetables are grown over the year", "--mode", "vector", "--kind", "summary")
-    found = asked(shelf, *words)
+    found = asked(shelf, *words, "--no-update")
     assert found["plants/summary1.md"]["freshness"] == "edited"
     assert "question" not in found["plants/summary1.md"]
 

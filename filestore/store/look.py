@@ -1,0 +1,224 @@
+"""The look at the files before an answer: what the index lacks, indexed first where that is little.
+
+One rule: it forgets nothing, and never stands in the way. Where nobody may write, another writes,
+or much differs, the answer is given as the index has it, and says what that lacks.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from statistics import median
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filestore.catalog import Catalog, queries
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import TOP, ChunkPath
+from filestore.fs import scan
+from filestore.search.answer import Behind
+
+if TYPE_CHECKING:
+    from filestore.search.query import Query
+    from filestore.sidecar.session import Parts
+
+HOLDS_S: Final = 1.0
+"""So long a look is not repeated in one process, unless a walk that is kept tells of changes."""
+MOST_S: Final = 1.0
+"""A look that takes longer is not made, or given up."""
+_LEAST_S: Final = 2e-6
+"""No file takes less."""
+_ASKED: Final = 64
+"""So many files tell how long all of them take, of a store with more than `_FEW`."""
+_FEW: Final = 1_000
+_TURN_S: Final = 0.2
+"""So long another thread of this process is waited for, which looks or indexes."""
+_AWAY: Final = (
+    "{} empty or not mounted: {:,} of {:,} files are gone, and shown as they were indexed;"
+    " 'filestore sync --forget-missing' forgets them"
+)
+_SYNC: Final = "run 'filestore sync'"
+
+
+class _Seen(Struct, frozen=True, kw_only=True):
+    """What one look saw."""
+
+    behind: Behind
+    generation: int
+    """Of the catalog that the files were compared with."""
+    tree: scan.TreeScan | None = None
+    """None where it was not walked."""
+    came: tuple[ChunkPath, ...] = ()
+    """New and edited files that may be indexed."""
+
+
+class TreeLook:
+    """The last look at the files of one store, for all who have it open in this process."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._lock = Lock()
+        self._last: _Seen | None = None
+        self._looked_s = 0.0
+
+    def before(self, query: "Query", parts: "Parts", close: Callable[[], None]) -> Behind:
+        """Look at the files, index what is quickly indexed, and say what the index lacks then.
+
+        Args:
+            query: What is to be answered.
+            parts: Of the store.
+            close: Lets go of all that is open; called before anything is written.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+        """
+        if not (query.update and parts.settings.updates):
+            with parts.reading() as catalog:
+                return Behind(unembedded=catalog.waiting_count())
+        has_turn = self._lock.acquire(timeout=_TURN_S)
+        try:
+            with parts.reading() as catalog:
+                if self._last is not None and self._holds(self._last, parts, catalog):
+                    return self._last.behind
+                seen = _seen(parts, catalog)
+            if has_turn:
+                self._last = seen = _updated(parts, seen, close)
+                self._looked_s = time.monotonic()
+            return seen.behind
+        finally:
+            if has_turn:
+                self._lock.release()
+
+    def _holds(self, last: _Seen, parts: "Parts", catalog: Catalog) -> bool:
+        if last.generation != catalog.generation:
+            return False
+        if parts.watched_tree is not None and parts.watched_tree.folders:
+            # What is there is made anew only where something changed.
+            return _watched(parts) is last.tree
+        return time.monotonic() - self._looked_s < HOLDS_S
+
+
+def _seen(parts: "Parts", catalog: Catalog) -> _Seen:
+    try:
+        tree = _watched(parts) or _scanned(parts, catalog)
+    except scan.SlowScanError as error:
+        behind = Behind(unembedded=catalog.waiting_count(), notes=(error.message,))
+        return _Seen(behind=behind, generation=catalog.generation)
+    return _compared(parts, catalog, tree)
+
+
+def _watched(parts: "Parts") -> scan.TreeScan | None:
+    """The tree by a walk that is kept; None where none is."""
+    if parts.watched_tree is None:
+        return None
+    from filestore.sidecar.losses import walk_watched
+
+    return walk_watched(parts.places, parts.watched_tree).tree
+
+
+def _scanned(parts: "Parts", catalog: Catalog) -> scan.TreeScan:
+    """The tree as it is now.
+
+    Raises:
+        SlowScanError: That takes too long.
+    """
+    root, files, begun_s = parts.places.chunked, catalog.file_count(), time.monotonic()
+    if files > _FEW and (takes_s := files * _stat_s(root, catalog)) > MOST_S:
+        raise _too_slow(f"its {files:,} files would take about {takes_s:,.0f} s")
+    try:
+        return scan.scan_tree(root, rules=parts.places.rules, until_s=begun_s + MOST_S)
+    except OSError as error:
+        from filestore.sidecar.losses import unlistable
+
+        return unlistable(error)
+    except scan.SlowScanError as error:
+        takes_s = (time.monotonic() - begun_s) * max(1.0, files / max(1, error.seen))
+        raise _too_slow(f"its files would take more than {takes_s:,.0f} s") from error
+
+
+def _too_slow(why: str) -> scan.SlowScanError:
+    return scan.SlowScanError(f"the folder was not looked at, {why}: after edits {_SYNC}")
+
+
+def _stat_s(root: str, catalog: Catalog) -> float:
+    """How long a look takes for one file, by a few of them."""
+    took_s = [_LEAST_S]
+    for path in queries.some_paths(catalog, _ASKED):
+        begun_s = time.perf_counter()
+        os.path.lexists(os.path.join(root, path))
+        took_s.append(time.perf_counter() - begun_s)
+    return max(_LEAST_S, median(took_s))
+
+
+def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
+    """What the index lacks of a tree, by stats."""
+    found, known = scan.differences(tree, catalog.folders()), catalog.file_count()
+    is_away = False
+    if found.gone:
+        from filestore.sidecar import losses
+
+        found = replace(found, gone=losses.apart_from_left_out(parts.places, found.gone)[0])
+        is_away = losses.needs_word(parts.places, parts.layout, catalog, tree, found)
+    behind = Behind(
+        new=len(found.added),
+        edited=len(found.changed),
+        gone=len(found.gone),
+        unembedded=catalog.waiting_count(),
+        shows_gone=is_away,
+    )
+    if TOP in tree.problems:
+        reason = f"the folder cannot be looked at: {tree.problems[TOP]}"
+        behind = Behind(unembedded=behind.unembedded, notes=(reason,))
+    elif is_away:
+        folder = "the folder is" if len(found.gone) >= known else "a folder in it is"
+        behind = replace(behind, notes=(_AWAY.format(folder, len(found.gone), known),))
+    else:
+        behind = _told(behind)
+    came = () if is_away else (*found.added, *found.changed)
+    return _Seen(behind=behind, generation=catalog.generation, tree=tree, came=came)
+
+
+def _updated(parts: "Parts", seen: _Seen, close: Callable[[], None]) -> _Seen:
+    """What the index lacks once it has what is little."""
+    if not seen.came or seen.tree is None:
+        return seen
+    from filestore.sync import quick
+
+    if not quick.is_little(seen.tree, seen.came):
+        return seen
+    close()
+    try:
+        reason = quick.take_up(parts, seen.tree, seen.generation)
+    except (FilestoreError, OSError) as error:
+        reason = str(error)
+    with parts.reading() as catalog:
+        now = _compared(parts, catalog, seen.tree)
+        if not now.came:
+            return now
+        # They are few, so that reading tells which of them really differ.
+        new, edited, moved = quick.count(parts, catalog, seen.tree)
+        gone = (now.behind.gone or 0) - moved
+        behind = replace(now.behind, new=new + moved, edited=edited, gone=gone)
+        return replace(now, behind=_told(behind, reason, is_sure=True))
+
+
+def _told(behind: Behind, why: str = "", *, is_sure: bool = False) -> Behind:
+    """The same, with its notes."""
+    edited = ("edited file", "edited files")
+    if not is_sure:
+        edited = ("file that may be edited", "files that may be edited")
+    told = [
+        f"{number:,} {one if number == 1 else more}"
+        for number, one, more in ((behind.new, "new file", "new files"), (behind.edited, *edited))
+        if number
+    ]
+    notes = []
+    if told:
+        are = "is" if (behind.new or 0) + (behind.edited or 0) == 1 else "are"
+        notes.append(f"{' and '.join(told)} {are} not indexed{why and f' ({why})'}: {_SYNC}")
+    if behind.gone:
+        files = "1 indexed file is" if behind.gone == 1 else f"{behind.gone:,} indexed files are"
+        notes.append(f"{files} gone: {_SYNC}")
+    return replace(behind, notes=tuple(notes))

@@ -1,0 +1,115 @@
+"""Indexes what is new, edited or moved where that is little: before an answer, by whoever asks.
+
+One rule: it forgets nothing. What is gone keeps its last text until a person syncs.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from filestore.catalog import Catalog, queries
+from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.core.paths import ChunkPath, folder_of
+from filestore.fs.scan import TreeScan
+from filestore.fs.stats import unpack_stat
+from filestore.sidecar.fulltext_file import own_stamp
+from filestore.sidecar.session import Parts
+from filestore.sync.apply import apply
+from filestore.sync.embedding import embed_some
+from filestore.sync.plan import PartRepairs, SyncPlan, detected
+from filestore.verify.verify import changed_findings
+
+MOST_FILES: Final = 50
+MOST_BYTES: Final = 1_000_000
+EMBED_S: Final = 2.0
+"""For so long texts get their vectors before the answer."""
+WAIT_S: Final = 0.2
+"""So long another writer is waited for."""
+
+
+def is_little(tree: TreeScan, paths: Sequence[ChunkPath]) -> bool:
+    """Whether files are few and small enough to be indexed before an answer."""
+    if len(paths) > MOST_FILES:
+        return False
+    folders = {folder: tree.folders[folder].entries() for folder in set(map(folder_of, paths))}
+    entries = (folders[folder_of(path)][path.rpartition("/")[2]] for path in paths)
+    return sum(unpack_stat(entry)[0] for entry in entries) <= MOST_BYTES
+
+
+def why_not(parts: Parts, catalog: Catalog) -> str:
+    """Why a sync has to come first, which repairs more than what was edited; "" where none has."""
+    stamp = own_stamp(parts.places, catalog)
+    generation = catalog.generation
+    if generation and (stamp is None or stamp.generation != generation):
+        return "the full-text index has to be made first"
+    if parts.model.embedder is not None and parts.same_model(catalog) is None:
+        return "the settings name another model"
+    return ""
+
+
+def take_up(parts: Parts, tree: TreeScan, generation: int) -> str:
+    """Index what is new, edited or moved, and embed for two seconds what that brought.
+
+    Args:
+        parts: Of the store; nobody reads them meanwhile.
+        tree: As it is.
+        generation: Of the catalog that it was compared with.
+
+    Returns:
+        Why nothing was indexed, or "".
+
+    Raises:
+        LockedError: Another writer holds the store, and held it for `WAIT_S`.
+        FilestoreError, OSError: Nothing can be written.
+    """
+    with parts.writing("search", wait_s=WAIT_S) as (catalog, embeddings, _):
+        if reason := why_not(parts, catalog):
+            return reason
+        with parts.commit(catalog, embeddings, embed=False) as commit:
+            commit.sends = False
+            snapshot = parts.snapshot(catalog, embeddings)
+            if catalog.generation == generation:
+                # Each file is read again; only which ones there are is taken from before.
+                snapshot = replace(snapshot, tree=tree)
+            seen = detected(snapshot)
+            came = [*seen.to_read, *(look.path for _, look in seen.moves)]
+            if seen.mass_missing or len(came) > MOST_FILES:
+                return "the files changed meanwhile"
+            seen = replace(seen, gone=(), left_out=())
+            steps = SyncPlan(drift=seen, parts=PartRepairs(steps={}))
+            accepts = partial(_is_to_be_indexed, catalog)
+            apply(snapshot, commit, steps, clock=parts.clock(), accepts=accepts)
+        waiting = _waiting_of(catalog, came)
+    if waiting and parts.model.reaches is None and parts.rows is None:
+        embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
+    return ""
+
+
+def _is_to_be_indexed(
+    catalog: Catalog, seen: Observation | tuple[ChunkPath, OSError]
+) -> bool:
+    """Whether a file is no worse than it was: of what broke, each answer is to say so."""
+    if not isinstance(seen, Observation) or seen.pending or seen.state in (INDEXED, RECORD):
+        return True
+    known = catalog.files([seen.path]).get(seen.path)
+    return known is None or known.state != INDEXED
+
+
+def count(parts: Parts, catalog: Catalog, tree: TreeScan) -> tuple[int, int, int]:
+    """How many files are new, edited and moved, by reading those that may be."""
+    snapshot = replace(parts.snapshot(catalog, None), tree=tree)
+    seen = detected(snapshot)
+    arrived = {new: old for old, new in seen.edited_moves}
+    codes = [one.code for one in changed_findings(snapshot, seen.to_read, arrived)]
+    new = codes.count("untracked")
+    return new, codes.count("modified") + codes.count("metadata-modified"), len(seen.moves)
+
+
+def _waiting_of(catalog: Catalog, paths: Iterable[ChunkPath]) -> list[int]:
+    """The vector ids of some files that have no vector yet, the last first."""
+    rows = catalog.files(list(paths)).values()
+    own = set(catalog.vectors_of_files([row.id for row in rows]))
+    return [one for one in reversed(queries.waiting_vectors(catalog)) if one in own] if own else []
