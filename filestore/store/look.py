@@ -129,13 +129,13 @@ def _scanned(parts: "Parts", catalog: Catalog) -> scan.TreeScan:
         raise _too_slow(f"its {files:,} files would take about {takes_s:,.0f} s")
     try:
         return scan.scan_tree(root, rules=parts.places.rules, until_s=begun_s + MOST_S)
+    except scan.SlowScanError as error:
+        takes_s = (time.monotonic() - begun_s) * max(1.0, files / max(1, error.seen))
+        raise _too_slow(f"its files would take more than {takes_s:,.0f} s") from error
     except OSError as error:
         from filestore.sidecar.losses import unlistable
 
         return unlistable(error)
-    except scan.SlowScanError as error:
-        takes_s = (time.monotonic() - begun_s) * max(1.0, files / max(1, error.seen))
-        raise _too_slow(f"its files would take more than {takes_s:,.0f} s") from error
 
 
 def _too_slow(why: str) -> scan.SlowScanError:

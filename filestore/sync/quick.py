@@ -88,9 +88,7 @@ def take_up(parts: Parts, tree: TreeScan, generation: int) -> str:
     return ""
 
 
-def _is_to_be_indexed(
-    catalog: Catalog, seen: Observation | tuple[ChunkPath, OSError]
-) -> bool:
+def _is_to_be_indexed(catalog: Catalog, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
     """Whether a file is no worse than it was: of what broke, each answer is to say so."""
     if not isinstance(seen, Observation) or seen.pending or seen.state in (INDEXED, RECORD):
         return True

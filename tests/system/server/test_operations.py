@@ -36,7 +36,8 @@ def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> N
     with filestore.open(place) as store:
         assert found == store.search("rent", k=1).to_dict()
         status = ask(stores, "status")
-        assert status.pop("watched") == {"used": False, "reason": UNTIL_NOW}
+        # The search looked at the tree, and kept its walk.
+        assert status.pop("watched") == {"used": True, "reason": ""}
         assert status == store.status().to_dict()
         assert ask(stores, "show", path=found["hits"][0]["path"])["body"] == RENT
 
