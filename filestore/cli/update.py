@@ -16,7 +16,8 @@ from filestore.core.schema import JsonObject
 from filestore.server import requests
 
 if TYPE_CHECKING:
-    from filestore.ingest.update import SourceChange, UpdatePlan, UpdateReport
+    from filestore.ingest.update import UpdateReport
+    from filestore.ingest.update_plan import SourceChange, UpdatePlan
 
 EXAMPLE = "filestore update handbook --plan"
 

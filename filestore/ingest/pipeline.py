@@ -178,7 +178,8 @@ class Ingest:
         source, before = begun.source, named.before
         if before is None:
             return
-        found = renames_found(before, named.reference, begun.outcome.documents)
+        fresh = begun.outcome.documents
+        found = renames_found(before, named.reference, fresh, source.renames)
         renames = writable_renames(found, self._lineage_of(named)) if found else found
         if source.was is not None and renames != found:
             raise SourceError(

@@ -358,13 +358,16 @@ Renames = Mapping[str, str]
 """Document as recorded to what it is called now."""
 
 
-def renames_found(before: Record, source: str, fresh: Mapping[str, str]) -> dict[str, str]:
+def renames_found(
+    before: Record, source: str, fresh: Mapping[str, str], edited: Renames
+) -> dict[str, str]:
     """Which documents of a record were renamed.
 
     Args:
         before: The record.
         source: What its source is called now.
         fresh: The documents that are there, with their hashes.
+        edited: Those that were edited as well.
     """
     places = {
         one.source: source + one.source[len(before.source) :]
@@ -372,6 +375,7 @@ def renames_found(before: Record, source: str, fresh: Mapping[str, str]) -> dict
         else one.source
         for one in before.documents
     }
+    places |= {old: new for old, new in edited.items() if new in fresh}
     left: dict[str, list[str]] = {}
     for place in fresh.keys() - {*places.values()}:
         left.setdefault(fresh[place], []).append(place)

@@ -5,7 +5,7 @@ says why.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -48,6 +48,8 @@ class SourcePath(Struct, frozen=True, kw_only=True):
     """Whether the store keeps a copy if it lies outside the work tree."""
     was: str | None = None
     """Its reference in the record, where it was renamed since."""
+    renames: Mapping[str, str] = {}
+    """Documents that were edited while they were renamed, as recorded, to what they are called."""
     gone: Literal["drop", "keep", "all"] = "drop"
     """What becomes of documents that are gone: their chunks go as well, or stay; ``all`` where
     nothing of the source is there, and all of its chunks are to go."""

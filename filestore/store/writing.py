@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.put import Put
     from filestore.ingest.remove import Removed, RemovedChunks
-    from filestore.ingest.update import UpdatePlan, UpdateReport
-    from filestore.ingest.update import Wanted as UpdateWanted
+    from filestore.ingest.update import UpdateReport
+    from filestore.ingest.update_plan import UpdatePlan
+    from filestore.ingest.update_plan import Wanted as UpdateWanted
     from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
@@ -229,7 +230,7 @@ class Store(ReadableStore):
         self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
     ) -> "UpdateWanted":
         from filestore.browse.file import resource_named
-        from filestore.ingest.update import Wanted
+        from filestore.ingest.update_plan import Wanted
 
         with self._parts.reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []

@@ -1,23 +1,34 @@
 """Where originals went that are missing: renamed beside where they were, or with their folder.
 
 Reads names and stats; the bytes of a few candidates where their stat does not tell. One rule: a
-file is where another went only if it has the bytes that were recorded, and no record names it.
+file is where another went only if it has the bytes that were recorded, and no record names it; or,
+where one went and one came, most of its lines.
 """
 
+import contextlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, FileRow, queries
+from filestore.chunks import chunk_file
+from filestore.core.errors import FilestoreError
+from filestore.extract import names_document
 from filestore.fs import disk
 from filestore.fs.stats import NEVER_CLEAN, unpack_stat
 from filestore.sidecar.originals import Reachable, read
 
 MAX_READ: Final = 100
 """So many candidates are read to see what they hold; the others are told by their stat."""
+MAX_COMPARED_BYTES: Final = 1024 * 1024
+"""Of a text whose lines are compared."""
+MIN_SHARED: Final = 0.6
+"""The share of its lines that a document keeps which was edited while it was renamed."""
 MAX_FOLDERS: Final = 100
 """So many folders are looked through for what a folder that is gone held."""
 
@@ -99,6 +110,76 @@ def where_to(
             if entry.is_file(follow_symlinks=False)
         )
     return _matched(search)
+
+
+def edited_on_the_way(
+    pairs: Iterable[tuple[str, Sequence[FileRow], str]], catalog: Catalog, reachable: Reachable
+) -> dict[str, str]:
+    """Which originals were renamed and edited: source to what it is called now.
+
+    Args:
+        pairs: A missing original, the chunk files made from it, and the one file that came; of more
+            than `MAX_READ` the first are read.
+        catalog: Inside a snapshot.
+        reachable: Where the store may look.
+    """
+    found = {}
+    for source, rows, place in islice(pairs, MAX_READ):
+        path = reachable.path(place)
+        if path is not None and _alike(_lines_of(rows, catalog), _lines_in(path)):
+            found[source] = place
+    return found
+
+
+def came_beside(source: str, catalog: Catalog, reachable: Reachable) -> list[str]:
+    """The documents in the folder of an original that no record names."""
+    parent = source.rpartition("/")[0]
+    path = reachable.folder(parent)
+    beside = [
+        f"{parent}/{entry.name}" if parent else entry.name
+        for entry in (_entries(path) if path is not None else ())
+        if names_document(entry.name) and entry.is_file(follow_symlinks=False)
+    ]
+    known = {one for _, _, one, _ in queries.documents_from(catalog, beside)}
+    return [one for one in beside if one not in known]
+
+
+def _alike(one: Counter[str], other: Counter[str]) -> bool:
+    """Whether two texts share most of their lines, each counted as often as both have it."""
+    most = max(one.total(), other.total())
+    return most > 0 and (one & other).total() >= MIN_SHARED * most
+
+
+def _lines(texts: Iterable[str]) -> Counter[str]:
+    return Counter(line for text in texts for line in map(str.strip, text.splitlines()) if line)
+
+
+def _lines_of(rows: Sequence[FileRow], catalog: Catalog) -> Counter[str]:
+    """The lines of chunk files as they were indexed; none where they are too large to compare."""
+    texts = list[str]()
+    size_bytes = 0
+    for row in rows:
+        data = catalog.content(row.id) or b""
+        size_bytes += len(data)
+        if size_bytes > MAX_COMPARED_BYTES:
+            return Counter()
+        with contextlib.suppress(FilestoreError):
+            texts.append(chunk_file.parse(data).body)
+    return _lines(texts)
+
+
+def _lines_in(path: str) -> Counter[str]:
+    """The lines of a document; none of one that is too large, or read in a process of its own."""
+    from filestore import extract
+    from filestore.extract.pool import needs_child
+
+    folder, name = os.path.split(path)
+    with contextlib.suppress(FilestoreError, OSError), disk.folder_at(folder) as handle:
+        data, _ = disk.read_at(handle, name, most=MAX_COMPARED_BYTES)
+        reader = extract.for_name(name)
+        if reader is not None and not needs_child(name, len(data)):
+            return _lines([reader.extract(data, name=name).text])
+    return Counter()
 
 
 def _entries(path: str) -> "list[os.DirEntry[str]]":

@@ -118,6 +118,62 @@ def test_a_renamed_file_that_is_a_resource(wiki: Any) -> None:
     wiki.assert_settled()
 
 
+def edited(text: str) -> str:
+    """A document in which some lines say something else."""
+    return text.replace("step 9", "step nine").replace("step 2", "step two")
+
+
+def test_an_original_that_was_renamed_and_edited(wiki: Any) -> None:
+    """Its chunk files stay, with a person's edit; one document of a folder, and one added alone."""
+    path = chunk_with(wiki, "about yard")
+    path.write_text(path.read_text().replace("step 4", "step four"))
+    rename(wiki, "wiki/Yard.md", "wiki/Garden.md")
+    wiki.write("wiki/Garden.md", edited(PAGES["Yard"]))
+    wiki.write("alone/Lawn.md", PAGES["Yard"])
+    wiki("add", "alone/Lawn.md")
+    rename(wiki, "alone/Lawn.md", "alone/Grass.md")
+    wiki.write("alone/Grass.md", edited(PAGES["Yard"]))
+    files = {path for path in wiki.truth() if path.endswith(".md")}
+    planned = wiki.json("update", "--plan", code=1)["plan"]["changes"]
+    assert [(one["modified"], one["renamed"]) for one in planned] == [
+        (["../alone/Lawn.md"], {"../alone/Lawn.md": "../alone/Grass.md"}),
+        (["../wiki/Yard.md"], {"../wiki/Yard.md": "../wiki/Garden.md"}),
+    ]
+    assert not any(one["gone"] or one["new"] for one in planned)
+    said = wiki("update", "--plan", code=1).stdout
+    assert "wiki: 1 changed, 1 renamed\n    changed ../wiki/Yard.md\n" in said
+    report = wiki.json("update")
+    assert report["conflicts"] == report["remaining"] == []
+    assert {one["resource"] for one in report["updated"]} == {"wiki", "Lawn.md"}
+    assert {path for path in wiki.truth() if path.endswith(".md")} == files
+    for words in ("step four", "step nine", "step two"):
+        assert words in path.read_text()
+    assert {one["source"] for one in record_of(wiki, "../wiki")["documents"]} == {
+        f"../wiki/{name}.md" for name in ("Attic", "Garden", "Home")
+    }
+    assert record_of(wiki, "../alone/Grass.md")["source"] == "../alone/Grass.md"
+    wiki.assert_settled()
+    assert wiki.json("update", "--plan")["plan"]["changes"] == []
+
+
+@pytest.mark.parametrize("why", ["two came", "two went", "another text", "too large"])
+def test_a_rename_with_edits_that_is_not_sure(wiki: Any, why: str) -> None:
+    """What went is gone, and what came is new."""
+    (wiki.folder / "wiki/Yard.md").unlink()
+    text = edited(PAGES["Yard"])
+    if why == "two went":
+        (wiki.folder / "wiki/Attic.md").unlink()
+    if why == "another text":
+        text = prose("garden") + "".join(PAGES["Yard"].splitlines(keepends=True)[:9])
+    wiki.write("wiki/Garden.md", text + "\n" * (2**20 if why == "too large" else 1))
+    if why == "two came":
+        wiki.write("wiki/Lawn.md", text)
+    (change,) = wiki.json("update", "--plan", code=1)["plan"]["changes"]
+    assert change["renamed"] == {}
+    assert "../wiki/Yard.md" in change["gone"]
+    assert "../wiki/Garden.md" in change["new"]
+
+
 def test_a_renamed_folder(wiki: Any) -> None:
     """All of its documents go with it, those that are edited or gone since as well."""
     path = chunk_with(wiki, "about yard")
