@@ -13,7 +13,9 @@ from filestore.fs import database, part
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 from filestore.fs.stats import STAT_BYTES
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
+_OLDEST: Final = 3
+"""The oldest schema that a catalog is brought up from."""
 APPLICATION_ID: Final = 0x66736361  # "fsca"
 MEMORY: Final = ":memory:"
 """Instead of a path: a catalog without a file."""
@@ -26,6 +28,11 @@ CREATE TABLE children (
 CREATE INDEX children_by_path ON children (path);
 """
 """What schema 3 does not have."""
+CHILDREN_SINCE: Final = 4
+_FACTS_OF_SOURCES: Final = """
+CREATE INDEX record_facts_by_source ON record_facts (source, resource);
+"""
+"""What schema 4 does not have."""
 TABLES: Final = f"""{CHILDREN}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
@@ -70,7 +77,7 @@ CREATE TABLE records (
 CREATE TABLE record_facts (
   key TEXT NOT NULL, value TEXT NOT NULL, resource TEXT NOT NULL, source TEXT NOT NULL,
   PRIMARY KEY (key, value, resource, source)
-) WITHOUT ROWID;
+) WITHOUT ROWID;{_FACTS_OF_SOURCES}
 CREATE TABLE dead (file INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE TABLE documents (
   record BLOB NOT NULL, resource TEXT NOT NULL, source TEXT NOT NULL, hash TEXT NOT NULL,
@@ -233,21 +240,22 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
             remedy=f"{UPGRADE}, or delete {_named(connection)} and run 'filestore sync'",
         )
-    if version == SCHEMA_VERSION - 1:
+    if version < _OLDEST:
+        raise CatalogOutdatedError(
+            f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
+            remedy="'filestore sync' makes it again; known texts are not embedded again",
+        )
+    tables = _tables(TABLES)
+    if version < SCHEMA_VERSION:
+        tables -= _tables(_FACTS_OF_SOURCES)
+    if version < CHILDREN_SINCE:
         # Nothing was made from others then. A reader sees an empty table, a writer makes it.
         connection.executescript(
             CHILDREN.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
                 "INDEX children", "INDEX temp.children"
             )
         )
-        tables = _tables(TABLES) - _tables(CHILDREN)
-    elif version < SCHEMA_VERSION:
-        raise CatalogOutdatedError(
-            f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
-            remedy="'filestore sync' makes it again; known texts are not embedded again",
-        )
-    else:
-        tables = _tables(TABLES)
+        tables -= _tables(CHILDREN)
     expected = {*tables, "CREATE TABLE sqlite_sequence(name,seq)", None}  # by AUTOINCREMENT
     if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != expected:
         raise sqlite3.DatabaseError("its tables are not those that were made")
@@ -265,20 +273,23 @@ def _tables(statements: str) -> set[str]:
     return {statement.strip() for statement in statements.split(";") if statement.strip()}
 
 
-def upgrade(connection: sqlite3.Connection) -> bool:
-    """Bring a catalog of the schema before up to this one, inside a transaction.
+def upgrade(connection: sqlite3.Connection) -> int:
+    """Bring a catalog of a schema before up to this one, inside a transaction.
 
     Returns:
-        Whether it was one.
+        The schema that it had.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == SCHEMA_VERSION:
-        return False
-    connection.execute("DROP TABLE temp.children")
-    for statement in sorted(_tables(CHILDREN), reverse=True):
+    statements: set[str] = set()
+    if version < CHILDREN_SINCE:
+        connection.execute("DROP TABLE temp.children")
+        statements |= _tables(CHILDREN)
+    if version < SCHEMA_VERSION:
+        statements |= _tables(_FACTS_OF_SOURCES)
+    for statement in sorted(statements, reverse=True):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    return True
+    return int(version)
 
 
 def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDamagedError:

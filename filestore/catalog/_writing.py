@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from filestore.catalog import _remembered, queries
 from filestore.catalog._absent import Conflict, Deleted, Forgotten
@@ -21,9 +21,8 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import upgrade, written_by_us
-from filestore.chunks.frontmatter import metadata_pairs
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.catalog._schema import CHILDREN_SINCE, SCHEMA_VERSION, upgrade, written_by_us
+from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.paths import ChunkPath
@@ -71,8 +70,11 @@ class CatalogWriter(Catalog):
         self.next_generation = self.generation + 1
         self._touched: set[str] = set()
         self._put: set[int] = set()
-        if upgrade(self.connection):
+        version = upgrade(self.connection)
+        if version < CHILDREN_SINCE:
             self._read_children_again()
+        if version < SCHEMA_VERSION:
+            self._read_metadata_again()
         # SQLite asks it again about each statement, and so tells which tables are changed.
         self.connection.set_authorizer(self._note_table)
 
@@ -84,6 +86,21 @@ class CatalogWriter(Catalog):
         for file, data in self.rows(f"{statement} AND state = ''"):
             children = chunk_file.parse(data).children
             self.replace_children(file, [(child.path, child.key) for child in children])
+
+    def _read_metadata_again(self) -> None:
+        """Fill in what filters match since: tags in texts and their parents, every alias.
+
+        Documents in place are read again for their titles.
+        """
+        from filestore.chunks import questions_file, resource_record
+        from filestore.chunks.chunk_file import pairs_of
+
+        statement = "SELECT id, path, data FROM files JOIN contents ON file = id WHERE state = ''"
+        for file, path, data in self.rows(f"{statement} AND kind <> '{DOCUMENT}'"):
+            pairs = pairs_of(questions_file.read(data), decode_path(path))
+            self.insert_metadata((*pair, file) for pair in pairs)
+        for _, resource, _, data in self.all_records():
+            self._put_metadata(resource, resource_record.parse(data))
 
     def _note_table(self, action: int, table: str | None, *_: object) -> int:
         if table is not None and action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE):
@@ -231,6 +248,24 @@ class CatalogWriter(Catalog):
         for batch in in_batches(ids):
             self.connection.execute(f"DELETE FROM files WHERE id IN ({placeholders(batch)})", batch)
 
+    def renew(self, rows: Sequence[FileRow]) -> list[FileRow]:
+        """Give new ids to files that are found by other words now, while their texts stay."""
+        old = [row.id for row in rows]
+        dead = [(text, self.next_generation) for text in queries.texts_of_files(self, old)]
+        self.connection.executemany("INSERT OR REPLACE INTO dead VALUES (?, ?)", dead)
+        renewed = [
+            replace(row, id=new, generation=self.next_generation)
+            for row, new in zip(rows, self.new_ids(len(rows)), strict=True)
+        ]
+        for table in ("parts", "children", "contents", "facts", "links"):
+            self.connection.executemany(
+                f"UPDATE {table} SET file = ? WHERE file = ?",
+                [(new.id, row.id) for row, new in zip(rows, renewed, strict=True)],
+            )
+        self.delete_rows(old)
+        self._insert_rows(renewed)
+        return renewed
+
     def put_content(self, file: int, data: bytes) -> None:
         """Replace the last good bytes of a file."""
         self.connection.execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (file, data))
@@ -345,12 +380,15 @@ class CatalogWriter(Catalog):
         self.connection.execute(
             "INSERT INTO records VALUES (?, ?, ?, ?)", (key, resource, record.source, data)
         )
+        self._put_metadata(resource, record)
+
+    def _put_metadata(self, resource: str, record: Record) -> None:
         self.connection.executemany(
             "INSERT OR IGNORE INTO record_facts VALUES (?, ?, ?, ?)",
             [
                 (*fact, resource, document.source)
                 for document in record.documents
-                for fact in metadata_pairs(document.metadata)
+                for fact in document.pairs()
             ],
         )
 

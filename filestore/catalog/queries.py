@@ -6,7 +6,7 @@ indexed alone, so that the same store always sends the same.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from filestore.catalog._reading import BODY, FILE_COLUMNS, Catalog
@@ -311,6 +311,29 @@ def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[
         sources,
     )
     return {(resource, source): title for resource, source, title in found}
+
+
+def sources_of_records(
+    catalog: Catalog, paths: Iterable[ChunkPath]
+) -> dict[ChunkPath, tuple[str, str]]:
+    """Resource and source of those records that are there."""
+    statement = "SELECT path, resource, source FROM records WHERE path IN ({})"
+    found = catalog.rows_among(statement, [encode_path(path) for path in paths])
+    return {decode_path(path): (resource, source) for path, resource, source in found}
+
+
+def metadata_of_documents(
+    catalog: Catalog, sources: Iterable[str]
+) -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """Source and resource of some documents to the keys and values of their metadata, in order."""
+    found: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    statement = "SELECT source, resource, key, value FROM record_facts WHERE source IN ({})"
+    for source, resource, *pair in catalog.rows_among(statement, sorted(sources)):
+        found.setdefault(source, {}).setdefault(resource, []).append((pair[0], pair[1]))
+    for of_source in found.values():
+        for pairs in of_source.values():
+            pairs.sort()
+    return found
 
 
 def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:

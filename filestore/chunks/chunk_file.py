@@ -157,10 +157,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Every key, as parsed."""
     sections: tuple[Section, ...] = ()
     """Of a document in place; none of a chunk file."""
-    names: str = ""
-    """What else a document in place is found under."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """What filters match of it beside its frontmatter: aliases, tags in its text."""
+    """What filters match of a document in place beside its metadata: aliases, tags in its text."""
     page_starts: tuple[tuple[int, int], ...] = ()
     """Where each of its pages starts, in characters of the body, and the page's number."""
     link_keys: frozenset[str] = frozenset()
@@ -557,8 +555,22 @@ def _base32(data: bytes) -> str:
     return base64.b32encode(hashlib.sha256(data).digest()).decode().rstrip("=").lower()
 
 
-def pairs_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
+def pairs_of(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
     """Every pair of a file, each once, in order."""
     origin = chunk.questions_origin
     made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
-    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs, *made_from))
+    own = chunk.pairs if chunk.sections else pairs_of_user(chunk, path)
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *own, *made_from))
+
+
+def pairs_of_user(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
+    """The pairs of the keys of a chunk file that are not ours, and the tags in its text.
+
+    A text that is not of a note has none, nor has a summary.
+    """
+    from filestore.extract import is_note
+    from filestore.extract.about import said_pairs
+
+    is_tagged = chunk.kind in (None, "chunk") and is_note(chunk.source or path.partition("/")[0])
+    yield from metadata_pairs(chunk.user)
+    yield from said_pairs(chunk.user, chunk.body if is_tagged else "")

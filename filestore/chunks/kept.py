@@ -49,8 +49,6 @@ class Extracted(Struct, frozen=True, kw_only=True):
     """What heads the path of every section."""
     title: str = ""
     """What it calls itself; "" where it does not."""
-    names: str = ""
-    """What else it is found under: aliases, tags, description, in words."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pairs: Sequence[Sequence[str]] = ()
     """Key and value of what filters match beside the metadata."""
@@ -119,6 +117,7 @@ def decode(data: bytes, *, part: int | None = None) -> Extracted:
     length = int.from_bytes(data[_HEAD_AT - _LENGTH_BYTES : _HEAD_AT], "little")
     try:
         values = orjson.loads(memoryview(data)[_HEAD_AT : _HEAD_AT + length])
+        values.pop("names", None)  # of version 0.1.0
         if part is not None:
             values |= {"sections": values["sections"][part : part + 1], "links": ()}
         values["sections"] = tuple(
@@ -153,7 +152,6 @@ def as_chunk(document: Extracted) -> Chunk:
         body=document.text,
         frontmatter=document.metadata,
         sections=tuple(document.sections),
-        names=document.names,
         pairs=tuple((key, value) for key, value in document.pairs),
         page_starts=tuple((start, number) for start, number in document.pages),
         link_keys=frozenset(filter(None, map(link_key, document.links))),

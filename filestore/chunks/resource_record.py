@@ -3,12 +3,13 @@
 It says what the resource was made from and by what, never when, where or on which machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 import orjson
 from msgspec import Struct, to_builtins
 
+from filestore.chunks.frontmatter import metadata_pairs
 from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
@@ -36,6 +37,12 @@ class SourceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Name and version, such as ``markdown/1``."""
     metadata: Mapping[str, Any] = {}
     """What the document says about itself; JSON values."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """What filters match of it, each once: a tag counts as those that it is nested in, too."""
+        from filestore.extract.about import said_pairs
+
+        yield from dict.fromkeys((*metadata_pairs(self.metadata), *said_pairs(self.metadata)))
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -239,6 +239,13 @@ def is_text(name: str) -> bool:
     return os.path.splitext(name)[1].lower() not in _NO_TEXT
 
 
+def is_note(name: str) -> bool:
+    """Whether a file, by its name, may be a note: its suffix says so, or nothing else."""
+    suffix = os.path.splitext(name)[1].lower()
+    is_markdown = _BY_SUFFIX.get(suffix, "").startswith("markdown:")
+    return is_markdown or not (suffix in _UNREAD or is_known(name))
+
+
 def is_known(name: str) -> bool:
     """Whether the name of a file says its format; any other is read as text. Loads no extractor."""
     return os.path.splitext(name)[1].lower() in _BY_SUFFIX or bool(language_of(name))

@@ -33,8 +33,8 @@ MOST_NAMES: Final = 200
 
 _HEADING_WINDOW: Final = 65_536  # characters; a title further down names a part, not the document
 _HEADING: Final = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(?P<atx>[^\n]*)$"
-    r"|(?:\A|(?<=\n\n)) {0,3}(?P<setext>[^\s#>|`~*+-][^\n]*)\n {0,3}(?:=+|-+)[ \t]*$",
+    r"^ {0,3}(?P<level>#{1,6})[ \t]+(?P<atx>[^\n]*)$"
+    r"|(?:\A|(?<=\n\n)) {0,3}(?P<setext>[^\s#>|`~*+-][^\n]*)\n {0,3}(?P<line>=+|-+)[ \t]*$",
     re.MULTILINE,
 )
 _CLOSING: Final = re.compile(r"^(?:---|\.\.\.|\+\+\+)[ \t]*$", re.MULTILINE)
@@ -53,7 +53,8 @@ class About(Struct, frozen=True, kw_only=True):
     """What a document says about itself."""
 
     title: str
-    """From the metadata, else the first heading, else the name of the file; on one line."""
+    """From the metadata, else the first heading, in a note one of the first level, else the name
+    of the file; on one line."""
     heading_title: str
     """The title where the document says one, else empty: it never depends on the file's name."""
     aliases: tuple[str, ...]
@@ -70,14 +71,25 @@ class About(Struct, frozen=True, kw_only=True):
 
         A tag `a/b` counts as `a`, too: whoever looks for a subject means what lies below it.
         """
-        found = [("title", self.heading_title), ("description", self.description)]
-        found += [("aliases", alias) for alias in self.aliases]
-        found += [("tags", part) for tag in self.tags for part in _with_outer(tag)]
-        yield from dict.fromkeys((key, value) for key, value in found if value)
+        yield from _pairs(self.heading_title, self.description, self.aliases, self.tags)
 
-    def words(self) -> str:
-        """What the document is found under beside its title and text, a line each."""
-        return "\n".join(filter(None, [*self.aliases, " ".join(self.tags), self.description]))
+
+def said_pairs(metadata: Mapping[str, Any], text: str = "") -> Iterator[tuple[str, str]]:
+    """The same of what metadata say alone, and of the tags in a text of Markdown."""
+    values = _by_folded_key(metadata)
+    title = " ".join(_text(values.get("title")).split())[:MAX_TITLE]
+    inline = _inline_tags(without_any_code(text)) if _TAG.search(text) else ()
+    tags = _distinct(chain(_tags_above(values), inline))
+    yield from _pairs(title, _description(values), _aliases(values), tags)
+
+
+def _pairs(
+    title: str, description: str, aliases: Iterable[str], tags: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    found = [("title", title), ("description", description)]
+    found += [("aliases", alias) for alias in aliases]
+    found += [("tags", part) for tag in tags for part in _with_outer(tag)]
+    yield from dict.fromkeys((key, value) for key, value in found if value)
 
 
 def about(document: Document, *, name: str) -> About:
@@ -87,7 +99,7 @@ def about(document: Document, *, name: str) -> About:
         document: As an extractor made it.
         name: The name or path of its file.
     """
-    values = {key.casefold(): value for key, value in reversed(list(document.metadata.items()))}
+    values = _by_folded_key(document.metadata)
     # What `#word` and `[[name]]` are in notes, they are not in what was a web page or a PDF.
     is_note = document.extractor.startswith("markdown/")
     visible = without_any_code(document.text) if document.syntax == "markdown" else ""
@@ -96,14 +108,13 @@ def about(document: Document, *, name: str) -> About:
     # Extractors of code and notebooks call a document as its file, for want of another name.
     if not said and not document.extractor.startswith(("code/", "notebook/")):
         said = document.title
-    heading = " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values)
-    tags = (tag.lstrip("#") for tag in _frontmatter_names(values, "tags", "tag", by_blanks=True))
+    heading = " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values, is_note=is_note)
     return About(
         title=heading or _stem(name),
         heading_title=heading,
-        aliases=_distinct(_frontmatter_names(values, "aliases", "alias")),
+        aliases=_aliases(values),
         description=_description(values),
-        tags=_distinct(chain(tags, _inline_tags(visible) if is_note else ())),
+        tags=_distinct(chain(_tags_above(values), _inline_tags(visible) if is_note else ())),
         links=_document_links(document, visible, is_note=is_note),
     )
 
@@ -154,14 +165,19 @@ def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:
 # ---- titles --------------------------------------------------------------------------------------
 
 
-def _first_heading(visible: str, values: Mapping[str, Any]) -> str:
-    """The first heading of any level, as plain text on one line; empty without one."""
+def _first_heading(visible: str, values: Mapping[str, Any], *, is_note: bool) -> str:
+    """The first heading, as plain text on one line; empty without one.
+
+    One below the first level is a part of a note; what was no note may have no other.
+    """
     start = 0
     if FRONTMATTER_ERROR in values and visible.startswith(("---", "+++")):
         # It stands in the text, where its last key looks like a heading with a line under it.
         closing = _CLOSING.search(visible, visible.find("\n") + 1, _HEADING_WINDOW)
         start = closing.end() if closing else 0
     for match in _HEADING.finditer(visible, start, _HEADING_WINDOW):
+        if is_note and (match["level"] or match["line"])[:2] not in ("#", "=", "=="):
+            continue
         title = plain_text((match["atx"] or match["setext"] or "").rstrip("# \t"))
         if title:
             return title[:MAX_TITLE]
@@ -181,6 +197,20 @@ def _description(values: Mapping[str, Any]) -> str:
 
 
 # ---- lists of names ------------------------------------------------------------------------------
+
+
+def _by_folded_key(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata by key in whatever case; of two the first counts."""
+    return {key.casefold(): value for key, value in reversed(list(metadata.items()))}
+
+
+def _aliases(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return _distinct(_frontmatter_names(values, "aliases", "alias"))
+
+
+def _tags_above(values: Mapping[str, Any]) -> Iterator[str]:
+    names = _frontmatter_names(values, "tags", "tag", by_blanks=True)
+    return (tag.lstrip("#") for tag in names)
 
 
 def _frontmatter_names(

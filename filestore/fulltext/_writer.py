@@ -50,8 +50,8 @@ _BULK: Final = {"heap_size": 128_000_000, "num_threads": 2}
 _SMALL: Final = {"heap_size": 32_000_000, "num_threads": 1}
 """One thread leaves one segment behind, and few changes are not worth a second."""
 _DELETE_BATCH: Final = 1_000
-_TITLE_WEIGHT: Final = 2
-"""A title is indexed as if it stood twice in the text."""
+_TITLE_WEIGHT: Final = 3
+"""A title is indexed as if it stood three times in the text."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -59,9 +59,11 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     id: int
     title: str
-    """The headings, joined; may be empty."""
+    """The headings and the names of its document, joined; may be empty."""
     text: str
     """Body and questions."""
+    said: str = ""
+    """What is said of its document: path, tags, properties."""
 
 
 class Writer(disk.Closing):
@@ -131,6 +133,8 @@ class Writer(disk.Closing):
                 if title:
                     self._add_piece(document, title, language, _TITLE_WEIGHT)
                 self._add_piece(document, text, language, 1)
+                if entry.said:
+                    self._add_piece(document, clean(entry.said), language, 1)
                 if language != DEFAULT_LANGUAGE:
                     document.add_text("language", language)
                 writer.add_document(document)

@@ -244,7 +244,6 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
         sections=sections,
         heading=document.title,
         title=said.heading_title,
-        names=said.words(),
         metadata=document.metadata,
         pairs=list(said.pairs()),
         links=_with_lines(said.links, document.text, lines),

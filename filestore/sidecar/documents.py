@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.cutting import Chunker
 
 
-IN_PLACE: Final = "sections/3"
+IN_PLACE: Final = "sections/4"
 """How documents in place are read and cut: what is kept of them is made anew where either changed,
 which costs no embedding of a text that is known."""
 

@@ -123,5 +123,5 @@ def kept_texts(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[b
 
 def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:
     """Key, value and row id of the metadata of a chunk file."""
-    pairs = pairs_of(look.chunk) if look.chunk else ()
+    pairs = pairs_of(look.chunk, look.path) if look.chunk else ()
     return ((key, value, identifier) for key, value in pairs)

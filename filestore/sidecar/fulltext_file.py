@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, in_batches, queries, text_id
+from filestore.catalog import Catalog, in_batches, queries
+from filestore.chunks.observation import INDEXED
 from filestore.config import user_config
 from filestore.config.layout import FULLTEXT, Places
-from filestore.core.encoded_data import without_data
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.fulltext import (
@@ -34,7 +33,6 @@ from filestore.fulltext import (
 )
 
 if TYPE_CHECKING:
-    from filestore.chunks.chunk_file import Chunk
     from filestore.fulltext import Entry, Reader, Writer
 
 
@@ -143,44 +141,6 @@ EXACT_BYTES: Final = 12_000_000
 is deleted counts in the scores until then, and answers shall not depend on a store's past."""
 MOST_DELETED: Final = 0.01
 """A larger one is written whole when this share of its texts was deleted."""
-
-
-def entries(identifier: int, path: ChunkPath, chunk: "Chunk") -> "Iterator[Entry]":
-    """What is indexed of a file.
-
-    Of a chunk file its headings as title, its body and questions as text; of a file of questions
-    each; of a document each section, which is found by title and file name as well, and the first
-    by its other names.
-    """
-    from filestore.chunks import chunk_file, questions_file
-    from filestore.fulltext import Entry
-
-    if chunk.kind == questions_file.KIND:
-        for part, text in enumerate(chunk_file.texts(chunk)):
-            yield Entry(id=text_id(identifier, part), title="", text=text)
-        return
-    if not chunk.sections:
-        text = "\n\n".join((without_data(chunk.body), *chunk.questions))
-        yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
-        return
-    for part, section in enumerate(chunk.sections):
-        trail = " > ".join(section.headings)
-        known = trail.casefold()
-        names = dict.fromkeys((*chunk.headings, stem_of(path)))
-        words = [trail, *(name for name in names if name.casefold() not in known)]
-        if part == 0:
-            words.append(chunk.names)
-        yield Entry(
-            id=text_id(identifier, part),
-            title=" > ".join(filter(None, words)),
-            text=without_data(chunk.body[section.start : section.end]),
-        )
-
-
-def stem_of(path: ChunkPath) -> str:
-    """The name of a file without its suffix, as words; bytes that are not UTF-8 as gaps."""
-    stem = os.path.splitext(path.rpartition("/")[2])[0]
-    return stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 MOST_REPLAYED: Final = 5_000
@@ -358,13 +318,15 @@ class FulltextFeed:
 
     def _kept_entries(self, ids: Iterable[int]) -> "Iterator[Entry]":
         from filestore.chunks import kept
+        from filestore.sidecar.names import entries, named_by
 
         for batch in in_batches(list(ids)):
-            paths = self._catalog.indexed_paths(batch)
-            for identifier in batch:
-                data = self._catalog.content(identifier)
-                if data is not None and identifier in paths:
-                    yield from entries(identifier, paths[identifier], kept.read(data))
+            found = self._catalog.files_by_id(batch)
+            rows = [found[one] for one in batch if one in found]
+            for row, named in zip(rows, named_by(self._catalog, rows), strict=True):
+                data = self._catalog.content(row.id)
+                if data is not None and row.state == INDEXED:
+                    yield from entries(row.id, row.path, kept.read(data), named)
 
     def commit(self, generation: int) -> None:
         """Make the index reflect a generation of the catalog that was just committed."""

@@ -345,6 +345,9 @@ def settled(
     Yields:
         The clock's reading from before the batch was read, the observations, and what failed.
     """
+    # What a record says of a document is indexed with its chunks.
+    is_record = snapshot.layout.is_record
+    paths = sorted(paths, key=lambda path: not is_record(path.rpartition("/")[2]))
     for start in range(0, len(paths), BATCH):
         batch = paths[start : start + BATCH]
         read_from_ns = clock.wait_past(latest_stamp_ns)

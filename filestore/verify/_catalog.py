@@ -15,7 +15,6 @@ from typing import Final
 from filestore.catalog import Catalog, decode_path, queries, summaries
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
 from filestore.chunks.chunk_file import pairs_of
-from filestore.chunks.frontmatter import metadata_pairs
 from filestore.chunks.layout import resource_of
 from filestore.chunks.link_targets import Names, written_path
 from filestore.chunks.links import own_links
@@ -86,7 +85,7 @@ def _is_as_written(
     expected = {
         (key, value, document.source)
         for document in record.documents
-        for key, value in metadata_pairs(document.metadata)
+        for key, value in document.pairs()
     }
     named = record.resource or resource_of(path)
     if (resource, source) != (named, record.source) or catalog.documents_in(path) != documents:
@@ -119,7 +118,7 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     except ValueError:
         # Of bytes that are damaged themselves the rows tell.
         return ""
-    if catalog.metadata_of(identifier) != set(pairs_of(chunk)):
+    if catalog.metadata_of(identifier) != set(pairs_of(chunk, path)):
         return "its metadata is not that of its frontmatter"
     named = {(one.path, one.key) for one in chunk.children}
     # What a file of questions names stands in its text.

@@ -13,7 +13,7 @@ from filestore.core.findings import Finding
 from filestore.core.paths import Tree
 from filestore.core.safe_text import listed
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.fulltext_file import entries
+from filestore.sidecar.names import entries, named_by
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 if TYPE_CHECKING:
@@ -82,12 +82,13 @@ def _check_entries(
 def _answers(catalog: Catalog, reader: "Reader", text: int) -> bool:
     """Whether the index holds a text under its own words; damaged words are reported."""
     file = file_of_text(text)
-    data, path = catalog.content(file), catalog.indexed_paths([file])[file]
+    data, row = catalog.content(file), catalog.files_by_id([file])[file]
+    (named,) = named_by(catalog, [row])
     try:
-        made = list(entries(file, path, kept.read(data or b"")))[part_of_text(text)]
+        made = list(entries(file, row.path, kept.read(data or b""), named))[part_of_text(text)]
     except (ValueError, IndexError):
         return True
-    return reader.holds(made.id, (made.title, made.text))
+    return reader.holds(made.id, (made.title, made.text, made.said))
 
 
 def _told(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:

@@ -34,16 +34,17 @@ def earlier(
 def test_it_answers_as_it_is(earlier: Any) -> None:
     """Nothing drifted, nothing is damaged, and both rankings find what was indexed.
 
-    Its full-text index carries no seal yet: nothing of it is opened, its words are indexed again.
+    Its full-text index splits words otherwise: nothing of it is opened, a sync writes it again.
     """
-    status = earlier.json("status")
-    drift = {"fulltext-foreign": [".sidecar/fulltext"]}
-    assert (status["clean"], status["drift"]) == (True, drift)
-    checked = earlier.json("verify", "--level", "full")
-    assert [(one["code"], one["path"]) for one in checked["findings"]] == [
+    status = earlier.json("status", code=1)
+    drift = {"fulltext-missing": [".sidecar/fulltext"]}
+    assert (status["clean"], status["drift"]) == (False, drift)
+    checked = earlier.json("verify", "--level", "full", code=1)
+    assert {(one["code"], one["path"]) for one in checked["findings"]} == {
         ("hand-edited", "chunked/bread.html/chunk1.md"),
-        ("fulltext-foreign", ".sidecar/fulltext"),
-    ]
+        ("fulltext-missing", ".sidecar/fulltext"),
+    }
+    earlier.sync()
     hits = earlier.json("search", "steam in an iron pot", "--mode", "hybrid")["hits"]
     assert (hits[0]["path"], hits[0]["freshness"]) == ("chunked/bread.html/chunk1.md", "fresh")
     assert hits[0]["why"].keys() == {"keyword", "vector"}
@@ -53,7 +54,7 @@ def test_it_answers_as_it_is(earlier: Any) -> None:
 def test_nothing_is_embedded_again(earlier: Any) -> None:
     """Sync writes the full-text index once, and after an edit embeds that one text."""
     report = earlier.sync()
-    assert [one["code"] for one in report["applied"]] == ["fulltext-foreign"]
+    assert [one["code"] for one in report["applied"]] == ["fulltext-missing"]
     assert (report["remaining"], report["embedded"]) == ([], 0)
     assert earlier.sync()["applied"] == []
     with open(earlier.chunked / "tea.md" / "chunk1.md", "a") as file:
@@ -99,7 +100,7 @@ def test_another_user_trusts_no_index_file_of_it(
     hits = earlier.json("search", "steam in an iron pot", "--mode", "vector")["hits"]
     assert hits[0]["path"] == "chunked/bread.html/chunk1.md"
     report = earlier.sync()
-    assert [one["code"] for one in report["applied"]] == ["index-foreign", "fulltext-foreign"]
+    assert [one["code"] for one in report["applied"]] == ["fulltext-missing", "index-foreign"]
     assert report["embedded"] == 0
     earlier.assert_settled()
 

@@ -27,12 +27,12 @@ def said(text, name="folder/a note.md"):
         ("---\nTitle: Said\n---\n# Heading", "Said"),
         ("---\ntitle: 2024\n---\nwords", "2024"),
         ("words\n\n## Sub\n\n# Heading *one* ##", "Heading one"),
-        ("words\n\n### Deep [link](x.md) ###\n", "Deep link"),
-        ("Below\n-----\nwords", "Below"),
-        ("```\n# comment\n```\n\n## After code", "After code"),
-        ("#tag is no heading\n\n## Real", "Real"),
-        ("---\ntitle: [broken\nkey: x\n---\nwords\n\n## Heading", "[broken"),
-        ("---\n<<: x\nkey: x\n---\nwords\n\n## Heading", "Heading"),
+        ("words\n\n# Deep [link](x.md) #\n", "Deep link"),
+        ("Below\n=====\nwords", "Below"),
+        ("```\n# comment\n```\n\n# After code", "After code"),
+        ("#tag is no heading\n\n# Real", "Real"),
+        ("---\ntitle: [broken\nkey: x\n---\nwords\n\n# Heading", "[broken"),
+        ("---\n<<: x\nkey: x\n---\nwords\n\n# Heading", "Heading"),
         (f"# {'long ' * 400}", None),
     ],
 )
@@ -45,7 +45,12 @@ def test_title_is_what_the_document_says(text, title):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("f/a note.md", "words"), ("f/a note.txt", "# words"), ("a note.py", "x = 1")],
+    [
+        ("f/a note.md", "words"),
+        ("f/a note.md", "## A part\n\nwords\n\nAnother\n-------\n"),
+        ("f/a note.txt", "# words"),
+        ("a note.py", "x = 1"),
+    ],
 )
 def test_without_a_title_the_name_is_one(name, text):
     """But not where texts are embedded: a renamed file says the same."""
@@ -129,13 +134,6 @@ def test_nested_tags_count_as_those_around_them():
         ("tags", "a/b"),
         ("tags", "a/d"),
     ]
-
-
-def test_words_are_what_else_a_document_is_found_under():
-    """Aliases, tags and description; nothing where it says none of them."""
-    text = "---\ntitle: T\naliases: [One, Two words]\ntags: a/b\nsummary: Short.\n---\n#c"
-    assert said(text).words() == "One\nTwo words\na/b c\nShort."
-    assert said("words").words() == ""
 
 
 def test_a_frontmatter_that_cannot_be_read_costs_no_tag_of_the_text():

@@ -1,0 +1,151 @@
+"""What the texts of a document are found by beside their own words: its names, what is said of it.
+
+A document in place says that itself. A chunk file is found by what the record of its document says,
+whichever of the two comes first. One rule: the same files give the same words.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from filestore.catalog import Catalog, FileRow, queries, text_id
+from filestore.chunks import chunk_file
+from filestore.chunks.observation import DOCUMENT
+from filestore.config.layout import RECORD_NAME
+from filestore.core.encoded_data import without_data
+from filestore.core.paths import ChunkPath, folder_of, is_made
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.fulltext import Entry
+
+_MOST_CHARACTERS: Final = 2_000
+"""Of the names of a document, and of what is said of it: each of its chunks is found by them."""
+_TAGS: Final = ("tags", "tag")
+_NAMES: Final = ("title", "aliases", "alias")
+
+
+class Named(Struct, frozen=True):
+    """A document, as its record names and describes it."""
+
+    source: str = ""
+    """Its path."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Key and value of its metadata, in order."""
+
+
+UNNAMED: Final = Named()
+
+
+def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "Iterator[Entry]":
+    """What is indexed of a file.
+
+    Of a chunk file its body and questions; of a file of questions each; of a document each section,
+    of which the first alone is found by what is said of the document.
+
+    Args:
+        identifier: Of its row.
+        path: Where it is.
+        chunk: What it holds.
+        named: The document of a chunk file, see `named_by`.
+    """
+    from filestore.chunks import questions_file
+    from filestore.fulltext import Entry
+
+    if chunk.kind == questions_file.KIND:
+        for part, text in enumerate(chunk_file.texts(chunk)):
+            yield Entry(id=text_id(identifier, part), title="", text=text)
+        return
+    if not chunk.sections:
+        text = "\n\n".join((without_data(chunk.body), *chunk.questions))
+        title, said = " > ".join(chunk.headings), ""
+        if not is_made(path):
+            own = chunk_file.pairs_of_user(chunk, path)
+            pairs = sorted({*named.pairs, *own})
+            title = _title(chunk.headings, pairs, named.source)
+            said = _said(pairs, (named.source, folder_of(path)))
+        yield Entry(id=identifier, title=title, text=text, said=said)
+        return
+    pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
+    titles = [pair for pair in pairs if pair[0] == "title"]
+    for part, section in enumerate(chunk.sections):
+        yield Entry(
+            id=text_id(identifier, part),
+            title=_title(section.headings, titles if part else pairs, path),
+            text=without_data(chunk.body[section.start : section.end]),
+            said="" if part else _said(pairs, (path,)),
+        )
+
+
+def _title(headings: Sequence[str], pairs: Sequence[tuple[str, str]], path: str) -> str:
+    """The headings above a text, and the names of its document that are not in them."""
+    found = [" > ".join(headings)]
+    known, room = found[0].casefold(), _MOST_CHARACTERS
+    values = {key: [v for k, v in pairs if k.casefold() == key] for key in _NAMES}
+    aliases = sorted({*values["aliases"], *values["alias"]}, key=len, reverse=True)
+    for name in (*values["title"], _as_text(stem_of(path)), *aliases):
+        folded = name.casefold()
+        if folded not in known and len(name) <= room:
+            found.append(name)
+            known, room = f"{known}\n{folded}", room - len(name)
+    return " > ".join(filter(None, found))
+
+
+def _said(pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> str:
+    """The path, tags and properties of a document, in words."""
+    places = dict.fromkeys(_as_text(path).lstrip("./") for path in paths)
+    whole, *folders = (*places, "")[:2] if places else ("",)
+    lines = [whole, *(one for one in folders if one.casefold() not in whole.casefold())]
+    for key, value in pairs:
+        folded = key.casefold()
+        if folded in _TAGS:
+            lines.append(f"#{value.lstrip('#')}")
+        elif folded not in _NAMES:
+            lines.append(f"{key} {value}")
+    said = "\n".join(filter(None, lines))
+    return said if len(said) <= _MOST_CHARACTERS else said[:_MOST_CHARACTERS].rpartition("\n")[0]
+
+
+def stem_of(path: str) -> str:
+    """The name of a file without its suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _as_text(path: str) -> str:
+    """A path as words; bytes that are not UTF-8 as gaps."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def named_by(catalog: Catalog, rows: Sequence[FileRow]) -> list[Named]:
+    """The document of each of some files, as the records that are there say it.
+
+    In a tree the record is that of the folder; in the flat layout each that names the source.
+    """
+    records = queries.sources_of_records(
+        catalog, {record for row in rows if (record := _record_of(row)) is not None}
+    )
+    sources = [
+        (row.source or "")
+        if (record := _record_of(row)) is None
+        else row.source or records.get(record, ("", ""))[1]
+        for row in rows
+    ]
+    facts = queries.metadata_of_documents(catalog, {one for one in sources if one})
+    found = []
+    for row, source in zip(rows, sources, strict=True):
+        if row.kind == DOCUMENT or is_made(row.path):
+            found.append(UNNAMED)
+            continue
+        record, by_resource = _record_of(row), facts.get(source, {})
+        owner = min(by_resource, default="") if record is None else records.get(record, ("",))[0]
+        found.append(Named(source, tuple(by_resource.get(owner, ()))))
+    return found
+
+
+def _record_of(row: FileRow) -> ChunkPath | None:
+    """Where the record of a chunk file is in a tree; None in the other layouts."""
+    folder, slash, _ = row.path.partition("/")
+    is_chunk = slash and row.kind != DOCUMENT and not is_made(row.path)
+    return ChunkPath(f"{folder}/{RECORD_NAME}") if is_chunk else None
