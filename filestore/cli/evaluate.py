@@ -6,6 +6,7 @@ from msgspec.structs import asdict, replace
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import read_questions
+from filestore.core.safe_text import shown_path
 from filestore.fulltext import Syntax
 from filestore.search.evaluate import Compared
 from filestore.server.options import CommonOptions, argument, option
@@ -22,7 +23,8 @@ class Options(CommonOptions, frozen=True, kw_only=True):
 
     queries: Annotated[str, argument("QUERIES")]
     """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
-    names chunk files, sources or resources, or is an object of them to grades"""
+    names chunk files, sources or resources, or is an object of them to grades; "not" lists those
+    that must not come"""
     k: Annotated[int, option("N")] = 10
     """look at the first N results"""
     syntax: Syntax = "auto"
@@ -63,6 +65,9 @@ def _words(found: "Evaluation") -> None:
         figures = ["–"] * 3 if scores is None else [f"{one:.4f}" for one in asdict(scores).values()]
         _output.line(f"{mode:9}" + "".join(f"{figure:>14}" for figure in figures))
     _output.line(f"means over {_output.count(len(found.results), 'question')}")
+    if found.unwanted:
+        each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
+        _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
     if found.hybrid is not None:
         difference = found.hybrid.difference
         _output.line(
@@ -104,4 +109,7 @@ def _each(found: "Evaluation") -> None:
         scores = [result.scores.get(mode) for mode in found.modes]
         figures = ["–" if one is None else f"{one.ndcg:.4f}" for one in scores]
         _output.line(f"{shown:{_QUERY_COLUMNS}}" + "".join(f"{figure:>9}" for figure in figures))
+        for mode, names in result.came.items():
+            for name in names:
+                _output.line(f"    {mode}: must not come: {shown_path(name)}")
     _output.line()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
@@ -51,11 +51,33 @@ class Searching(Protocol):
 class QuestionResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"scores": "modes"}):
     """One question in every mode that could answer."""
 
-    KEYS = "question.id question.line question.query scores"
+    KEYS = "question.id question.line question.query scores unwanted"
 
     question: Question
     scores: Mapping[Column, Scores]
     """Its scores in each mode."""
+    came: Mapping[Column, tuple[str, ...]] = {}
+
+    @property
+    def unwanted(self) -> Mapping[Column, tuple[str, ...]] | UnsetType:
+        """What of its `not` was among the first k, in each mode; of a question that has one."""
+        return self.came if self.question.unwanted else UNSET
+
+
+class Unwanted(JsonObject, Struct, frozen=True, kw_only=True):
+    """How much came that must not come."""
+
+    KEYS = "count named rate"
+
+    count: int
+    """How many of them were among the first k."""
+    named: int
+    """How many the questions name with `not`."""
+
+    @property
+    def rate(self) -> float:
+        """One by the other."""
+        return self.count / self.named
 
 
 class Comparison(JsonObject, Struct, frozen=True, kw_only=True):
@@ -110,7 +132,7 @@ class Variant(JsonObject, Struct, frozen=True, kw_only=True):
 class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
     """What a store made of a set of questions."""
 
-    KEYS = "queries count modes hybrid compared notes per_query"
+    KEYS = "queries count modes unwanted hybrid compared notes per_query"
     SPARSE = "compared per_query"
 
     count: int
@@ -118,6 +140,8 @@ class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count":
     modes: Mapping[Column, Scores | None]
     """`grep`, `keyword`, `vector` and `hybrid` with their means; None where a mode cannot
     answer."""
+    unwanted: Mapping[Column, Unwanted] | UnsetType = UNSET
+    """What came that must not come, in each mode that could answer; where a question has `not`."""
     hybrid: Comparison | None
     """Hybrid search compared with the better single ranking; None where a mode is missing."""
     results: tuple[QuestionResult, ...]
@@ -170,27 +194,49 @@ def evaluate(
     with parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
         goals = goals_of(tree, chunks, catalog.sources_of_resources(), questions)
-        notes: list[str] = []
+        notes = [
+            f"line {one.line}: {name!r} in 'not' is nothing in the store"
+            for one, goal in zip(questions, goals, strict=True)
+            for name in one.unwanted
+            if name not in goal.unwanted.values()
+        ]
         asked: dict[Column, list[Scores] | None] = {}
+        came: dict[Column, list[tuple[str, ...]]] = {}
         for column in columns:
             if column == "grep":
-                rankings = _by_grep(parts.places, chunks, goals, notes)
+                rankings = _by_grep(parts.places, chunks, goals, way.k, notes)
             else:
                 rankings = _by_mode(searching.search, replace(way, mode=column), goals, notes)
-            asked[column] = _scored(rankings, goals, way.k, f"asking {column}", on_progress, notes)
+            found = _scored(rankings, goals, way.k, f"asking {column}", on_progress, notes)
+            asked[column] = [scores for scores, _ in found] if found is not None else None
+            came[column] = [names for _, names in found or ()]
         answered = {column: scores for column, scores in asked.items() if scores is not None}
         variants = tuple(_variants(searching.search, ways, goals, on_progress, notes))
     return Evaluation(
         count=way.k,
         modes={column: mean(scores) if scores else None for column, scores in asked.items()},
+        unwanted=_unwanted(questions, {by: came[by] for by in answered}),
         hybrid=_compared(answered),
         results=tuple(
-            QuestionResult(question=one, scores={by: answered[by][place] for by in answered})
+            QuestionResult(
+                question=one,
+                scores={by: answered[by][place] for by in answered},
+                came={by: came[by][place] for by in answered},
+            )
             for place, one in enumerate(questions)
         ),
         compared=variants,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _unwanted(
+    questions: Sequence[Question], came: Mapping[Column, Sequence[Sequence[str]]]
+) -> dict[Column, Unwanted] | UnsetType:
+    named = sum(len(one.unwanted) for one in questions)
+    if not named:
+        return UNSET
+    return {by: Unwanted(count=sum(map(len, came[by])), named=named) for by in came}
 
 
 def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
@@ -205,6 +251,8 @@ def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
 
 
 _Ask = Callable[[Query], Answer]
+_Ranked = tuple[list[Key], tuple[str, ...]]
+"""What is ranked, and what of the first must not come."""
 
 
 class _CannotAnswerError(Exception):
@@ -212,18 +260,18 @@ class _CannotAnswerError(Exception):
 
 
 def _scored(
-    rankings: Iterator[list[Key]],
+    rankings: Iterator[_Ranked],
     goals: Sequence[Goal],
     count: int,
     stage: str,
     on_progress: OnProgress,
     notes: list[str],
-) -> list[Scores] | None:
-    """The scores of one mode, question by question; None where it cannot answer."""
-    scores: list[Scores] = []
+) -> list[tuple[Scores, tuple[str, ...]]] | None:
+    """The scores of one mode, and what must not come, by question; None where it cannot answer."""
+    scores: list[tuple[Scores, tuple[str, ...]]] = []
     try:
-        for goal, ranking in zip(goals, rankings, strict=True):
-            scores.append(score(ranking, goal.grades, count))
+        for goal, (ranking, came) in zip(goals, rankings, strict=True):
+            scores.append((score(ranking, goal.grades, count), came))
             on_progress(Progress(stage=stage, done=len(scores), total=len(goals)))
     except _CannotAnswerError as error:
         notes.append(str(error))
@@ -231,7 +279,7 @@ def _scored(
     return scores
 
 
-def _by_mode(ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]) -> Iterator[list[Key]]:
+def _by_mode(ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]) -> Iterator[_Ranked]:
     for goal in goals:
         try:
             yield _answer(ask, replace(way, text=goal.query), goal, notes)
@@ -241,7 +289,7 @@ def _by_mode(ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]) -> 
             raise _CannotAnswerError(f"{way.mode}: not measured: {error.message}") from error
 
 
-def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> list[Key]:
+def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> _Ranked:
     """As many unique things as are looked at, or all there are."""
     mode, wanted = query.mode, query.k
     while True:
@@ -253,7 +301,7 @@ def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> list[Key]:
         if len(ranking) >= query.k or len(answer.hits) < wanted:
             said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
             notes += [f"{mode}: {note}" for note in said]
-            return ranking
+            return ranking, goal.came(answer.hits, query.k)
         wanted *= 4
 
 
@@ -310,11 +358,12 @@ def _variants(
         said: list[str] = []
         timed = _Timed(ask, way.k)
         rankings = _by_mode(timed, way, goals, said)
-        scores = _scored(rankings, goals, way.k, f"comparing {name}", on_progress, said)
+        found = _scored(rankings, goals, way.k, f"comparing {name}", on_progress, said)
+        scores = [one for one, _ in found or ()]
         # What a query was made into is said of each; here it would drown all else.
         new = [note for note in said if note not in plainly and "also asked: " not in note]
         notes += [f"{name}: {note.removeprefix('hybrid: ')}" for note in new]
-        ndcg = [one.ndcg for one in scores or ()]
+        ndcg = [one.ndcg for one in scores]
         if name == "plain":
             plain, plainly = ndcg, set(said)
         yield Variant(
@@ -330,8 +379,8 @@ def _variants(
 
 
 def _by_grep(
-    places: Places, chunks: Sequence[Chunk], goals: Iterable[Goal], notes: list[str]
-) -> Iterator[list[Key]]:
+    places: Places, chunks: Sequence[Chunk], goals: Iterable[Goal], count: int, notes: list[str]
+) -> Iterator[_Ranked]:
     """What a person has without an index: ``grep -i`` for each word, the files laid together.
 
     A file stands before another if it has more of the words, then if it has them more often, then
@@ -345,7 +394,8 @@ def _by_grep(
     grep = Grep({chunk.path: texts[chunk.path] for chunk in chunks if chunk.path in texts})
     by_path = {chunk.path: chunk for chunk in chunks}
     for goal in goals:
-        yield goal.ranking(by_path[path] for path in grep.search(goal.query))
+        found = [by_path[path] for path in grep.search(goal.query)]
+        yield goal.ranking(found), goal.came(found, count)
 
 
 def _bodies(places: Places, chunks: Iterable[Chunk]) -> dict[StorePath, str]:

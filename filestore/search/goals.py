@@ -57,10 +57,26 @@ class Goal(Struct, frozen=True):
     grades: Mapping[Key, float]
     unit: Kind
     """What is ranked beside the right answers: the widest that these name."""
+    unwanted: Mapping[Key, str] = {}
+    """What must not come, to what the question calls it."""
 
     def ranking(self, found: Iterable[Located]) -> list[Key]:
         """Chunks, best first, as the things that are ranked: each where it stands first."""
         return list(dict.fromkeys(self._key(one) for one in found))
+
+    def came(self, found: Iterable[Located], count: int) -> tuple[str, ...]:
+        """What must not come and is of the first things, as the question calls it."""
+        first = dict[Key, None]()
+        came = dict[str, None]()
+        for one in found if self.unwanted else ():
+            key = self._key(one)
+            first.setdefault(key)
+            if len(first) > count:
+                break
+            if key not in self.grades:
+                names = (self.unwanted.get(each) for each in keys_of(one).values())
+                came |= {name: None for name in names if name is not None}
+        return tuple(came)
 
     def _key(self, one: Located) -> Key:
         keys = keys_of(one)
@@ -78,11 +94,13 @@ def keys_of(one: Located) -> dict[Kind, Key]:
     }
 
 
-def goal_of(query: str, grades: Mapping[Key, float]) -> Goal:
+def goal_of(
+    query: str, grades: Mapping[Key, float], unwanted: Mapping[Key, str] | None = None
+) -> Goal:
     """A question whose answers were found."""
     kinds = {kind for kind, _ in grades}
     unit: Kind = "resource" if "resource" in kinds else "path"
-    return Goal(query, grades, "source" if "source" in kinds else unit)
+    return Goal(query, grades, "source" if "source" in kinds else unit, unwanted or {})
 
 
 def chunks_of(tree: Tree, catalog: Catalog) -> list[Chunk]:
@@ -102,7 +120,7 @@ def chunks_of(tree: Tree, catalog: Catalog) -> list[Chunk]:
 def goals_of(
     tree: Tree, chunks: Sequence[Chunk], owners: Mapping[str, str], questions: Sequence[Question]
 ) -> list[Goal]:
-    """Questions with their answers found.
+    """Questions with their answers found. What is not in the store cannot come, nor be unwanted.
 
     Raises:
         UnknownRelevantError: One names nothing, or several things.
@@ -118,7 +136,12 @@ def goals_of(
                 grades[meant[0]] = max(grade, grades.get(meant[0], 0.0))
                 continue
             problems.append(problem_of(question, entry, meant))
-        goals.append(goal_of(question.query, grades))
+        unwanted = {key: name for name in question.unwanted for key in names.meant_by(name)}
+        problems += [
+            f"line {question.line}: {unwanted[key]!r} is in 'relevant' and in 'not'"
+            for key in unwanted.keys() & grades.keys()
+        ]
+        goals.append(goal_of(question.query, grades, unwanted))
     if problems:
         raise unknown(problems)
     return goals

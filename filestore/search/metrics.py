@@ -40,6 +40,8 @@ class Question(Struct, frozen=True, kw_only=True):
     relevant: Mapping[str, float]
     """What answers it, as the file names it, to a grade: how well. At least one is above 0; empty
     where nobody knows."""
+    unwanted: tuple[str, ...] = ()
+    """What must not be among the first, as the file names it."""
 
 
 class Scores(JsonObject, Struct, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ def parse_queries(data: bytes, *, name: str, known: bool = True) -> list[Questio
 
     Args:
         data: One object a line: ``query``, ``relevant`` (a list of names, or an object of name to
-            grade) and, if wanted, ``id``. Other keys are left alone.
+            grade) and, if wanted, ``id`` and ``not`` (a list of names). Other keys are left alone.
         name: What to call the file in errors.
         known: Whether each must say what answers it. If not, ``relevant`` may be left out, and a
             file that does not begin with ``{`` holds a question a line as it is typed.
@@ -123,7 +125,18 @@ def _question(line: bytes, number: int, where: str, *, known: bool) -> Question:
         raise _invalid(f"{where}: 'id' must be a text or a number, found {_shown(identifier)}")
     answers = values.get("relevant")
     relevant = _relevant(answers, where) if known or answers else {}
-    return Question(id=str(identifier), line=number, query=query, relevant=relevant)
+    unwanted = values.get("not", [])
+    if not _is_texts(unwanted) or not all(map(str.strip, unwanted)):
+        raise _invalid(
+            f"{where}: 'not' must be a list of paths or sources, found {_shown(unwanted)}"
+        )
+    return Question(
+        id=str(identifier),
+        line=number,
+        query=query,
+        relevant=relevant,
+        unwanted=tuple(dict.fromkeys(unwanted)),
+    )
 
 
 def _relevant(value: Any, where: str) -> dict[str, float]:

@@ -142,7 +142,7 @@ class Evaluate(Request, CommonOptions, frozen=True, kw_only=True):
     """How good search is."""
 
     questions: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=10_000)]
-    """each with query, relevant and, if wanted, id"""
+    """each with query, relevant and, if wanted, id and not: what must not come"""
     k: Count = 10
     """look at the first N results"""
     per_query: bool = False

@@ -45,6 +45,49 @@ def test_every_mode_has_figures(either: Any) -> None:
     assert (hybrid["difference"], hybrid["interval_95"]) == (0.0, [0.0, 0.0])
 
 
+def unwanted(workspace: Any, *rows: dict[str, Any]) -> Any:
+    """A file of questions about boats, each with what must not come."""
+    lines = [json.dumps({"query": "anchor boat", "relevant": ["anchor.md"], **row}) for row in rows]
+    return workspace.write("questions.jsonl", "\n".join(lines) + "\n")
+
+
+def test_what_must_not_come_is_counted(either: Any) -> None:
+    """By any of its names, among the first places alone; the other figures stay as they were."""
+    library(either)
+    either.write("draft.md", "# Draft\n\nAn anchor for the boat, a draft.\n")
+    either("add", "draft.md")
+    for row, count, named in (
+        ({"not": ["draft.md"]}, 1, 1),
+        ({"not": ["../draft.md", "knots.txt"]}, 1, 2),
+        ({"not": ["handbook"]}, 0, 1),
+    ):
+        path = unwanted(either, row, {})
+        done = either.json("evaluate", path, "--per-query", "-k", 2)
+        assert list(done["unwanted"]) == COLUMNS
+        for found in done["unwanted"].values():
+            assert found == {"count": count, "named": named, "rate": count / named}
+        asked, plain = done["per_query"]
+        assert asked["modes"] == plain["modes"]
+        assert asked["unwanted"] == dict.fromkeys(COLUMNS, row["not"][:1] if count else [])
+        assert "unwanted" not in plain
+    said = either("evaluate", unwanted(either, {"not": ["draft.md"]}), "--per-query").stdout
+    assert "    hybrid: must not come: draft.md\n" in said
+    assert "must not be among the first 10, and are: grep 1 of 1, keyword 1 of 1" in said
+    first = either.json("evaluate", unwanted(either, {"not": ["knots.txt"]}), "-k", 1)
+    assert first["unwanted"]["hybrid"]["count"] == 0
+    assert "unwanted" not in either.json("evaluate", unwanted(either, {}))
+
+
+def test_what_must_not_come_and_is_nothing_here(either: Any) -> None:
+    """Is said, since a slip would pass for a good figure; what answers is none of it."""
+    library(either)
+    done = either.json("evaluate", unwanted(either, {"not": ["drafft.md"]}))
+    assert done["unwanted"]["hybrid"] == {"count": 0, "named": 1, "rate": 0}
+    assert "line 1: 'drafft.md' in 'not' is nothing in the store" in done["notes"]
+    both = either("evaluate", unwanted(either, {"not": ["anchor.md"]}), code=3).stderr
+    assert "line 1: 'anchor.md' is in 'relevant' and in 'not'" in both
+
+
 @pytest.mark.parametrize(
     "name",
     [

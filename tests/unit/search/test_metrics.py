@@ -118,6 +118,9 @@ def test_a_list_of_answers_has_equal_grades() -> None:
         ('{"query": "q", "relevant": {"a": true}}', "grade of 'a'"),
         ('{"query": "q", "relevant": {"a": 0}}', "above 0"),
         ('{"query": "q", "relevant": ["a"], "id": [1]}', "'id'"),
+        ('{"query": "q", "relevant": ["a"], "not": "b"}', "'not'"),
+        ('{"query": "q", "relevant": ["a"], "not": {"b": 1}}', "'not'"),
+        ('{"query": "q", "relevant": ["a"], "not": [" "]}', "'not'"),
         ('{"query": "\udcff", "relevant": ["a"]}', "not JSON"),
     ],
 )
