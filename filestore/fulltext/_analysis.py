@@ -5,8 +5,9 @@ positions, and identifiers whole (``foo_bar``, ``std::vector``, ``--no-embed``).
 stems, in the language of the document, and the parts of camelCase words. One field serves all
 languages, because BM25 compares lengths within a field: a field for each language would starve the
 languages that are rare in a store. Scripts written without spaces go into ``exact`` as pairs of
-characters and into ``stem`` as single ones. Languages that join words into one have ``gram``, the
-five-letter pieces of long words, so that "Stadt" finds "Hauptstadt".
+characters and into ``stem`` as single ones, alphabets among them into both as triples. Languages
+that join words into one have ``gram``, the five-letter pieces of long words, so that "Stadt" finds
+"Hauptstadt".
 
 Words that markup parts (`caf&eacute;`, `un**believ**able`, `H<sub>2</sub>O`) are read as one and
 found as one beside their parts, since the same signs may be meant as they stand. Where such a word
@@ -17,7 +18,9 @@ nothing. Pure; the tokenizers themselves are tantivy's.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.scripts import normalized
@@ -67,32 +70,80 @@ LANGUAGES: Final = (
 )
 """Those with a stemmer."""
 _JOINING: Final = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
-    f"{INVISIBLE}"
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    f"\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0dff{INVISIBLE}"
 )
 WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINING}]++|[^\W_]++)*+")
 """Vowel signs and accents that follow their letter, and what is invisible, end no word."""
 
+_SHORT: Final = 256
+"""Characters of a text that is kept: the words of a query are cleaned some twenty times."""
 _INVISIBLE: Final = dict.fromkeys(map(ord, INVISIBLE))
 
 
-def clean(text: str) -> str:
-    """The text in compatibility form, without invisible characters and lone surrogates."""
-    if text.isascii():
-        return text
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    text = normalized("NFKC", text)
-    return text.translate(_INVISIBLE) if any(sign in text for sign in INVISIBLE) else text
-
-
-SPACELESS: Final = re.compile(
+_FOLDED: Final = re.compile(
     "["
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+    "\u0300-\u036f\u0483-\u0487"  # accents that are part of no letter
+    "\u0130\u0400\u0401\u040d\u0450\u0451\u045d"  # İ, ё
+    "\u0386-\u03ce\u1f00-\u1fff"  # Greek
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # points of Hebrew
+    "\u0610-\u061a\u0622\u0623\u0625\u0640\u0649\u064b-\u065f\u0670\u0671\u06a9\u06cc"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"  # vowel signs and alefs of Arabic
+    "\u0e47-\u0e4e\u0ec8-\u0ecd\u1037\u1039\u103a\u17c9-\u17d3\u17dd"  # tones and signs
+    "]"
+)
+_OTHERWISE: Final = str.maketrans(
+    "\u0622\u0623\u0625\u0671\u0649\u06a9\u06cc\u0130\u03c2",
+    "\u0627\u0627\u0627\u0627\u064a\u0643\u064aI\u03c3",
+)
+
+
+@cache
+def _folded(sign: str) -> str:
+    """What a letter with a mark is searched as, or the mark alone.
+
+    Tones and the like part words of other writing than theirs, but are no letters to tantivy: a
+    digit of the Shan stands for each.
+    """
+    if (known := sign.translate(_OTHERWISE)) != sign:
+        return known
+    if "\u0e00" < sign < "\u1800":
+        return chr(0x1090 + ord(sign) % 10)
+    letter = unicodedata.normalize("NFD", sign)[0]
+    return "" if unicodedata.category(letter) in ("Mn", "Lm") else letter
+
+
+def clean(text: str) -> str:
+    """The text in compatibility form, without invisible characters and lone surrogates.
+
+    Of letters beyond Latin without what some write and others do not; tantivy folds the Latin ones,
+    whose stemmers want their accents.
+    """
+    return text if text.isascii() else _short_clean(text) if len(text) <= _SHORT else _clean(text)
+
+
+def _clean(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if any(sign in text for sign in INVISIBLE):
+        text = text.translate(_INVISIBLE)
+    text = normalized("NFKC", text)
+    # The forms of compatibility part a vowel of Thai and one of Lao.
+    text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
+    return _FOLDED.sub(lambda sign: _folded(sign[0]), text)
+
+
+_short_clean: Final = lru_cache(1_024)(_clean)
+
+_LETTERED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese, Khmer: alphabets without spaces."""
+SPACELESS: Final = re.compile(
+    f"[{_LETTERED}]+|["
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul
     "\u3005-\u3007\u3041-\u30ff\u3100-\u312f\u31a0-\u31ff"  # kana, Bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "]+"
 )
+LETTERED: Final = re.compile(f"[{_LETTERED}]+")
 
 
 # In UTF-8 these scripts begin with other bytes than Latin, Greek, Cyrillic and typographic signs.
@@ -104,22 +155,44 @@ def has_spaceless(text: str) -> bool:
     return not text.isascii() and bool(text.encode("utf-8").translate(None, _OTHER_BYTES))
 
 
+def width_of(run: str) -> int:
+    """How many characters of a run of a script without spaces are a term."""
+    return 3 if LETTERED.match(run) else 2
+
+
 def space_pairs(text: str) -> str:
-    """Each run of a script without spaces as its overlapping pairs of characters."""
-    return SPACELESS.sub(_pairs, text) if has_spaceless(text) else text
+    """Each run of a script without spaces as its overlapping pairs, of an alphabet its triples."""
+    return SPACELESS.sub(_pieces, text) if has_spaceless(text) else text
 
 
 def space_singles(text: str) -> str:
-    """Each run of a script without spaces as its single characters."""
-    if not has_spaceless(text):
-        return text
-    return SPACELESS.sub(lambda run: f" {' '.join(run.group())} ", text)
+    """Each run of a script without spaces as its single characters, of an alphabet its triples."""
+    return SPACELESS.sub(_singles, text) if has_spaceless(text) else text
 
 
-def _pairs(run: re.Match[str]) -> str:
-    text = run.group()
-    pairs = [text[start : start + 2] for start in range(len(text) - 1)]
-    return f" {' '.join(pairs) or text} "
+def _pieces(run: re.Match[str]) -> str:
+    text, width = run[0], width_of(run[0])
+    pieces = [text[start : start + width] for start in range(len(text) - width + 1)]
+    return f" {' '.join(pieces) or text} "
+
+
+def _singles(run: re.Match[str]) -> str:
+    return _pieces(run) if LETTERED.match(run[0]) else f" {' '.join(run[0])} "
+
+
+def short_runs(text: str) -> list[str]:
+    """The runs of an alphabet without spaces that are shorter than a triple."""
+    runs = LETTERED.findall(text) if has_spaceless(text) else ()
+    return [run for run in runs if len(run) < 3]
+
+
+def _ends(text: str) -> list[str]:
+    """The ends of runs of an alphabet without spaces, which are shorter than a triple.
+
+    With them a term begins with each letter, so that one letter and two are found as beginnings.
+    """
+    runs = LETTERED.findall(text) if has_spaceless(text) else ()
+    return sorted({run[-length:] for run in runs for length in (1, 2) if length < len(run)})
 
 
 # A text drawn with few signs: letters and digits a, capitals A where they matter, the joints of
@@ -233,6 +306,8 @@ def prepare(text: str) -> tuple[str, str]:
     if parted := [clean(read) for _, _, read in parted_words(text)]:
         text = _APART.join((text, *parted))
     exact, stem = space_pairs(text), space_singles(text)
+    if ends := _ends(text):
+        exact = _APART.join((exact, *ends))
     if camel_words := camel_words_of(text):
         stem = f"{stem} {camel_parts(camel_words)}"
     return exact, stem

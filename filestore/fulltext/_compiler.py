@@ -17,6 +17,7 @@ from filestore.fulltext._analysis import (
     grams_of,
     identifiers_of,
     prepare,
+    short_runs,
     space_pairs,
     space_singles,
 )
@@ -91,8 +92,9 @@ class Compiler:
 
     def clause(self, clause: Clause) -> "tantivy.Query | None":
         """What a clause with an operator matches; None where it has no word."""
-        text = space_pairs(clean(clause.text))
-        if clause.kind is Kind.PREFIX:
+        cleaned = clean(clause.text)
+        text = space_pairs(cleaned)
+        if clause.kind is Kind.PREFIX or short_runs(cleaned) == [cleaned]:
             from tantivy import Query as TantivyQuery
 
             words = self.exact.analyze(space_pairs(text))
@@ -152,7 +154,9 @@ class Compiler:
         if self._has_compounds:
             grams = grams_of(text, shortest=GRAM_CHARACTERS)
             fields["gram"] = (self.exact.analyze(" ".join(grams)), weight * _GRAM_WEIGHT)
-        return [
+        short = [Clause(kind=Kind.PREFIX, need=Need.OPTIONAL, text=run) for run in short_runs(text)]
+        begun = [query for clause in short if (query := self.clause(clause)) is not None]
+        return begun + [
             self.term(field, term, field_weight)
             for field, (terms, field_weight) in fields.items()
             for term in self._rarest(field, terms)

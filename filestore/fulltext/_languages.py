@@ -5,8 +5,8 @@ are judged together, by the language that most of them speak.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
@@ -24,6 +24,8 @@ _SCRIPTS: Final = {
 _OWN_SCRIPT: Final = frozenset(
     {"arabic", "greek", "hebrew", "hindi", "persian", "russian", "ukrainian"}
 )
+# In UTF-8 Greek, Cyrillic and Arabic begin with other bytes than Latin and typographic signs.
+_OTHER_BYTES: Final = bytes(code for code in range(256) if code < 0xCD or code in (0xE1, 0xE2))
 _LATIN: Final = re.compile("[a-zA-Z\u00c0-\u024f]")
 _PIECES: Final = re.compile(rf"{WORD.pattern}(?:['\u2019]{WORD.pattern})*+")
 
@@ -43,14 +45,14 @@ def _languages_by_word() -> dict[str, tuple[tuple[str, ...], float]]:
     }
 
 
-def _votes(words: Iterable[str]) -> Counter[str]:
-    """How much some different words speak for each language."""
+def _votes(words: set[str]) -> dict[str, float]:
+    """How much some words speak for each language."""
     known = _languages_by_word()
-    votes: Counter[str] = Counter()
-    for word in words:
-        if (found := known.get(word)) is not None:
-            for language in found[0]:
-                votes[language] += found[1]  # type: ignore[assignment]
+    votes: dict[str, float] = defaultdict(float)
+    for word in known.keys() & words:
+        languages, weight = known[word]
+        for language in languages:
+            votes[language] += weight
     return votes
 
 
@@ -67,7 +69,7 @@ def language_of(text: str, otherwise: str = DEFAULT_LANGUAGE) -> str:
     sample = text[:_SAMPLE_CHARACTERS]
     if sample.count(" the ") >= _SURE:
         return DEFAULT_LANGUAGE
-    if not sample.isascii():
+    if not sample.isascii() and sample.encode("utf-8", "replace").translate(None, _OTHER_BYTES):
         latin = len(_LATIN.findall(sample))
         for language, letters in _SCRIPTS.items():
             if len(letters.findall(sample)) > latin:
@@ -75,7 +77,7 @@ def language_of(text: str, otherwise: str = DEFAULT_LANGUAGE) -> str:
     votes = _votes(set(sample.lower().split()))
     if not votes:
         return otherwise
-    best = max(votes, key=lambda language: (votes[language], language == DEFAULT_LANGUAGE))
+    best = max(votes, key=lambda one: (votes[one], one == DEFAULT_LANGUAGE, one))
     if votes[best] < _SURE:
         return otherwise
     return best if best in LANGUAGES else DEFAULT_LANGUAGE

@@ -9,7 +9,7 @@ One rule: what is marked is what the index would find, or a part of it; never an
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
     GRAM_CHARACTERS,
+    LETTERED,
     MAX_WORD_BYTES,
     MIN_COMPOUND_CHARACTERS,
     SPACELESS,
@@ -30,6 +31,7 @@ from filestore.fulltext._analysis import (
     clean,
     has_spaceless,
     parted_words,
+    width_of,
 )
 from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
@@ -173,7 +175,7 @@ class Marker:
             is_plain = text.isascii() and language not in _OTHERWISE
             if is_plain and not camel_words_of(text):
                 return sorted(self._marked_ascii(text, language), key=lambda mark: mark.start)
-            return list(self._marked_words(_tokens(text), language))
+            return list(self._marked_words(_tokens(text, ends=True), language))
         tokens = list(_tokens(text))
         found = list(self._marked_words(tokens, language))
         for phrase, term, clause in self._phrases:
@@ -230,6 +232,9 @@ class Marker:
         term = self._term_of(token.word, raw, language)
         if term is not None:
             return ((0, len(raw), term),)
+        if LETTERED.match(raw):
+            begins = (length for length in (2, 1) if token.word[:length] in self._words)
+            return tuple((0, length, self._words[token.word[:length]]) for length in begins)[:1]
         if len(raw) <= 2 and SPACELESS.match(raw):
             return tuple(
                 (at, at + 1, self._words[sign])
@@ -278,33 +283,33 @@ class Marker:
         return self._stems[language]
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    """The words of a text, with pairs of characters for scripts without spaces."""
+def _tokens(text: str, *, ends: bool = False) -> Iterator[_Token]:
+    """The words of a text, with pieces of characters for scripts without spaces.
+
+    Args:
+        text: As written.
+        ends: Whether those at the end of a run of an alphabet count that are shorter than a piece.
+    """
     if text.isascii():
         for match in _WORD_ASCII.finditer(text):
             raw = match.group()
             yield _Token(match.start(), match.end(), raw.lower(), raw)
         return
-    is_mixed = has_spaceless(text)
-    for match in WORD.finditer(text):
-        raw = match.group()
-        if not is_mixed or SPACELESS.search(raw) is None:
-            yield _Token(match.start(), match.end(), _exact(raw), raw)
-            continue
-        position = 0
-        for run in SPACELESS.finditer(raw):
-            if run.start() > position:
-                yield _word_at(match.start(), raw, position, run.start())
-            for start in range(run.start(), max(run.end() - 1, run.start() + 1)):
-                yield _word_at(match.start(), raw, start, min(start + 2, run.end()))
-            position = run.end()
-        if position < len(raw):
-            yield _word_at(match.start(), raw, position, len(raw))
+    position = 0
+    for run in SPACELESS.finditer(text) if has_spaceless(text) else ():
+        for word in WORD.finditer(text, position, run.start()):
+            yield _word_at(text, word.start(), word.end())
+        width, position = width_of(run[0]), run.end()
+        last = position if ends and LETTERED.match(run[0]) else position - width + 1
+        for start in range(run.start(), max(last, run.start() + 1)):
+            yield _word_at(text, start, min(start + width, position))
+    for word in WORD.finditer(text, position):
+        yield _word_at(text, word.start(), word.end())
 
 
-def _word_at(offset: int, text: str, start: int, end: int) -> _Token:
+def _word_at(text: str, start: int, end: int) -> _Token:
     raw = text[start:end]
-    return _Token(offset + start, offset + end, _exact(raw), raw)
+    return _Token(start, end, _exact(raw), raw)
 
 
 def _places(
@@ -332,6 +337,7 @@ def _stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
     return build_stem_analyzer(language)
 
 
+@lru_cache(4_096)
 def _exact(raw: str) -> str:
     """A word as the index has it as written; "" for one that it leaves out."""
     if raw.isascii():

@@ -18,6 +18,7 @@ from filestore.fulltext import (
     check_files,
     parse_query,
     read_stamp,
+    respelled,
 )
 
 ENGLISH = "The {} of the house is on the left, and it was there before the war."
@@ -167,6 +168,10 @@ def test_part_of_an_identifier_finds_it(reader, query, expected):
         ("接続プール", 11),
         ("데이터베이스", 12),
         ("ข้อมูล", 15),
+        ("ข้", 15),
+        ("ล", 15),
+        ("+มู", 15),
+        ('"ข้อมูล"', 15),
         ('"重用连接"', 10),
         ("+连接池", 10),
     ],
@@ -502,3 +507,14 @@ def test_words_of_grammar_find_nothing_by_themselves(tmp_path):
         assert found(reader, "to be or not to be")[0] == 3
         assert found(reader, "The Who")[0] == 4
         assert found(reader, '"how do I do"') == [1]
+
+
+def test_a_misspelt_word_with_an_accent_is_known_by_the_one_that_was_meant(tmp_path):
+    """The index has words without accents, and so has what is looked up in it."""
+    folder = str(tmp_path / "index")
+    with Reader.open(folder, build(folder, texts({1: "Herr Müller wohnt in Köln."}))) as reader:
+        for typed in ("Kohln", "Köhln", "Mülller"):
+            asked = parse_query(typed)
+            meant = respelled(asked, reader.respell(asked))
+            assert reader.search(meant, 1), typed
+            assert reader.known_share(meant) == 1.0, typed

@@ -344,10 +344,23 @@ def test_camel_case_is_taken_apart():
 
 
 def test_scripts_without_spaces_become_pairs_and_singles():
-    """A run of such a script is split, and what is around it is left alone."""
+    """A run of such a script is split, an alphabet in threes; what is around it is left alone."""
     assert space_pairs("A数据库b").split() == ["A", "数据", "据库", "b"]
     assert space_singles("A数据库b").split() == ["A", "数", "据", "库", "b"]
     assert space_pairs("字").split() == ["字"]
+    assert space_pairs("กขคง数据库b").split() == ["กขค", "ขคง", "数据", "据库", "b"]
+    assert space_singles("กขคง数据").split() == ["กขค", "ขคง", "数", "据"]
+    assert prepare("กขคง กข")[0].split() == [
+        "กขค",
+        "ขคง",
+        "กข",
+        "0" * 64,
+        "ข",
+        "0" * 64,
+        "คง",
+        "0" * 64,
+        "ง",
+    ]
 
 
 def test_compatibility_forms_are_the_same_text():
@@ -356,6 +369,28 @@ def test_compatibility_forms_are_the_same_text():
     assert clean("cafe\u0301") == "café"
     assert clean("ＡＢＣ") == "ABC"
     assert clean("data\u00adbase") == "database"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("هٰذَا كِتَابٌ جَدِيدٌ", "هذا كتاب جديد"),
+        ("أحمد إلى آخر كتـــاب مستشفى", "احمد الى اخر كتاب مستشفي"),
+        ("Пётр ещё за\u0301мок", "Петр еще замок"),
+        ("İstanbul i\u0307zmir", "Istanbul izmir"),
+        ("שָׁלוֹם", "שלום"),
+        ("Άνθρωπος ὁδὸς", "Ανθρωποσ οδοσ"),
+    ],
+)
+def test_marks_beyond_latin_make_no_difference(text, same):
+    """Vowel signs, alefs, ё, İ, points, accents of Greek and its final sigma."""
+    assert clean(text) == clean(same)
+
+
+def test_what_is_a_letter_of_its_own_stays():
+    """No accent is taken off й, nor off a letter of Latin, which a stemmer wants to see."""
+    assert clean("йод größer น้ำ") != clean("иод größer นำ")
+    assert clean("größer") == "größer"
 
 
 def test_grams_cover_long_words():
