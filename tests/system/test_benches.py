@@ -71,7 +71,16 @@ SMALL: Final = {
 QUICK: Final = ("query_cost", "xquad")
 """What asks the library most, and takes a second."""
 TOO_LONG: Final = frozenset(
-    {"all", "embedding", "figures", "large_index", "model_runtimes", "rows", "structure"}
+    {
+        "all",
+        "embedding",
+        "figures",
+        "first_answer",
+        "large_index",
+        "model_runtimes",
+        "rows",
+        "structure",
+    }
 )
 """What has no small size, or measures no filestore: only its start is tried."""
 
