@@ -21,6 +21,7 @@ from filestore.fulltext._stamp import write_stamp as write_stamp
 if TYPE_CHECKING:
     from filestore.fulltext._marks import Mark as Mark
     from filestore.fulltext._marks import Marker as Marker
+    from filestore.fulltext._query import BINDING as BINDING
     from filestore.fulltext._query import MAX_CLAUSES as MAX_CLAUSES
     from filestore.fulltext._query import SYNTAXES as SYNTAXES
     from filestore.fulltext._query import Clause as Clause
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from filestore.fulltext._writer import Writer as Writer
 
 _HOMES = {
+    "BINDING": "_query",
     "MAX_CLAUSES": "_query",
     "Respelling": "_respelling",
     "SYNTAXES": "_query",

@@ -24,12 +24,16 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.scripts import normalized
+from filestore.fulltext._identifiers import camel_parts, camel_words_of
 
 if TYPE_CHECKING:
     import tantivy
 
-INVISIBLE: Final = "\u00ad\u034f\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-"""Signs that part a word where it may be broken, join letters, or turn them."""
+INVISIBLE: Final = (
+    "\0\u00ad\u034f\u061c\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060"
+    "\u2066\u2067\u2068\u2069\ufeff"
+)
+"""Signs that part a word where it may be broken, join letters, or turn them; and what is none."""
 
 _MARKUP: Final = (
     r"\*{1,3}|~~|==|\\(?=_)|</?(?:abbr|b|big|del|em|font|i|ins|mark|s|small|span|strong|sub|sup|tt"
@@ -39,11 +43,11 @@ _ENTITY: Final = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31})
 _PART: Final = re.compile(rf"{_MARKUP}|{_ENTITY}")
 _WHOLE: Final = re.compile(rf"\w*+(?:(?:{_PART.pattern})++\w*+)++")
 _BARE: Final = re.compile(_MARKUP)
+_WHOLE_WORD: Final = re.compile(r"\w++")
 _LONGEST: Final = 64
 """Letters before the first sign; longer words are indexed by none of their parts."""
 
 MAX_WORD_BYTES: Final = 64
-MAX_IDENTIFIER_CHARACTERS: Final = 120
 DEFAULT_LANGUAGE: Final = "english"
 COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
 GRAM_CHARACTERS: Final = 5
@@ -119,7 +123,9 @@ def clean(text: str) -> str:
     Of letters beyond Latin without what some write and others do not; tantivy folds the Latin ones,
     whose stemmers want their accents.
     """
-    return text if text.isascii() else _short_clean(text) if len(text) <= _SHORT else _clean(text)
+    if text.isascii():
+        return text.replace("\0", "")
+    return _short_clean(text) if len(text) <= _SHORT else _clean(text)
 
 
 def _clean(text: str) -> str:
@@ -127,7 +133,8 @@ def _clean(text: str) -> str:
     if any(sign in text for sign in INVISIBLE):
         text = text.translate(_INVISIBLE)
     text = normalized("NFKC", text)
-    # The forms of compatibility part a vowel of Thai and one of Lao.
+    # The forms of compatibility part a vowel of Thai and one of Lao; a hyphen is one.
+    text = text.replace("\u2010", "-")
     text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
     return _FOLDED.sub(lambda sign: _folded(sign[0]), text)
 
@@ -195,92 +202,6 @@ def _ends(text: str) -> list[str]:
     return sorted({run[-length:] for run in runs for length in (1, 2) if length < len(run)})
 
 
-# A text drawn with few signs: letters and digits a, capitals A where they matter, the joints of
-# identifiers themselves, all else a blank. Looking for a few bytes in this outline is far cheaper
-# than running a regular expression over prose, and finds the few words worth one.
-def _outline_sign(character: str, capital: str) -> str:
-    if character.isalnum():
-        return capital if character.isupper() else "a"
-    return character if character in "_.:-+#>" else " "
-
-
-_CHARACTERS: Final = [chr(code) for code in range(256)]
-_OUTLINE: Final = "".join(_outline_sign(c, "a") for c in _CHARACTERS).encode("ascii")
-_CAMEL_OUTLINE: Final = "".join(_outline_sign(c, "A") for c in _CHARACTERS).encode("ascii")
-# Each with the sign in it that prose has least: a single byte is found in no time.
-_JOINTS: Final = (
-    (b".", b"a.a"),
-    (b"_", b"_"),
-    (b":", b"::"),
-    (b">", b"->"),
-    (b"-", b" --a"),
-    (b"+", b"a++"),
-    (b"#", b" a#"),
-)
-_CAMEL_JOINTS: Final = ((b"A", b"aA"),)
-
-# Takes every word whole and never goes back (possessive), so that its time is linear in the text.
-_JOINED: Final = re.compile(
-    r"(?<![\w-])--[^\W_][\w-]*+"  # --no-embed
-    r"|\w++(?:(?:\.|::|->)\w++)*+(?:\+\+|\#)?+"  # os.path.join, std::vector, foo_bar, C++, C#
-)
-_WHOLE_WORD: Final = re.compile(r"\w++")
-_CAMEL: Final = re.compile(r"[a-z0-9][A-Z]")
-_CAMEL_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
-def _words_with(joints: tuple[tuple[bytes, bytes], ...], text: str, signs: bytes) -> str:
-    """The words of a text that have one of the joints in them, in order, with blanks between.
-
-    Words with letters beyond Latin-1 are passed over: they are found by their parts.
-    """
-    outline = b" " + text.encode("latin-1", "replace").translate(signs) + b" "
-    ends: dict[int, int] = {}
-    for sign, joint in joints:
-        place = outline.find(joint) if sign in outline else -1
-        while place >= 0:
-            start = outline.rfind(b" ", 0, place + 1) + 1
-            ends[start] = end = outline.find(b" ", place + 1)
-            place = outline.find(joint, end)
-    # The outline is one blank longer in front.
-    return " ".join([text[start - 1 : end - 1] for start, end in sorted(ends.items())])
-
-
-def identifiers_of(text: str) -> tuple[str, ...]:
-    """The identifiers that tokenizers would take apart, in lower case, once each.
-
-    The ``foo_bar`` in ``self.foo_bar`` counts too, after the whole.
-    """
-    words = _words_with(_JOINTS, text, _OUTLINE)
-    if not words:
-        return ()
-    found: list[str] = []
-    for word in _JOINED.findall(words):
-        if not word.isalnum() and _is_identifier(word):
-            found.append(word.lower())
-            if "_" in word:
-                found.extend(part for part in _WHOLE_WORD.findall(word.lower()) if "_" in part)
-    return tuple(word for word in dict.fromkeys(found) if len(word) <= MAX_IDENTIFIER_CHARACTERS)
-
-
-def _is_identifier(word: str) -> bool:
-    """Whether a word with a joint is more than a number, a rule or a note (``3.14``, ``note#``)."""
-    if word.endswith("#"):
-        return len(word) == 2 and word[0].isalpha()
-    return not word[0].isdigit() and any(map(str.isalnum, word))
-
-
-def camel_words_of(text: str) -> list[str]:
-    """The camelCase words of a text, as written."""
-    words = _words_with(_CAMEL_JOINTS, text, _CAMEL_OUTLINE)
-    return [word for word in _WHOLE_WORD.findall(words) if _CAMEL.search(word)] if words else []
-
-
-def camel_parts(words: list[str]) -> str:
-    """The parts of camelCase words, with blanks between."""
-    return " ".join(_CAMEL_BREAK.sub(" ", word) for word in words)
-
-
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -320,6 +241,7 @@ def build_schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("id", indexed=True, fast=True)
     builder.add_text_field("exact", tokenizer_name="exact", index_option="position")
+    builder.add_text_field("whole", tokenizer_name="gram", index_option="basic")
     builder.add_text_field("stem", tokenizer_name=DEFAULT_LANGUAGE, index_option="freq")
     builder.add_text_field("gram", tokenizer_name="gram", index_option="freq")
     builder.add_text_field("language", tokenizer_name="raw", index_option="basic")

@@ -1,7 +1,9 @@
 """A parsed query as one of tantivy's: which terms of which fields it asks for, with what weight."""
 
+import math
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from filestore.fulltext._analysis import (
@@ -10,16 +12,25 @@ from filestore.fulltext._analysis import (
     GRAM_CHARACTERS,
     LANGUAGES,
     build_exact_analyzer,
+    build_gram_analyzer,
     build_schema,
     build_stem_analyzer,
-    camel_words_of,
     clean,
     grams_of,
-    identifiers_of,
     prepare,
     short_runs,
     space_pairs,
     space_singles,
+)
+from filestore.fulltext._identifiers import (
+    INSIDE,
+    PART,
+    camel_words_of,
+    compounds_in,
+    emoji_of,
+    is_long,
+    is_strict,
+    wholes_of,
 )
 from filestore.fulltext._languages import grammar_of, without
 from filestore.fulltext._query import Clause, Kind, Need, ParsedQuery
@@ -42,6 +53,17 @@ _PHRASE_WEIGHT: Final = 2.0
 _IDENTIFIER_WEIGHT: Final = 2.0
 _PART_WEIGHT: Final = 0.2
 """The parts of an identifier that the store has as a whole only break ties."""
+_MOST_PHRASES: Final = 16
+_MOST_HASHES: Final = 8
+_MOST_PIECES: Final = 4
+_HASH_CHARACTERS: Final = 7
+"""So many digits of a hash name it."""
+_HASH: Final = re.compile(rf"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{{_HASH_CHARACTERS},128}}")
+_GROUPED: Final = re.compile(r"\d{1,3}(?:[.,']\d{3})+|\d{4}-\d\d-\d\d")
+_MOST_APART: Final = 6
+"""More digits than in so many groups are of one number."""
+_VERSION: Final = re.compile(r"v\d")
+_RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _MEANT_WEIGHT: Final = 0.7
 """Of words that may have been meant. With 1 misspelt questions gain half a point of nDCG@10 more,
 and German ones without a mistake, whose words a small store lacks, lose a quarter of a point."""
@@ -95,55 +117,137 @@ class Compiler:
         cleaned = clean(clause.text)
         text = space_pairs(cleaned)
         if clause.kind is Kind.PREFIX or short_runs(cleaned) == [cleaned]:
-            from tantivy import Query as TantivyQuery
-
-            words = self.exact.analyze(space_pairs(text))
-            identifiers = identifiers_of(text)
-            if len(words) > 1 and not identifiers:
-                return TantivyQuery.phrase_prefix_query(self.schema, "exact", list(words))
-            if not words:
-                return None
-            start = identifiers[0] if identifiers else words[0]
-            pattern = re.escape(start) + ".*"
-            everything = TantivyQuery.const_score_query(
-                TantivyQuery.regex_query(self.schema, "exact", pattern), 1.0
-            )
-            expansions = self.searcher.terms_with_prefix("exact", start, limit=MAX_EXPANSIONS)
-            return self._any_of([everything, *(self.term("exact", t, 1.0) for t, _ in expansions)])
+            return self._prefix(text)
         words = self.exact.analyze(text)[:MAX_PHRASE_WORDS]
+        wholes = wholes_of(text)
+        present = [query for word in wholes if (query := self.whole(word)) is not None]
         if clause.kind is Kind.PHRASE:
-            return self._phrase(words)
-        if found := self._present_identifiers(text):
-            return self.term("exact", found[0], _IDENTIFIER_WEIGHT)
+            # Where the signs say it all (C#), there is no other way to write it.
+            if wholes and len(words) < 2:
+                return self._all_of(present) if len(present) == len(wholes) else None
+            phrase = self._phrase(words)
+            return self._all_of([*present, phrase]) if phrase is not None else None
+        if present:
+            return self._all_of(present)
         if len(words) == 1 and clause.need in (Need.REQUIRED, Need.EXCLUDED):
             stems = [self.term("stem", stem, 1.0) for stem in self._stems_of(text)]
             return self._any_of([*stems, self.term("exact", words[0], _EXACT_WEIGHT)])
         return self._phrase(words)
 
+    def _prefix(self, text: str) -> "tantivy.Query | None":
+        """Words, or identifiers, that begin so."""
+        from tantivy import Query as TantivyQuery
+
+        words = self.exact.analyze(text)
+        identifiers = wholes_of(text)
+        if len(words) > 1 and not identifiers:
+            return TantivyQuery.phrase_prefix_query(self.schema, "exact", list(words))
+        if not (words or identifiers):
+            return None
+        start = identifiers[0] if identifiers else words[0]
+        pattern = re.escape(start) + ".*"
+        found = [TantivyQuery.regex_query(self.schema, "whole", f"{INSIDE}?{pattern}")]
+        if not identifiers:
+            found.append(TantivyQuery.regex_query(self.schema, "exact", pattern))
+        everything = [TantivyQuery.const_score_query(query, 1.0) for query in found]
+        return self._any_of([*everything, *self._beginning(start, MAX_EXPANSIONS)])
+
+    def _beginning(self, start: str, most: int) -> "list[tantivy.Query]":
+        """The words and identifiers that begin so, at most so many of each."""
+        terms = self.searcher.terms_with_prefix
+        found = [self.term("exact", word, 1.0) for word, _ in terms("exact", start, limit=most)]
+        wholes = [self.whole(word) for word, _ in terms("whole", start, limit=most)]
+        return [*found, *(query for query in wholes if query is not None)]
+
     def _plain_words(self, words: list[str], grammar: frozenset[str]) -> "list[tantivy.Query]":
         """The scored terms of the words without operators, but for those of grammar."""
         text = clean(" ".join(words))
-        found = self._present_identifiers(space_pairs(text))
-        if not found:
-            phrases = [self.exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
-            queries = [self._phrase(words) for words in phrases if len(words) > 1]
-            scored = self._scored(without(grammar, text), 1.0)
-            return [*[query for query in queries if query is not None], *scored]
-        rarest = sorted(found, key=lambda word: self.frequency("exact", word))[:MAX_TERMS]
-        whole = [self.term("exact", word, _IDENTIFIER_WEIGHT) for word in rarest]
-        parts = [word for word in words if _holds_any(word, found)]
-        rest = [word for word in words if not _holds_any(word, found)]
+        if text.replace(" ", "").isalpha() and not camel_words_of(text):
+            return self._scored(without(grammar, text), 1.0)
+        queries: list[tantivy.Query] = []
+        rest: list[str] = []
+        parts: list[str] = []
+        for word in self._without_numbers(text.split(), queries):
+            tokens = self.exact.analyze(space_pairs(word))
+            found = map(self.whole, self._wholes_of(word))
+            queries += (present := [query for query in found if query is not None])
+            if word.isalnum() and not present:
+                queries += self._other_forms(word.lower() if is_long(word) else "".join(tokens[:1]))
+                rest.append(word)
+                continue
+            compounds = [one for _, _, one in compounds_in(word)]
+            rest += [one for one in compounds if self.word_frequency(one)]
+            if len(tokens) > 1 and len(queries) < _MOST_PHRASES:
+                weight = _PART_WEIGHT if present else _PHRASE_WEIGHT
+                phrase = self._phrase(tokens[:MAX_PHRASE_WORDS], weight)
+                queries += [phrase] if phrase is not None else []
+            if _GROUPED.fullmatch(word):
+                queries += self._joined(tokens)
+            if is_strict(word) and not present and not all(map(self.word_frequency, tokens)):
+                continue
+            pieces = PART.findall(word)
+            if len(pieces) > 1 and (present or is_strict(word)):
+                # Numbers and single letters in it are none of their own.
+                word = " ".join(one for one in pieces if len(one) > 1 and not one.isdigit())
+            (parts if present else rest).append(word)
         return [
-            *whole,
-            *self._scored(without(grammar, clean(" ".join(rest))), 1.0),
-            *self._scored(without(grammar, clean(" ".join(parts))), _PART_WEIGHT),
+            *queries,
+            *self._scored(without(grammar, " ".join(rest)), 1.0),
+            *self._scored(without(grammar, " ".join(parts)), _PART_WEIGHT),
         ]
 
-    def _present_identifiers(self, text: str) -> list[str]:
-        """The identifiers of a query that some document has as a whole."""
-        camel_words = [word.lower() for word in camel_words_of(text)]
-        identifiers = dict.fromkeys([*identifiers_of(text), *camel_words])
-        return [word for word in identifiers if self.frequency("exact", word)]
+    def _wholes_of(self, word: str) -> list[str]:
+        """The identifiers in a word that is typed, and names in camelCase."""
+        wholes = wholes_of(space_pairs(word)) or [one.lower() for one in camel_words_of(word)]
+        # Emoji that stand together need not do so in a text.
+        apart = [sign for run in emoji_of(word) if len(run) > 1 for sign in run]
+        bare = [one[1:] for one in wholes if _VERSION.match(one)]
+        return list(dict.fromkeys([*wholes, *apart, *bare]))
+
+    def _without_numbers(self, words: list[str], queries: "list[tantivy.Query]") -> list[str]:
+        """The words without numbers in groups (1 234 567), which are searched for as they stand."""
+        kept: list[str] = []
+        for is_number, run in groupby(words, key=_is_number):
+            group = list(run)
+            digits = PART.findall(" ".join(group)) if is_number and len(group) > 1 else []
+            phrase = self._phrase(digits[:MAX_PHRASE_WORDS]) if digits else None
+            if phrase is not None and self.searcher.search(phrase, 1, count=False).hits:
+                queries.append(phrase)
+            elif phrase is not None and (joined := self._joined(digits)):
+                queries += joined
+            else:
+                kept += group
+        return kept
+
+    def _joined(self, digits: list[str]) -> "list[tantivy.Query]":
+        """A number that is typed in groups, as one; nothing where the groups are none of one."""
+        number = "".join(digits)
+        is_one = len(number) > _MOST_APART or _GROUPED.fullmatch(",".join(digits))
+        if not is_one or not self.frequency("exact", number):
+            return []
+        return [self.term("exact", number, _IDENTIFIER_WEIGHT)]
+
+    def _other_forms(self, word: str) -> "list[tantivy.Query]":
+        """Other ways to write a word with digits: in parts (UTF-8), or the hash that it begins."""
+        if word.isalpha():
+            return []
+        found: list[tantivy.Query] = []
+        if _HASH.fullmatch(word):
+            found += self._beginning(word, _MOST_HASHES)
+            if not found:
+                starts = [word[:end] for end in range(_HASH_CHARACTERS, len(word))]
+                found = [self.term("exact", one, 1.0) for one in starts if self._is_hash(one)]
+        pieces = _RUN.findall(word)
+        if len(pieces) == 1 and word.isascii() and not self.frequency("exact", word):
+            pieces = f"{int(word):,}".split(",")
+        if 1 < len(pieces) <= _MOST_PIECES and all(self.frequency("exact", one) for one in pieces):
+            weight = _PART_WEIGHT if self.frequency("exact", word) else _PHRASE_WEIGHT
+            phrase = self._phrase(pieces, weight)
+            found += [phrase] if phrase is not None else []
+        return found
+
+    def _is_hash(self, word: str) -> bool:
+        return _HASH.fullmatch(word) is not None and self.frequency("exact", word) > 0
 
     def _scored(self, text: str, weight: float) -> "list[tantivy.Query]":
         """Terms in all fields for a text, each field cut to its rarest ones."""
@@ -185,7 +289,10 @@ class Compiler:
         if count is None:
             count = int(self.searcher.doc_freq(field, term))
             if 0 < count <= self._deleted:
-                found = self.searcher.search(self.term(field, term, 1.0), 1, count=True)
+                import tantivy
+
+                query = tantivy.Query.term_query(self.schema, field, term)
+                found = self.searcher.search(query, 1, count=True)
                 # The library's stubs leave out this property of a result.
                 count = found.count or 0  # type: ignore[attr-defined]
             if len(self._counted) >= _MOST_COUNTED:
@@ -199,6 +306,33 @@ class Compiler:
             return count
         return max((self.frequency("stem", stem) for stem in self._stems_of(word)), default=0)
 
+    def whole(self, word: str) -> "tantivy.Query | None":
+        """The query of an identifier, or of a name in camelCase; None where no document has it.
+
+        Where it stands alone it counts for twice what it does in a longer one.
+        """
+        (word,) = (word,) if word.isascii() else build_gram_analyzer().analyze(word)
+        if word.isalnum() and not is_long(word):
+            known = self.frequency("exact", word)
+            return self.term("exact", word, _IDENTIFIER_WEIGHT) if known else None
+        inside = f"{INSIDE}{word}"
+        known, longer = self.frequency("whole", word), self.frequency("whole", inside)
+        documents = self.searcher.num_docs
+        score = _IDENTIFIER_WEIGHT * rarity_of(min(known + longer, documents), documents)
+        return self._any_of(
+            [
+                *([self._constant(word, score)] if known else []),
+                *([self._constant(inside, score / 2)] if longer else []),
+            ]
+        )
+
+    def _constant(self, word: str, score: float) -> "tantivy.Query":
+        """What scores the same in each text: BM25 holds those with many identifiers for long."""
+        from tantivy import Query as TantivyQuery
+
+        query = TantivyQuery.term_query(self.schema, "whole", word, index_option="basic")
+        return TantivyQuery.const_score_query(query, score)
+
     def term(self, field: str, term: str, weight: float) -> "tantivy.Query":
         """The query of one term of a field."""
         from tantivy import Query as TantivyQuery
@@ -207,7 +341,7 @@ class Compiler:
         query = TantivyQuery.term_query(self.schema, field, term, index_option=option)
         return query if weight == 1.0 else TantivyQuery.boost_query(query, weight)
 
-    def _phrase(self, words: list[str]) -> "tantivy.Query | None":
+    def _phrase(self, words: list[str], weight: float = _PHRASE_WEIGHT) -> "tantivy.Query | None":
         """Words in this order, in the form they have; one word is a term."""
         from tantivy import Query as TantivyQuery
 
@@ -215,10 +349,15 @@ class Compiler:
             return None
         if len(words) > 1:
             phrase = TantivyQuery.phrase_query(self.schema, "exact", list(words))
-            return TantivyQuery.boost_query(phrase, _PHRASE_WEIGHT)
+            return TantivyQuery.boost_query(phrase, weight)
         # Of a script without spaces a single character is a term of the other field only.
         single = [self.term("stem", words[0], 1.0)] if space_singles(words[0]) != words[0] else []
         return self._any_of([self.term("exact", words[0], 1.0), *single])
+
+    def _all_of(self, queries: "list[tantivy.Query]") -> "tantivy.Query":
+        import tantivy
+
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
 
     def _any_of(self, queries: "list[tantivy.Query]") -> "tantivy.Query | None":
         import tantivy
@@ -228,6 +367,11 @@ class Compiler:
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 
-def _holds_any(word: str, identifiers: list[str]) -> bool:
-    lowered = word.lower()
-    return any(identifier in lowered for identifier in identifiers)
+def _is_number(word: str) -> bool:
+    """Whether it is a group of digits, or of signs and digits."""
+    return any(map(str.isdigit, word)) and not any(map(str.isalpha, word))
+
+
+def rarity_of(count: int, documents: int) -> float:
+    """How rare a word is, as BM25 weighs it."""
+    return math.log1p((documents - count + 0.5) / (count + 0.5))

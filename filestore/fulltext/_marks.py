@@ -26,13 +26,12 @@ from filestore.fulltext._analysis import (
     WORD,
     build_exact_analyzer,
     build_stem_analyzer,
-    camel_parts,
-    camel_words_of,
     clean,
     has_spaceless,
     parted_words,
     width_of,
 )
+from filestore.fulltext._identifiers import camel_parts, camel_words_of
 from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
 

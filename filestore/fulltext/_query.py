@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from filestore.core.schema import JsonObject
 from filestore.fulltext._analysis import clean, space_pairs
+from filestore.fulltext._identifiers import PART, emoji_of, is_name, wholes_of
 
 MAX_QUERY_CHARACTERS: Final = 100_000
 """Of a longer text the beginning and the end are read: a log ends with what went wrong."""
@@ -27,7 +28,6 @@ MAX_CLAUSES: Final = 256
 QUOTES: Final = str.maketrans(
     dict.fromkeys("“”„‟«»＂", '"') | dict.fromkeys("「『", ' "') | dict.fromkeys("」』", '" ')
 )
-_PART: Final = re.compile(r"[^\W_]+")
 _TOKEN: Final = re.compile(r'([+-]?)"([^"]*)"|([^\s"]+)')
 
 Syntax = Literal["auto", "plain", "operators"]
@@ -78,6 +78,8 @@ class Need(Enum):
     EXCLUDED = "excluded"
 
 
+BINDING: Final = (Need.EXPECTED, Need.REQUIRED)
+"""What a clause needs without which there is no hit."""
 NEED_OF_SIGN: Final = {"+": Need.REQUIRED, "-": Need.EXCLUDED}
 _FORMS: Final = {Kind.WORD: "{}", Kind.PHRASE: '"{}"', Kind.PREFIX: "{}*"}
 
@@ -88,7 +90,7 @@ class Clause(Struct, frozen=True, kw_only=True):
     kind: Kind
     need: Need
     text: str
-    """As typed, without the operators around it; has at least one letter or digit."""
+    """As typed, without the operators around it; has at least one letter, digit or emoji."""
 
     @property
     def is_plain_word(self) -> bool:
@@ -105,8 +107,8 @@ Item: TypeAlias = Clause | str
 
 
 def has_word(text: str) -> bool:
-    """Whether there is anything to look for in a text."""
-    return any(map(str.isalnum, text))
+    """Whether there is anything to look for in a text: a letter, a digit, or an emoji."""
+    return any(map(str.isalnum, text)) or (not text.isascii() and bool(emoji_of(text)))
 
 
 def word_clause(text: str, need: Need = Need.OPTIONAL) -> Clause:
@@ -149,9 +151,17 @@ class ParsedQuery(Struct, frozen=True, kw_only=True):
         """The clauses a hit can match."""
         return tuple(clause for clause in self.clauses if clause.need is not Need.EXCLUDED)
 
-    def of_need(self, need: Need) -> tuple[Clause, ...]:
+    def of_need(self, *needs: Need) -> tuple[Clause, ...]:
         """The clauses that matter so much."""
-        return tuple(clause for clause in self.clauses if clause.need is need)
+        return tuple(clause for clause in self.clauses if clause.need in needs)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether nothing but identifiers is asked for, which have no meaning beside their name."""
+        wanted = self.wanted()
+        return bool(wanted) and all(
+            one.is_plain_word and is_name(clean(one.text)) for one in wanted
+        )
 
     def text(self) -> str:
         """What is asked for, without what is excluded; as typed where nothing is."""
@@ -183,7 +193,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
             ``auto`` those that cannot be meant otherwise.
 
     Returns:
-        The clauses in the order typed; none where no letter or digit was typed. Of more than
+        The clauses in the order typed; none where only signs were typed. Of more than
         `MAX_CLAUSES` each comes once.
     """
     half = MAX_QUERY_CHARACTERS // 2
@@ -230,7 +240,7 @@ def most_telling(
     most = MAX_CLAUSES - (len(query.clauses) - len(words))
     if len(words) <= most:
         return query
-    parts = {word: _PART.findall(word.text) for word in words}
+    parts = {word: PART.findall(word.text) for word in words}
     distinct = list(dict.fromkeys(part for some in parts.values() for part in some))
     told = zip(distinct, rarity(distinct), strict=True)
     tells = {part: rare if rare < 1 else 0.0 for part, rare in told}
@@ -264,7 +274,7 @@ def relax(query: ParsedQuery) -> ParsedQuery | None:
         else clause
         for clause in query.clauses
     )
-    return ParsedQuery(clauses=clauses, typed=query.typed)
+    return replace(query, clauses=clauses)
 
 
 def _apply_operators(items: list[Item]) -> tuple[Clause, ...]:
@@ -365,7 +375,8 @@ def _phrase(sign: str, phrase: str) -> list[Item]:
     """A phrase; quotation marks around one word only set it off, unless a sign says more."""
     if not has_word(phrase):
         return []
-    if sign or len(space_pairs(clean(phrase)).split()) > 1:
+    text = space_pairs(clean(phrase))
+    if sign or len(PART.findall(text)) > 1 or wholes_of(text):
         need = NEED_OF_SIGN.get(sign, Need.EXPECTED)
         return [Clause(kind=Kind.PHRASE, need=need, text=phrase)]
     return [Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=phrase)]

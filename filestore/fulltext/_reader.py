@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Self
 from filestore.fs.disk import Closing
 from filestore.fs.path_names import is_utf8
 from filestore.fulltext._analysis import (
-    camel_words_of,
     clean,
     prepare,
     space_pairs,
 )
-from filestore.fulltext._compiler import Compiler
+from filestore.fulltext._compiler import Compiler, rarity_of
+from filestore.fulltext._identifiers import camel_words_of
 from filestore.fulltext._languages import grammar_of, without
 from filestore.fulltext._query import Clause, Kind, ParsedQuery, relax
 from filestore.fulltext._respelling import (
@@ -105,10 +105,12 @@ class Reader(Closing):
         if limit < 1 or not query.wanted():
             return []
         with self._guard:
-            hits = self._ranked(self._live().compiled(query), limit)
-            if not hits and (relaxed := relax(query)) is not None:
-                hits = self._ranked(self._live().compiled(relaxed), limit)
-        return hits
+            return self._ranked(self._live().compiled(query), limit)
+
+    def settled(self, query: ParsedQuery) -> ParsedQuery:
+        """The query, its phrases being mere words if beside the others nothing would be found."""
+        relaxed = relax(query)
+        return query if relaxed is None or self.search(query, 1) else relaxed
 
     def matching(self, clause: Clause) -> set[int]:
         """The ids of all documents that a required clause demands, or an excluded one hides."""
@@ -143,7 +145,7 @@ class Reader(Closing):
                 searcher.search(query, 1, count=True).count or 0 if query is not None else 0  # type: ignore[attr-defined]
                 for query in prefixes
             ]
-        rarity = [_rarity(count, documents) for count in counted]
+        rarity = [rarity_of(count, documents) for count in counted]
         known = sum(weight for weight, count in zip(rarity, counted, strict=True) if count)
         return known / sum(rarity) if rarity else 1.0
 
@@ -154,11 +156,11 @@ class Reader(Closing):
         """
         with self._guard:
             documents = self._live().searcher.num_docs
-            most = _rarity(0, documents) or 1.0
+            most = rarity_of(0, documents) or 1.0
             return [
                 max(
                     (
-                        _rarity(self._live().word_frequency(word), documents) / most
+                        rarity_of(self._live().word_frequency(word), documents) / most
                         for word in self._exact.analyze(space_pairs(clean(text)))
                     ),
                     default=0.0,
@@ -247,8 +249,3 @@ def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
             source = os.path.abspath(os.path.join(folder, name))
             os.symlink(source, os.path.join(links, os.path.basename(name)))
         yield links
-
-
-def _rarity(count: int, documents: int) -> float:
-    """How rare a word is, as BM25 weighs it."""
-    return math.log1p((documents - count + 0.5) / (count + 0.5))

@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.spelling import edits
-from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
+from filestore.fulltext._analysis import clean, has_spaceless
+from filestore.fulltext._identifiers import camel_words_of, identifiers_of
 from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Kind, Need, ParsedQuery
 
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')

@@ -27,9 +27,9 @@ from filestore.fulltext._analysis import (
     build_stem_analyzer,
     clean,
     grams_of,
-    identifiers_of,
     prepare,
 )
+from filestore.fulltext._identifiers import beside_words
 from filestore.fulltext._languages import language_of
 from filestore.fulltext._stamp import (
     Seal,
@@ -228,11 +228,11 @@ class Writer(disk.Closing):
     ) -> None:
         exact, stem = prepare(text)
         document.add_text("exact", exact)
-        if identifiers := identifiers_of(exact):
-            import tantivy
-
-            tokens = [tantivy.Token(word, 2 * place, 0) for place, word in enumerate(identifiers)]
-            document.add_pre_tokenized_text("exact", tantivy.PreTokenizedString("", tokens))
+        identifiers, compounds = beside_words(exact)
+        if identifiers:
+            document.add_text("whole", " ".join(identifiers))
+        if compounds:
+            stem = f"{stem} {' '.join(compounds)}"
         for _ in range(weight):
             self._add_stems(document, stem, language)
         if language in COMPOUNDING:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 from filestore.catalog import Catalog, file_of_text, part_of_text, queries, text_id
 from filestore.core.paths import ChunkPath
 from filestore.embed import EndpointError, ModelUnusable
-from filestore.fulltext import FulltextMissing, FulltextUnreadable, Need, ParsedQuery, Reader
+from filestore.fulltext import (
+    BINDING,
+    FulltextMissing,
+    FulltextUnreadable,
+    Need,
+    ParsedQuery,
+    Reader,
+)
 from filestore.index.base import BackendError
 from filestore.search.query import Mode, Which
 from filestore.search.ranking import (
@@ -87,6 +94,9 @@ class Retriever:
     ) -> dict[str, Retrieved]:
         """What each way of searching finds; by keyword alone where the model does not answer."""
         rankings: dict[str, Retrieved] = {}
+        if mode != "keyword" and query.is_named and not self._by_keyword(query, 1, allowed):
+            # What is near to a number is another number.
+            return {"vector": []}
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self.is_lexical else -1.0
             try:
@@ -146,8 +156,8 @@ class Retriever:
         return max(1.0, self._catalog.count("vectors") / max(1, self._catalog.text_count()))
 
     def _bounds(self, query: ParsedQuery) -> tuple[set[int] | None, set[int]]:
-        """What +required and -excluded words leave to vectors: text ids allowed, and banned."""
-        required, excluded = query.of_need(Need.REQUIRED), query.of_need(Need.EXCLUDED)
+        """What must be in a hit, or must not, leaves to vectors: text ids allowed, and banned."""
+        required, excluded = query.of_need(*BINDING), query.of_need(Need.EXCLUDED)
         reader = self.open_reader() if required or excluded else None
         allowed: set[int] | None = None
         banned: set[int] = set()

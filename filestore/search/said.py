@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog, queries
-from filestore.fulltext import Respelling, Understood
+from filestore.fulltext import Need, ParsedQuery, Respelling, Understood
 from filestore.sidecar import vector_file
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ def left_out(understood: Understood, words: int) -> list[str]:
         kept = len(understood.words) + len(understood.phrases)
         notes.append(f"{words:,} words are not searched for: only the {kept:,} that tell the most")
     return notes
+
+
+def on_phrases(query: ParsedQuery) -> list[str]:
+    """Which phrases were given up, because nothing holds them beside what else is asked for."""
+    phrases = " and ".join(clause.written() for clause in query.of_need(Need.EXPECTED))
+    return [f"nothing holds {phrases}: searched for the words of it"]
 
 
 def on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:

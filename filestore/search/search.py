@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from filestore.catalog import (
     Catalog,
     FileRow,
@@ -17,8 +19,10 @@ from filestore.catalog import (
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fulltext import (
+    BINDING,
     MAX_CLAUSES,
     Marker,
+    Need,
     ParsedQuery,
     most_telling,
     parse_query,
@@ -116,7 +120,7 @@ class Searcher:
             and (reader := self._retriever.open_reader()) is not None
         ):
             asked = most_telling(asked, reader.rarity)
-        self._asked, understood = asked, asked.understood()
+        understood = asked.understood()
         self._notes = notes = said.left_out(understood, asked.left_out)
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
@@ -124,10 +128,19 @@ class Searcher:
         wanted = Filters.of(query)
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._retriever.possible(query.mode)
+        binding = asked.of_need(*BINDING, Need.EXCLUDED)
+        reader = self._retriever.open_reader() if binding or mode != "vector" else None
+        if reader is not None and (settled := reader.settled(asked)) is not asked:
+            notes += said.on_phrases(asked)
+            asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
+        self._asked = asked
         # Words that no document has; vectors need no such help.
-        reader = self._retriever.open_reader() if mode != "vector" else None
-        found = reader.respell(asked) if reader is not None else ()
-        meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
+        found = reader.respell(asked) if reader is not None and mode != "vector" else ()
+        others = (parse_query(one, "plain") for one in rewrites)
+        meant = [
+            respelled(asked, found),
+            *(replace(one, clauses=(*one.clauses, *binding)) for one in others),
+        ]
         self._via = {}
         if self._retriever.vectors is not None:
             self._retriever.vectors.forget({one.text() for one in meant})

@@ -67,7 +67,8 @@ def reader(tmp_path_factory):
 
 
 def found(reader, query):
-    return [number for number, _ in reader.search(parse_query(query, "operators"), 20)]
+    asked = reader.settled(parse_query(query, "operators"))
+    return [number for number, _ in reader.search(asked, 20)]
 
 
 @pytest.mark.parametrize(
