@@ -51,7 +51,7 @@ from filestore.sidecar.file_rows import (
     texts_of,
     texts_of_vectors,
 )
-from filestore.sidecar.fulltext_file import FulltextFeed
+from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
 from filestore.sidecar.names import UNNAMED, Named, entries, named_by
 from filestore.sidecar.vector_rows import VectorRows
 
@@ -123,8 +123,7 @@ class Commit:
         """How the documents of the files were named that were indexed in this commit."""
         self._index_wanted = False
         self._all_cut_again = False
-        self.sends = True
-        """Whether a backend gets what it lacks; else that waits for the next writer."""
+        self._is_quick = False
         self.has_taken_over = False
         """Whether the catalog counted on another model before."""
 
@@ -556,7 +555,7 @@ class Commit:
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
         unsent = None
-        if self._rows is not None and self.embedder is not None and self.sends:
+        if self._rows is not None and self.embedder is not None and not self._is_quick:
             lacking = (self._catalog, self._embeddings, self.embedder)
             unsent = self._rows.catch_up(*lacking, whole=self._compares_rows)
         return CommitReport(
@@ -601,8 +600,19 @@ class Commit:
         """Build the full-text index again on `finish`."""
         self._fulltext_feed.rebuild()
 
-    def leave_out_deleted(self) -> int:
-        """Let deleted texts count in keyword scores no longer; how many did."""
+    def be_quick(self) -> None:
+        """Leave to the next sync what takes long, or a service: somebody waits for an answer."""
+        self._is_quick = True
+        self._fulltext_feed.exact_texts = QUICK_TEXTS
+
+    def leave_out_deleted(self, *, always: bool) -> int:
+        """Let deleted texts count in keyword scores no longer; how many did.
+
+        Args:
+            always: Also where they are so few of so many that they may.
+        """
+        if not always and not self._fulltext_feed.counts_too_many:
+            return 0
         return self._fulltext_feed.leave_out_deleted()
 
     def _put_stats(self) -> None:

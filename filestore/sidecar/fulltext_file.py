@@ -139,6 +139,8 @@ EXACT_TEXTS: Final = 10_000
 EXACT_BYTES: Final = 12_000_000
 """An index of no more is written whole when a text of it goes, which takes a second at most. What
 is deleted counts in the scores until then, and answers shall not depend on a store's past."""
+QUICK_TEXTS: Final = 2_000
+"""Before an answer no index of more is written whole; the next sync does it."""
 MOST_DELETED: Final = 0.01
 """A larger one is written whole when this share of its texts was deleted."""
 
@@ -236,6 +238,8 @@ class FulltextFeed:
         self._writer: Writer | None = None
         self._whole = False
         self._is_checked = False
+        self.exact_texts = EXACT_TEXTS
+        """With no more texts than these what is deleted counts in no score."""
 
     @property
     def seen_generation(self) -> int:
@@ -252,7 +256,7 @@ class FulltextFeed:
         if not ids or self._whole:
             return
         self._deleted += len(ids)
-        if self._counts_too_many:
+        if self.counts_too_many:
             self.rebuild()
         else:
             self._open().delete(ids)
@@ -279,18 +283,18 @@ class FulltextFeed:
         """Replay what an index behind its catalog lacks; nothing where it is not behind."""
         if self._stamp is None or self._stamp.generation != self._base:
             self._open()
-        if self._counts_too_many:
+        if self.counts_too_many:
             self.rebuild()
             self._open()
 
     @property
-    def _counts_too_many(self) -> bool:
+    def counts_too_many(self) -> bool:
         """Whether deleted texts count in the scores that are to count no longer."""
         if not self._deleted:
             return False
         # Of those of this commit the catalog does not know yet.
         texts = self._catalog.text_count() - self._deleted
-        is_small = texts <= EXACT_TEXTS and self._catalog.content_bytes() <= EXACT_BYTES
+        is_small = texts <= self.exact_texts and self._catalog.content_bytes() <= EXACT_BYTES
         return self._deleted > (0 if is_small else texts * MOST_DELETED)
 
     def _open(self) -> "Writer":

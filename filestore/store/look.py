@@ -172,7 +172,8 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
         reason = f"the folder cannot be looked at: {tree.problems[TOP]}"
         behind = Behind(unembedded=behind.unembedded, notes=(reason,))
     elif is_away:
-        folder = "the folder is" if len(found.gone) >= known else "a folder in it is"
+        emptied = losses.is_emptied_of(found.gone, tree, parts.layout, catalog)
+        folder = "the folder is" if emptied else "a folder in it is"
         behind = replace(behind, notes=(_AWAY.format(folder, len(found.gone), known),))
     else:
         behind = _told(behind)

@@ -93,7 +93,7 @@ def apply(
     """
     work = _Applying(snapshot, commit, clock, on_progress)
     work.remaining += [*steps.left, *steps.parts.left]
-    uncounted = commit.leave_out_deleted() if steps.is_full else 0
+    uncounted = commit.leave_out_deleted(always=steps.is_full) if steps.is_whole else 0
     work.written = commit.has_taken_over or uncounted > 0
     for finding in steps.leftovers:
         work.collect(finding)

@@ -69,7 +69,7 @@ def take_up(parts: Parts, tree: TreeScan, generation: int) -> str:
         if reason := why_not(parts, catalog):
             return reason
         with parts.commit(catalog, embeddings, embed=False) as commit:
-            commit.sends = False
+            commit.be_quick()
             snapshot = parts.snapshot(catalog, embeddings)
             if catalog.generation == generation:
                 # Each file is read again; only which ones there are is taken from before.

@@ -598,6 +598,8 @@ SCENARIOS = {
             is_taken_back=True,
         ),
         Scenario(name="enrich-in-place", make=enriched_notes, words=("enrich",), again=("enrich",)),
+        # What it indexes before it answers; what is gone is left to the sync.
+        Scenario(name="search", make=edited, words=("search", "zinc"), again=("sync",)),
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
         # More texts than a commit embeds: files first, then vectors in turns.
         Scenario(name="embed", make=many_texts, words=("sync",), again=("sync",), reopens=True),
@@ -672,7 +674,7 @@ def answers(folder: Path) -> list[Any]:
         for query in QUERIES:
             for mode in ("keyword", "vector", "hybrid"):
                 for model in ("own", "beside") if store.beside else ("own",):
-                    answer = store.search(query, mode=mode, model=model)
+                    answer = store.search(query, mode=mode, model=model, update=False)
                     found.append([answer.mode, *map(shown, answer.hits)])
         if (folder / ".git").exists():
             with store.at("HEAD~1", embed=True) as then:
@@ -883,7 +885,7 @@ def opens(folder: Path) -> list[str]:
         store.verify()
         # Without a catalog it says what to run.
         with contextlib.suppress(CatalogMissingError, CatalogDamagedError):
-            store.search(QUERIES[0])
+            store.search(QUERIES[0], update=False)
     return []
 
 

@@ -44,6 +44,7 @@ SMALL: Final = {
     "keyword_quality": ("{data}",),
     "large_store": STORE,
     "layouts": ("{data}", "--languages", "en"),
+    "look": STORE,
     "misspelt": ("{data}", "--languages", "en"),
     "packs": ("--files", "40", "--runs", "1"),
     "past": ("--files", "200", "--folders", "4", "--runs", "1"),

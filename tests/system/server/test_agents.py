@@ -140,11 +140,16 @@ def test_notes_in_every_layout(tmp_path: Path, layout: Literal["tree", "flat", "
 
 
 def test_what_is_not_fresh_says_so(stores: Stores, place: Path) -> None:
-    """Where the hit is named."""
+    """Where the hit is named; a search that may look at the files finds them as they are."""
     (place / "chunked" / "notes" / "rent.md").write_text("The rent is paid in gold.\n")
-    done = call(stores, "search", query="rent", k=1)
+    done = call(stores, "search", query="rent", k=1, update=False)
     assert "[edited]" in done.content[0].text
     assert done.structured_content["hits"][0]["freshness"] == "edited"
+    for name in ("tin", "lead"):
+        (place / "chunked" / "notes" / f"{name}.md").write_text(f"The rent is paid in {name}.\n")
+        found = call(stores, "search", query=f"paid in {name}", k=1).structured_content
+        assert found["hits"][0]["path"] == f"chunked/notes/{name}.md"
+        assert found["hits"][0]["freshness"] == "fresh"
 
 
 @pytest.mark.parametrize("writes", [True, False])
