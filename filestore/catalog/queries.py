@@ -13,8 +13,10 @@ from filestore.catalog._reading import BODY, FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO, ROWS_AT, ROWS_GENERATION
 from filestore.catalog._rows import (
     MADE,
+    VARIABLES,
     decode_path,
     encode_path,
+    in_batches,
     placeholders,
     text_id,
 )
@@ -235,6 +237,31 @@ def documents_of(
         of = 0 if kind == "summary" else chunks.get(resource, {}).get(source, 0)
         found[file] = decode_path(path), (resource, source), parts if kind == "document" else of
     return found
+
+
+def first_vectors(catalog: Catalog, count: int, *, embedded: bool) -> list[int]:
+    """The smallest vector ids; only of those that are known to have their embedding, or of all."""
+    which = "WHERE embedded <> 0" if embedded else ""
+    found = catalog.rows(f"SELECT id FROM vectors {which} ORDER BY id LIMIT ?", (count,))
+    return [identifier for (identifier,) in found]
+
+
+def vectors_of_texts(
+    catalog: Catalog, texts: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], int]:
+    """File and part to vector id; others than known texts are left out."""
+    found: dict[tuple[int, int], int] = {}
+    for batch in in_batches(texts, VARIABLES // 2):
+        rows = ", ".join(["(?, ?)"] * len(batch))
+        statement = f"SELECT file, part, vector FROM parts WHERE (file, part) IN (VALUES {rows})"
+        for file, part, vector in catalog.rows(statement, [one for pair in batch for one in pair]):
+            found[file, part] = vector
+    return found
+
+
+def has_copies(catalog: Catalog) -> bool:
+    """Whether two texts are the same; counted once a generation."""
+    return catalog.once("copies", lambda: catalog.count("parts") > catalog.count("vectors"))
 
 
 def made_files(catalog: Catalog) -> list[ChunkPath]:

@@ -3,8 +3,9 @@
 In a few words -word leaves texts out, +word and AND require, "two words" must stand together, wild*
 is any word that begins so. A question, a sentence, a line of code or flags are searched as typed.
 
-A word that no document has is searched for as the nearest words that some have, and a note says so;
-not in quotes, not after +, and not where it is code.
+Where nothing is found, a word that no document has is searched for as the nearest words that some
+have: "nothing for X; for Y:" stands above, and the command exits 1; not in quotes, not after +, and
+not where it is code. Where nothing is close in meaning, the nearest texts are shown all the same.
 """
 
 import contextlib
@@ -142,8 +143,10 @@ def run(options: Options) -> int:
         if template is None:
             print_words(answer)
         else:
+            if (heading := heading_of(answer)) and not answer.is_found:
+                _diagnostics.say(heading.rstrip(":"))
             print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
-    return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
+    return 0 if answer.is_found else 1
 
 
 def _asked(
@@ -279,7 +282,9 @@ def print_words(answer: "Answer") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
     relative = _relative_to_here(answer.root)
     columns = _columns()
-    for number, hit in enumerate(answer.hits):
+    if heading := heading_of(answer):
+        _output.line(heading)
+    for number, hit in enumerate(answer.hits or answer.nearest):
         if number and (hit.before or hit.after):
             _output.line()
         _print_head(hit, shown_path(relative(hit.document)), columns)
@@ -289,8 +294,16 @@ def print_words(answer: "Answer") -> None:
         for pieces in _wrapped(_marked(hit), columns - len(_INDENT)):
             _output.styled([(_INDENT, ""), *pieces])
         _print_lines(hit.after, columns)
-    if not answer.hits:
-        _output.line("nothing found")
+
+
+def heading_of(answer: "Answer") -> str:
+    """What stands above hits that are not what was asked for; "" above those that are."""
+    if answer.respelt:
+        asked = answer.understood.text or answer.query
+        return _on_one_line(f"nothing for {asked}; for {answer.respelt}:")
+    if answer.hits:
+        return ""
+    return "nothing close; nearest:" if answer.nearest else "nothing found"
 
 
 def _print_head(hit: "Hit", document: str, columns: int) -> None:
@@ -300,20 +313,19 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
     state = "outdated summary" if is_stale else hit.freshness
     tail = "" if state == "fresh" else f"  [{state}]"
     tail += f"  (+{hit.others} more)" if hit.others else ""
-    ranks = "  ({})".format(
-        ", ".join(f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items())
-    )
+    copies = len(hit.copies)
+    tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
     room = columns - len(head) - len(tail) - 2
     innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
     if len(_on_one_line(" > ".join(innermost))) > max(0, room):
         # Not even the innermost heading fits beside the document.
         _output.styled([(head, _BOLD), (tail, _BOLD)])
         _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
-        return
-    where = f"  {_clipped(hit.section, room)}" if hit.section else ""
-    if len(head) + len(where) + len(tail) + len(ranks) > columns:
-        ranks = ""
-    _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD), (ranks, _DIM)])
+    else:
+        where = f"  {_clipped(hit.section, room)}" if hit.section else ""
+        _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
+    if hit.reason:
+        _print_lines([f"({hit.reason})"], columns)
 
 
 def _clipped(path: tuple[str, ...], width: int) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
+from filestore.embed.base import UNRELATED
 
 if TYPE_CHECKING:
     from numpy import bool_, float32
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
 
 CANARIES: Final = (
-    "A canary is taken down the mine because it falls silent before the miners do.",
+    UNRELATED,
     "def area(width: float, height: float) -> float:\n    return width * height",
     "Der Leuchtturm von Dornbusch wurde 1888 gebaut; 巴黎是法国的首都。",
 )

@@ -21,6 +21,7 @@ from filestore.fulltext._stamp import write_stamp as write_stamp
 if TYPE_CHECKING:
     from filestore.fulltext._marks import Mark as Mark
     from filestore.fulltext._marks import Marker as Marker
+    from filestore.fulltext._marks import Named as Named
     from filestore.fulltext._query import BINDING as BINDING
     from filestore.fulltext._query import MAX_CLAUSES as MAX_CLAUSES
     from filestore.fulltext._query import SYNTAXES as SYNTAXES
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from filestore.fulltext._query import parse_query as parse_query
     from filestore.fulltext._reader import Reader as Reader
     from filestore.fulltext._respelling import Respelling as Respelling
+    from filestore.fulltext._respelling import corrected as corrected
     from filestore.fulltext._respelling import respelled as respelled
     from filestore.fulltext._writer import Entry as Entry
     from filestore.fulltext._writer import Writer as Writer
@@ -48,12 +50,14 @@ _HOMES = {
     "Kind": "_query",
     "Mark": "_marks",
     "Marker": "_marks",
+    "Named": "_marks",
     "Need": "_query",
     "ParsedQuery": "_query",
     "Reader": "_reader",
     "Syntax": "_query",
     "Understood": "_query",
     "Writer": "_writer",
+    "corrected": "_respelling",
     "most_telling": "_query",
     "parse_query": "_query",
     "respelled": "_respelling",

@@ -100,8 +100,12 @@ class Compiler:
         grammar = grammar_of(parsed, self.languages)
         words = [clause.text for clause in parsed.clauses if clause.is_plain_word]
         parts = [(Occur.Should, query) for query in self._plain_words(words, grammar)]
-        meant = " ".join(one for _, near in parsed.meant for one in near)
-        parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
+        if parsed.meant and parts:
+            # What may have been meant orders what is found by the words as they were typed.
+            meant = " ".join(one for _, near in parsed.meant for one in near)
+            found = TantivyQuery.boolean_query(parts)
+            parts = [(Occur.Must, found)]
+            parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
         for clause in parsed.clauses:
             query = None if clause.is_plain_word else self.clause(clause)
             if query is not None:

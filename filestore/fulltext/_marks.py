@@ -68,6 +68,15 @@ class Mark(Struct, frozen=True):
     """Which of the query's terms matches there."""
 
 
+class Named(Struct, frozen=True):
+    """One thing that a query asks for, as a person is told of it."""
+
+    text: str
+    terms: frozenset[int]
+    """Those of the marks that are of it."""
+    is_phrase: bool
+
+
 class _Token(Struct, frozen=True):
     """A word of a text, or a pair of characters of a script without spaces."""
 
@@ -104,18 +113,9 @@ class Marker:
         self._starts: dict[str, list[str]] = {}
         self._begun: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
-        for clause in query.wanted():
-            if len(self._spoken) < MAX_TERMS:
-                tokens = [token for token in _tokens(clause.text) if token.word]
-                if clause.kind is Kind.WORD:
-                    self._take_words(tokens)
-                elif clause.kind is Kind.PREFIX and len(tokens) == 1:
-                    self._prefixes.append((tokens[0].word, self._term(clause.text)))
-                elif len(tokens) == 1:
-                    self._take_words(tokens)
-                elif tokens:
-                    phrase = tuple(token.word for token in tokens)
-                    self._phrases.append((phrase, self._term(clause.text), clause))
+        named = [self._take(clause) for clause in query.wanted() if len(self._spoken) < MAX_TERMS]
+        self.named = list(dict.fromkeys(one for one in named if one.terms))
+        """What it asks for, without words of grammar where there are others."""
         if rarity is not None:
             weights = [max(STOP_WEIGHT, one) for one in rarity(self._spoken)]
         else:
@@ -126,6 +126,23 @@ class Marker:
             weights[term] = PHRASE_WEIGHT
         self.weights = weights
         """What finding each term is worth, 0 to `PHRASE_WEIGHT`."""
+
+    def _take(self, clause: Clause) -> Named:
+        tokens = [token for token in _tokens(clause.text) if token.word]
+        first = len(self._spoken)
+        is_phrase = clause.kind is not Kind.WORD and len(tokens) > 1
+        if clause.kind is Kind.PREFIX and len(tokens) == 1:
+            self._prefixes.append((tokens[0].word, self._term(clause.text)))
+        elif clause.kind is Kind.WORD or len(tokens) == 1:
+            self._take_words(tokens)
+        elif tokens:
+            phrase = tuple(token.word for token in tokens)
+            self._phrases.append((phrase, self._term(clause.text), clause))
+        own = {*range(first, len(self._spoken))}
+        if not is_phrase:
+            own |= {self._words[one.word] for one in tokens if one.word in self._words}
+        text = clause.text.lstrip("(").rstrip("?!.,;:)…")
+        return Named(text, frozenset(own), is_phrase)
 
     def _take_words(self, tokens: Sequence[_Token]) -> None:
         for token in tokens:

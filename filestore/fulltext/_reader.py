@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
@@ -112,6 +112,20 @@ class Reader(Closing):
         relaxed = relax(query)
         return query if relaxed is None or self.search(query, 1) else relaxed
 
+    def among(self, query: ParsedQuery, ids: Iterable[int]) -> set[int]:
+        """Those of some documents that the query finds."""
+        from tantivy import Occur, Query
+
+        own = list(ids)
+        with self._guard:
+            compiled = self._live().compiled(query) if own else None
+            if compiled is None:
+                return set()
+            # A query by term takes a number for a signed one and silently finds nothing.
+            only = Query.term_set_query(self._schema, "id", own)
+            both = Query.boolean_query([(Occur.Must, only), (Occur.Must, compiled)])
+            return {one for one, _ in self._top(both, len(own))}
+
     def matching(self, clause: Clause) -> set[int]:
         """The ids of all documents that a required clause demands, or an excluded one hides."""
         with self._guard:
@@ -168,11 +182,25 @@ class Reader(Closing):
                 for text in texts
             ]
 
-    def respell(self, query: ParsedQuery) -> tuple[Respelling, ...]:
-        """The words of a query that no document has, with the nearest ones that some have."""
+    def respell(
+        self, query: ParsedQuery, is_spelt: Callable[[str], bool] | None = None
+    ) -> tuple[Respelling, ...]:
+        """The words of a query that no document has, with the nearest ones that some have.
+
+        Args:
+            query: As `parse_query` gave it.
+            is_spelt: Tells words that are no mistake, though no document has them.
+        """
         with self._guard:
             grammar, known = grammar_of(query, self.languages), self._live().word_frequency
-            unknown = misspelt(query, lambda word: word in grammar or bool(known(word)))
+            unknown = misspelt(
+                query,
+                lambda word: (
+                    word in grammar
+                    or bool(known(word))
+                    or (is_spelt is not None and is_spelt(word))
+                ),
+            )
             found = [
                 Respelling(word=word, meant=self._meant(word), strict=strict)
                 for word, strict in unknown

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import clean, has_spaceless
 from filestore.fulltext._identifiers import camel_words_of, identifiers_of
-from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Kind, Need, ParsedQuery
+from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Clause, Kind, Need, ParsedQuery
 
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
@@ -138,7 +138,25 @@ def best(found: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term for term, _ in ordered if term.isalpha()))[:MOST_OFFERED]
 
 
+def corrected(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery | None:
+    """A query with other words in the place of misspelt ones; None where none may be replaced."""
+    loose = {one.word: one.meant for one in found if not one.strict}
+    if not loose:
+        return None
+    clauses: list[Clause] = []
+    for clause in query.clauses:
+        meant = [(word, near) for word, near in loose.items() if word in clause.text]
+        word, near = meant[0] if clause.is_plain_word and meant else ("", ("",))
+        texts = (clause.text.replace(word, one) if word else clause.text for one in near)
+        clauses += (replace(clause, text=text) for text in texts)
+    typed = query.typed
+    for word, near in loose.items():
+        typed = typed.replace(word, " or ".join(near))
+    is_other = tuple(clauses) != query.clauses
+    return replace(query, clauses=tuple(clauses), typed=typed) if is_other else None
+
+
 def respelled(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery:
-    """A query that is answered with some more words; what was typed strictly stays as it is."""
+    """A query whose hits are ordered by some more words, too; what is strict stays as it is."""
     loose = tuple((one.word, one.meant) for one in found if not one.strict)
     return replace(query, meant=loose)

@@ -35,6 +35,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     question: str | None = None
+    reason: str = ""
 
 
 class Lazily:
@@ -102,7 +103,8 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
 
     KEYS = (
         "document title line end_line page section excerpt marks before after others question via "
-        "metadata path score kind resource source freshness headings pages text why"
+        "reason meaning copies metadata path score kind resource source freshness headings pages "
+        "text why"
     )
     SPARSE = "marks before after others question via metadata"
 
@@ -112,6 +114,12 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """Each ranking with `rank`, `score`, and in hybrid mode `evidence`, of the text and of its
     document, `points` and `confidence`; `vector` also with `question`, the number of the question
     that was nearest; `summary`, the summary whose place the hit has."""
+    meaning: float | None = None
+    """How near it is to the query by vectors, comparable between queries: 0 for a text that has
+    nothing to do with it, 1 for the very question; None where no vectors answered."""
+    copies: tuple[StorePath, ...] = ()
+    """Other files with the very same text, by path, the first fifty: they take no place of their
+    own."""
     others: int = 0
     """How many more hits the document has, with `--group document`."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -174,6 +182,14 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
         return self.shown().after
 
     @property
+    def reason(self) -> str:
+        """Which words of the query are in title, heading, file name or text; `meaning` as a share.
+
+        In one line; empty for a file that is gone.
+        """
+        return self.shown().reason
+
+    @property
     def question(self) -> str | None:
         """The question of the file, where that is what matched."""
         return self.shown().question
@@ -184,6 +200,8 @@ class Found(Struct, frozen=True, kw_only=True):
 
     row: FileRow
     look: Look
+    part: int = 0
+    """The section of a document."""
 
 
 class At(JsonObject, Struct, frozen=True, kw_only=True):
@@ -220,10 +238,10 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """An answer of one generation."""
 
     KEYS = (
-        "query root understood mode generation indexed_at behind hits notes rewrites tokens model "
-        "at"
+        "query root understood mode generation indexed_at behind hits nearest respelt notes "
+        "rewrites tokens model at"
     )
-    SPARSE = "rewrites tokens at"
+    SPARSE = "respelt rewrites tokens at"
 
     query: str
     """As it was typed."""
@@ -239,6 +257,11 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """What it lacks of the files as they are."""
     hits: tuple[Hit, ...]
     """Best first. Deleted files are hits only where so much is gone that a disk may be missing."""
+    nearest: tuple[Hit, ...] = ()
+    """Where nothing is close to the query, and so no hit: the texts that are nearest."""
+    respelt: str | None = None
+    """What the hits answer, where nothing was found for the query as it was typed: the same with
+    other spellings of words that no document has; None else. The command line exits 1."""
     notes: tuple[str, ...]
     """What the user should know about this answer."""
     on_spelling: tuple[str, ...] = ()
@@ -263,6 +286,11 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
 
     def made(self) -> "Answer":
         """The same, with nothing left to be made: for a screen, or a store that goes away."""
-        for hit in self.hits:
+        for hit in (*self.hits, *self.nearest):
             hit.shown()
         return self
+
+    @property
+    def is_found(self) -> bool:
+        """Whether a file that is there answers the query as it was typed."""
+        return not self.respelt and any(hit.freshness != "gone" for hit in self.hits)

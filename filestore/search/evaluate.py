@@ -28,7 +28,7 @@ from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
-_RESPELLED: Final = "some words are in no document: the nearest ones were searched for as well"
+_RESPELLED: Final = "some words are in no document: they may be misspelt"
 RETRIEVERS: Final[tuple[Mode, ...]] = ("keyword", "vector")
 MODES: Final[tuple[Mode, ...]] = (*RETRIEVERS, "hybrid")
 _WORDS_STAY: Final = (
@@ -300,6 +300,7 @@ def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> _Ranked:
         ranking = goal.ranking(answer.hits)
         if len(ranking) >= query.k or len(answer.hits) < wanted:
             said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
+            said += [_RESPELLED] if answer.respelt else []
             notes += [f"{mode}: {note}" for note in said]
             return ranking, goal.came(answer.hits, query.k)
         wanted *= 4

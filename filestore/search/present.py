@@ -15,12 +15,13 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
 from filestore.extract.markdown_read import Markdown
-from filestore.fulltext import Marker
+from filestore.fulltext import Mark, Marker
 from filestore.search import passage as passages
 from filestore.search.answer import Answer, Found, Hit, Lazily, Shown
 from filestore.search.passage import Nearest, Passage
 from filestore.search.place import Chunk, Locator, has_lines
 from filestore.search.ranking import leads
+from filestore.search.reason import reason
 
 if TYPE_CHECKING:
     from filestore.sidecar.originals import Reachable
@@ -34,6 +35,7 @@ def present(
     nearest: Nearest | None,
     reachable: "Callable[[], Reachable]",
     catalog: Catalog,
+    knows_meaning: bool,
     context: int = 0,
 ) -> Answer:
     """The answer with document, title, place and passage of every hit.
@@ -45,24 +47,37 @@ def present(
         nearest: For texts that hold nothing of what was asked; None to show how they begin.
         reachable: Says where the store may look for originals.
         catalog: In the snapshot that answered.
+        knows_meaning: Whether vectors tell more than which words a text has.
         context: How many lines around each passage are wanted.
     """
-    titles = _titles(answer.hits, found, catalog)
+    every = (*answer.hits, *answer.nearest)
+    titles = _titles(every, found, catalog)
     sources = (
         hit.source
-        for hit in answer.hits
+        for hit in every
         if hit.source
         and found[hit.path].row.kind != DOCUMENT
         and not has_lines(hit.source, hit.pages)
     )
     locator = Locator(reachable, catalog, sources)
     hits = []
-    for hit in answer.hits:
+    for hit in every:
         title = titles[hit.path]
-        show = partial(_shown, hit, found[hit.path], title, marker, nearest, locator, context)
+        show = partial(
+            _shown,
+            hit,
+            found[hit.path],
+            title,
+            marker,
+            nearest,
+            locator,
+            context,
+            hit.meaning if knows_meaning else None,
+        )
         metadata = found[hit.path].look.metadata
         hits.append(replace(hit, metadata=metadata, shown=Lazily(show)))
-    return replace(answer, hits=tuple(hits))
+    first = len(answer.hits)
+    return replace(answer, hits=tuple(hits[:first]), nearest=tuple(hits[first:]))
 
 
 def _shown(
@@ -73,26 +88,46 @@ def _shown(
     nearest: Nearest | None,
     locator: Locator,
     context: int,
+    meaning: float | None,
 ) -> Shown:
     is_code = _is_code(hit)
-    passage = _passage(hit.text, marker, nearest, is_code=is_code)
+    read = Markdown(blanked_data(hit.text), is_code=is_code)
+    marks = marker.marks(read.text)
+    passage = _passage(hit.text, read, marks, marker.weights, nearest)
     place = locator.place(_chunk(hit, found), (passage.start, passage.end), context=context)
     is_gone = hit.freshness == "gone"
+    question = _question(hit, found, passage, marker)
+    # What begins with a hash in code is a comment.
+    section = (
+        hit.headings if is_code else passages.section_at(hit.text, passage.start, hit.headings)
+    )
+    told = (
+        ""
+        if is_gone
+        else reason(
+            marker,
+            title=title,
+            headings=section,
+            name=stem(place.document),
+            text=read.text,
+            marks=marks,
+            question=question,
+            meaning=meaning,
+        )
+    )
     return Shown(
         document=place.document,
         title=title or stem(place.document),
         line=None if is_gone else place.line,
         end_line=None if is_gone else place.end_line,
         page=place.page,
-        # What begins with a hash in code is a comment.
-        section=hit.headings
-        if is_code
-        else passages.section_at(hit.text, passage.start, hit.headings),
+        section=section,
         excerpt=passage.text,
         marks=passage.marks,
         before=place.before,
         after=place.after,
-        question=_question(hit, found, passage, marker),
+        question=question,
+        reason=told,
     )
 
 
@@ -104,9 +139,14 @@ def _is_code(hit: Hit) -> bool:
     return is_code(hit.source)
 
 
-def _passage(text: str, marker: Marker, nearest: Nearest | None, *, is_code: bool) -> Passage:
-    read = Markdown(blanked_data(text), is_code=is_code)
-    found = passages.best(read, marker.marks(read.text), marker.weights)
+def _passage(
+    text: str,
+    read: Markdown,
+    marks: Sequence[Mark],
+    weights: Sequence[float],
+    nearest: Nearest | None,
+) -> Passage:
+    found = passages.best(read, marks, weights)
     if found is None:
         found = passages.opening(read) if nearest is None else nearest.passage(read)
     return found if found.text else passages.as_written(text)

@@ -36,9 +36,14 @@ from filestore.search.vectors import Vectors
 from filestore.sidecar.fulltext_file import open_reader
 
 if TYPE_CHECKING:
+    from filestore.search.closeness import Closeness
     from filestore.search.leading import Leading
     from filestore.sidecar.session import Parts
 
+_APART: Final = 20
+"""So many are looked at for those that are shown where nothing is close."""
+_MOST_ALIKE: Final = 5_000
+"""So many texts with a word of the query are compared where keywords do not answer beside."""
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 
@@ -69,6 +74,12 @@ class Retriever:
         """What the user should know of the answer that is being made."""
         self.best_parts: dict[int, int] = {}
         """Of a file the question, or 0, by which vectors found it."""
+        self.cuts = True
+        """Whether vectors that are no nearer than chance are left out."""
+        self.apart: Retrieved = []
+        """The best of those that were left out."""
+        self._trust: dict[str, float] = {}
+        """Of each query how much of their weight vectors have."""
 
     def begin(self, notes: list[str], hidden: frozenset[int], *, with_questions: bool) -> None:
         """Begin an answer.
@@ -79,7 +90,7 @@ class Retriever:
             with_questions: Whether a text is found by its questions, too.
         """
         self.notes, self._hidden, self._with_questions = notes, hidden, with_questions
-        self.best_parts = {}
+        self.best_parts, self.apart, self._trust = {}, [], {}
 
     def close(self) -> None:
         """Let go of everything that was opened."""
@@ -100,7 +111,9 @@ class Retriever:
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self.is_lexical else -1.0
             try:
-                rankings["vector"] = self._by_vector(query, depth, allowed, floor)
+                rankings["vector"] = self._close(
+                    query, self._by_vector(query, depth, allowed, floor)
+                )
             except (BackendError, EndpointError, ModelUnusable) as error:
                 remedy = f" (try: {error.remedy})" if error.remedy else ""
                 self.notes.append(f"{error.message}{remedy}: answered by keyword only")
@@ -109,6 +122,28 @@ class Retriever:
         if mode != "vector" or not rankings:
             rankings["keyword"] = self._by_keyword(query, depth, allowed)
         return rankings
+
+    def _close(self, query: ParsedQuery, near: Retrieved) -> Retrieved:
+        """What vectors found, or nothing where the best of it is no nearer than chance.
+
+        Vectors that compare words have found a word of the query in each.
+        """
+        if not near or not self.cuts or self.is_lexical or self.closeness is None:
+            return near
+        trust = self._trust[query.text()] = self.closeness.trust(near[0][1])
+        if trust == 0.0:
+            self.apart = self.apart or near[:_APART]
+        return near if trust else []
+
+    @cached_property
+    def closeness(self) -> "Closeness | None":
+        """What is near in this generation; None where that cannot be told."""
+        if self.vectors is None:
+            return None
+        try:
+            return self.vectors.closeness()
+        except (EndpointError, ModelUnusable):
+            return None
 
     @property
     def is_lexical(self) -> bool:
@@ -139,11 +174,20 @@ class Retriever:
         if required is not None:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
-        near_to = self.vectors.near(meant, allowed, is_filtered=required is None)
+        alike = self.open_reader() if self.is_lexical else None
+        if alike is not None and floor < 0:
+            # Keywords do not answer beside: of the texts that have a word all are compared.
+            holding = {file_of_text(text) for text, _ in alike.search(query, _MOST_ALIKE)}
+            allowed = holding if allowed is None else allowed & holding
+        near_to = self.vectors.near(meant, allowed, is_filtered=required is None and alike is None)
         wanted = math.ceil(depth * self._vectors_per_file) + _SPARE
         while True:
             near = [(found, score) for found, score in near_to(wanted) if score >= floor]
-            texts = self._texts_of(near, allowed, required, banned)
+            texts = self._texts_of(
+                near, allowed, required, banned, (alike, query) if alike else None
+            )
+            if alike is not None and floor > 0:
+                return texts[:depth]
             # Those that tie with the last one are ordered by path, and none of them is left out.
             if len(near) < wanted or (len(texts) >= depth and near[-1][1] < texts[depth - 1][1]):
                 self.notes += self.vectors.lacking
@@ -175,6 +219,7 @@ class Retriever:
         allowed: set[int] | None,
         required: set[int] | None,
         banned: set[int],
+        alike: "tuple[Reader, ParsedQuery] | None" = None,
     ) -> Retrieved:
         """Each text once, with its score; the questions of a chunk file lead to its text.
 
@@ -185,17 +230,21 @@ class Retriever:
             allowed: The files that may answer; None for all.
             required: The texts that may; None for all.
             banned: The texts that may not.
+            alike: What tells those that share a word with the query, which all must.
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         own: dict[int, float] = {}
         asked: dict[int, float] = {}
-        for text, score, part in self._led(
-            [
-                (text_id(file, part) if self._layout.is_in_place else file, score, part)
-                for vector, score in nearest
-                for file, part in owners.get(vector, ())
-            ]
-        ):
+        scored = [
+            (text_id(file, part) if self._layout.is_in_place else file, score, part)
+            for vector, score in nearest
+            for file, part in owners.get(vector, ())
+        ]
+        if alike is not None:
+            reader, query = alike
+            sharing = reader.among(query, {text for text, _, _ in scored})
+            scored = [one for one in scored if one[0] in sharing]
+        for text, score, part in self._led(scored):
             file = file_of_text(text) if self._layout.is_in_place else text
             if text in banned or (required is not None and text not in required):
                 continue
@@ -289,7 +338,9 @@ class Retriever:
             rankings,
             lexical=self.is_lexical,
             known=self.reader.known_share(query) if self.reader is not None else 1.0,
-            fluency=self.embedder.fluency(query.text()) if by_vector and self.embedder else 1.0,
+            fluency=self._trust.get(query.text(), 1.0) * self.embedder.fluency(query.text())
+            if by_vector and self.embedder
+            else 1.0,
             wholes={
                 text: self._documents[text[0]]
                 for found in rankings.values()

@@ -32,17 +32,14 @@ def on_phrases(query: ParsedQuery) -> list[str]:
     return [f"nothing holds {phrases}: searched for the words of it"]
 
 
-def on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:
-    """Which words were searched for besides those that were typed, and which were not."""
-    said = []
-    for one in found:
-        meant = " or ".join(f'"{word}"' for word in one.meant)
-        if not one.strict:
-            also = meant.replace(" or ", " and ")
-            said.append(f'no document has "{one.word}": searched for {also} as well')
-        elif found_nothing:
-            said.append(f'no document has "{one.word}"; did you mean {meant}?')
-    return said
+def on_spelling(found: Sequence[Respelling]) -> list[str]:
+    """Which words no document has, and what may have been meant."""
+    return [
+        f'no document has "{one.word}"; did you mean '
+        + " or ".join(f'"{word}"' for word in one.meant)
+        + "?"
+        for one in found
+    ]
 
 
 def unresolved(catalog: Catalog) -> list[str]:

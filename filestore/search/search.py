@@ -5,17 +5,13 @@ read just now and found to be what was indexed.
 """
 
 import os
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.catalog import (
-    Catalog,
-    FileRow,
-    summaries,
-)
+from filestore.catalog import Catalog, FileRow, queries, summaries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fulltext import (
@@ -24,6 +20,7 @@ from filestore.fulltext import (
     Marker,
     Need,
     ParsedQuery,
+    corrected,
     most_telling,
     parse_query,
     respelled,
@@ -35,18 +32,18 @@ from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
 from filestore.search.query import Mode, Query, Which
-from filestore.search.ranking import (
-    Ranked,
-    Text,
-)
+from filestore.search.ranking import Ranked, Text, why_of_one
 from filestore.search.retriever import Retriever
 
 if TYPE_CHECKING:
+    from filestore.fulltext import Respelling
     from filestore.sidecar.session import Parts
     from filestore.sidecar.summary_tree import SummaryTree
 
-_SPARE: Final = 8
-"""Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
+_NEAREST: Final = 3
+"""So many are shown where nothing is close."""
+_MOST_COPIES: Final = 50
+"""So many files with the text of a hit are looked at."""
 _SECTIONS: Final = 3
 """So many of a document are looked at, on average, before more are asked for."""
 _DEEPEST: Final = 5_000
@@ -135,7 +132,7 @@ class Searcher:
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
         self._asked = asked
         # Words that no document has; vectors need no such help.
-        found = reader.respell(asked) if reader is not None and mode != "vector" else ()
+        found = self._respellings(asked) if mode != "vector" else ()
         others = (parse_query(one, "plain") for one in rewrites)
         meant = [
             respelled(asked, found),
@@ -148,8 +145,14 @@ class Searcher:
         if query.tree:
             allowed = self._traverse(meant, mode, allowed)
         collapses = not (query.tree or wanted.kind or hidden) and self.has_summaries
-        hits, mode = self._hits(meant, query.k, mode, allowed, collapses=collapses)
-        on_spelling = said.on_spelling(found, found_nothing=not hits)
+        find = partial(self._hits, count=query.k, mode=mode, allowed=allowed, collapses=collapses)
+        hits, mode = find(meant)
+        nearest, respelt = list[Hit](), None
+        if not hits:
+            found = found or self._respellings(asked)
+            hits, respelt = self._respelt(asked, found, find)
+            nearest = [] if hits else self._nearest(asked)
+        on_spelling = [] if respelt else said.on_spelling(found)
         notes += [*on_spelling, *self._unresolved]
         notes += self._on_vectors(mode)
         return Answer(
@@ -159,10 +162,45 @@ class Searcher:
             mode=mode,
             generation=self.generation,
             hits=tuple(hits),
+            nearest=tuple(nearest),
+            respelt=respelt,
             notes=tuple(dict.fromkeys(notes)),
             on_spelling=tuple(on_spelling),
             rewrites=tuple(rewrites),
         )
+
+    def _respellings(self, asked: ParsedQuery) -> "tuple[Respelling, ...]":
+        """What may have been meant by words that no document has, and that are no words."""
+
+        def is_spelt(word: str) -> bool:
+            from filestore.embed import vocabulary
+
+            return vocabulary.holds(word)
+
+        reader = self._retriever.open_reader()
+        return reader.respell(asked, is_spelt) if reader is not None else ()
+
+    def _respelt(
+        self,
+        asked: ParsedQuery,
+        found: "Sequence[Respelling]",
+        find: Callable[[Sequence[ParsedQuery]], tuple[list[Hit], Mode]],
+    ) -> tuple[list[Hit], str | None]:
+        """What another spelling finds, and that spelling; nothing where there is none."""
+        other = corrected(asked, found)
+        hits = find([other])[0] if other is not None else []
+        if other is None or not hits:
+            return [], None
+        self._asked = other
+        return hits, other.text()
+
+    def _nearest(self, asked: ParsedQuery) -> list[Hit]:
+        """What is shown where nothing is close."""
+        ranked: list[Ranked] = [
+            (text, score, partial(why_of_one, "vector", rank, score))
+            for rank, (text, score) in enumerate(self._retriever.apart, start=1)
+        ]
+        return self._with_meaning(asked, self._present(ranked, _NEAREST, {}, None), "vector")
 
     def _on_vectors(self, mode: Mode) -> list[str]:
         """What to know of an answer by vectors."""
@@ -193,7 +231,8 @@ class Searcher:
         self._looker.begin(shows_gone=self.behind.shows_gone)
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
-            hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
+            ranked = self._collapsed(ranked) if collapses else ranked
+            hits = self._present(ranked, count, looks, allowed)
             there = sum(not (collapses and hit.kind == "summary") for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 seen = list(looks.values())
@@ -201,7 +240,7 @@ class Searcher:
                 is_counted = self.behind.gone is not None
                 gone_are = "" if is_counted else "that would answer"
                 self._notes += freshness.notes(seen, gone_are=gone_are)
-                return hits, mode
+                return self._with_meaning(queries[0], hits, mode), mode
             # Neither gone and excluded files take a place, nor summaries: the next best do.
             depth *= 4
 
@@ -245,7 +284,9 @@ class Searcher:
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}
+            self._retriever.cuts = False
             ranked, _, _ = self._ranked(queries, mode, DEPTH, ids)
+            self._retriever.cuts = True
             return list(dict.fromkeys(path for (path, _), _, _ in ranked))
 
         self._via = descend(self._tree, best)
@@ -255,26 +296,40 @@ class Searcher:
             self._notes.append(f"{files} in no summary, and not searched with --tree")
         return found if allowed is None else found & allowed
 
-    def _present(self, ranked: Sequence[Ranked], count: int, looks: dict[Text, Look]) -> list[Hit]:
+    def _present(
+        self,
+        ranked: Sequence[Ranked],
+        count: int,
+        looks: dict[Text, Look],
+        allowed: set[int] | None,
+    ) -> list[Hit]:
         """The best files that may be shown.
 
         Args:
-            ranked: Texts, best first; a file takes one place, that of its best text.
+            ranked: Texts, best first; a file takes one place, that of its best text, and so do all
+                that have this very text.
             count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
+            allowed: The files that may answer; None for all.
         """
         shown: list[Hit] = []
         taken: set[ChunkPath] = set()
+        copied: set[int] = set()
+        """Texts of which not every copy was looked at: all others are taken for copies."""
+        has_copies = queries.has_copies(self._catalog)
         for start in range(0, len(ranked), count):
             if len(shown) == count:
                 break
             block = ranked[start : start + count]
             rows = self._catalog.files([path for (path, _), _, _ in block])
-            for text, score, why in block:
+            keys = [(rows[path].id, part) for (path, part), _, _ in block]
+            vectors = queries.vectors_of_texts(self._catalog, keys) if has_copies else {}
+            for (text, score, why), key in zip(block, keys, strict=True):
                 path = text[0]
                 if len(shown) == count:
                     break
-                if path in taken:
+                vector = vectors.get(key)
+                if path in taken or vector in copied:
                     continue
                 taken.add(path)
                 look = looks[text] if text in looks else self._looker.look(rows[path], text[1])
@@ -283,14 +338,76 @@ class Searcher:
                     look.freshness == "gone" and not self.behind.shows_gone
                 ):
                     continue
-                shown.append(hit := self._hit(rows[path], look, score, why()))
-                self.found[hit.path] = Found(row=rows[path], look=look)
+                hit = self._hit(rows[path], look, score, why())
+                self.found[hit.path] = Found(row=rows[path], look=look, part=text[1])
+                if vector is not None and look.freshness == "fresh":
+                    copies, is_all = self._copies(rows[path], text[1], vector, look, allowed)
+                    taken.update(copies)
+                    copied.update([] if is_all else [vector])
+                    others = tuple(map(self._places.tree.store_path, copies))
+                    hit = replace(hit, copies=others)
+                shown.append(hit)
         return shown
+
+    def _copies(
+        self, row: FileRow, part: int, vector: int, look: Look, allowed: set[int] | None
+    ) -> tuple[list[ChunkPath], bool]:
+        """Other files of this kind that have the same text now, by path, and whether these are all.
+
+        Args:
+            row: Of a file that is as it was indexed.
+            part: Which section of it.
+            vector: The id of its text.
+            look: What it says.
+            allowed: The files that may answer; None for all.
+        """
+        owners = self._catalog.files_of_vectors([vector])[vector]
+        parts = {file: place for file, place in reversed(owners) if file != row.id}
+        known = self._catalog.indexed_paths([f for f in parts if allowed is None or f in allowed])
+        first = sorted(known.values())[:_MOST_COPIES]
+        found = []
+        for path, other in sorted(self._catalog.files(first).items()):
+            place = parts[other.id]
+            if other.kind == row.kind and (row.kind == DOCUMENT or place == 0):
+                seen = self._looker.look(other, place)
+                if seen.freshness == "fresh" and seen.body == look.body:
+                    found.append(path)
+        return found, len(first) == len(known)
+
+    def _with_meaning(self, asked: ParsedQuery, hits: list[Hit], mode: Mode) -> list[Hit]:
+        """The same with how near each is to the query, where vectors answered."""
+        vectors = self._retriever.vectors
+        if mode == "keyword" or not hits or vectors is None:
+            return hits
+        if (closeness := self._retriever.closeness) is None:
+            return hits
+        texts = {one: (self.found[one].row.id, self.found[one].part) for one in self.found}
+        cosines = {hit.path: hit.why.get("vector", {}).get("score") for hit in hits}
+        lacking = [texts[path] for path, cosine in cosines.items() if cosine is None]
+        if lacking:
+            ids = queries.vectors_of_texts(self._catalog, lacking)
+            found = vectors.cosines(asked.text(), list(ids.values()))
+            cosines |= {
+                path: found.get(ids.get(texts[path], -1))
+                for path, cosine in cosines.items()
+                if cosine is None
+            }
+        return [
+            hit
+            if (cosine := cosines[hit.path]) is None
+            else replace(hit, meaning=closeness.meaning(cosine))
+            for hit in hits
+        ]
 
     def marker(self) -> Marker:
         """What finds the last query in the texts of its answer."""
         asked, reader = self._asked, self._retriever.reader
         return Marker(asked, reader.rarity, reader.languages) if reader else Marker(asked)
+
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether the vectors compare more than words."""
+        return not self._retriever.is_lexical
 
     def nearest(self) -> Nearest | None:
         """What finds the sentence nearest to it; None where that would take too long."""

@@ -69,6 +69,7 @@ class SearchSession:
                 found,
                 searcher.found,
                 marker=searcher.marker(),
+                knows_meaning=searcher.knows_meaning,
                 nearest=searcher.nearest(),
                 reachable=parts.reachable,
                 catalog=catalog,
@@ -95,10 +96,11 @@ class SearchSession:
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, query.model).stale
             hits, notes = outdated.marked(answer.hits, parts, catalog, stale)
+            nearest, _ = outdated.marked(answer.nearest, parts, catalog, stale)
             indexed_at = catalog.indexed_at
         behind, told = self.behind, (*self.behind.notes, *answer.notes, *notes)
         made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)
-        return replace(made, hits=tuple(hits), notes=told)
+        return replace(made, hits=tuple(hits), nearest=tuple(nearest), notes=told)
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer

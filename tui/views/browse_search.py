@@ -236,7 +236,7 @@ class BrowseSearch(Vertical):
     def _show(self, answer: "Answer") -> None:
         self._end_waiting()
         self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
-        self._found = {hit.path: hit for hit in answer.hits}
+        self._found = {hit.path: hit for hit in answer.hits or answer.nearest}
         self._known_of = {path: self._codes(path) for path in self._found}
         self._changed = set()
         self.hits.show(self._rows())

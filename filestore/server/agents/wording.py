@@ -91,10 +91,22 @@ def _named(name: str) -> str:
 
 
 def _search(answer: Answer) -> Iterator[str]:
-    for number, hit in enumerate(answer["hits"], start=1):
+    if respelt := answer.get("respelt"):
+        yield f"nothing for {_named(answer['query'])}; for {_named(respelt)}:"
+    elif answer["nearest"]:
+        yield "nothing close; nearest:"
+    for number, hit in enumerate(answer["hits"] or answer["nearest"], start=1):
         yield _head(number, hit, _origin(hit), hit["section"])
+        yield _reason(hit)
         yield Passage(hit["excerpt"])
     yield from _closing(answer)
+
+
+def _reason(hit: Answer) -> str:
+    """Why it is a hit, and how many others are the same."""
+    copies = len(hit["copies"])
+    more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
+    return f"({'; '.join(filter(None, (' '.join(hit['reason'].split()), more)))})"
 
 
 def _similar(answer: Answer) -> Iterator[str]:
@@ -106,7 +118,7 @@ def _similar(answer: Answer) -> Iterator[str]:
 
 
 def _closing(answer: Answer) -> Iterator[str]:
-    if not answer["hits"]:
+    if not answer["hits"] and not answer.get("nearest"):
         yield "nothing found"
     yield from (f"Note: {note}" for note in answer["notes"])
 

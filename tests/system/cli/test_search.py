@@ -282,9 +282,9 @@ def test_count(workspace: Any, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
 def test_ties_go_by_path(workspace: Any, mode: str) -> None:
-    """Equal texts come in the order of their paths, every time."""
+    """What scores the same comes in the order of the paths, every time."""
     for name in ("c", "a", "b", "e", "d"):
-        (workspace.chunked / f"{name}.md").write_text("The very same words.\n")
+        (workspace.chunked / f"{name}.md").write_text(f"The very same words. {name}\n")
     workspace.sync()
     expected = [f"chunked/{name}.md" for name in "abcde"]
     for _ in range(3):

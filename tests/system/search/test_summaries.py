@@ -66,6 +66,7 @@ def test_no_summary_stands_above_a_text(shelf: Any, mode: str) -> None:
     query = "shipwrights build in wood, crafts of the countryside"
     found = asked(shelf, query, "--mode", mode)
     assert kinds(found) == "".join(sorted(kinds(found)))
+    query = "vegetables of the kitchen garden, shipwrights and sails"
     few = asked(shelf, query, "--mode", "vector", "-k", "2")
     assert kinds(few) == "cc"
 

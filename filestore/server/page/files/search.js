@@ -79,7 +79,9 @@ function draw(answer, values, k, asked) {
         el("h2", { id: "count" }, counted),
         understood(answer),
         notes([...answer.notes, ...edited(hits)]),
+        answer.respelt ? el("p", { class: "soft", dir: "auto" }, `Nothing for ${prose(answer.query)}; for ${prose(answer.respelt)}:`) : null,
         hits.length ? list(hits) : nothing(values),
+        answer.nearest.length ? [el("p", {}, "Nothing is close; the nearest:"), list(answer.nearest)] : null,
         hits.length < found.length || !isAll ? more(values, k) : null)));
   main.removeAttribute("aria-busy");
   say(counted);
@@ -136,6 +138,8 @@ function entry(hit) {
         el("span", { class: `fresh ${hit.freshness}` }, FRESHNESS[hit.freshness] || shown(hit.freshness)),
         el("span", {}, shown(hit.kind)),
         hit.question ? el("span", { dir: "auto" }, `answers: ${prose(hit.question)}`) : null,
+        hit.reason ? el("span", { dir: "auto" }, prose(hit.reason)) : null,
+        hit.copies && hit.copies.length ? el("span", {}, `+${many(hit.copies.length, "copy", "copies")}`) : null,
         tags(hit.metadata))));
 }
 
