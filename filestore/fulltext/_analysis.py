@@ -244,7 +244,6 @@ def build_schema() -> "tantivy.Schema":
     builder.add_text_field("whole", tokenizer_name="gram", index_option="basic")
     builder.add_text_field("stem", tokenizer_name=DEFAULT_LANGUAGE, index_option="freq")
     builder.add_text_field("gram", tokenizer_name="gram", index_option="freq")
-    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 

@@ -34,6 +34,7 @@ from filestore.fulltext._identifiers import (
 )
 from filestore.fulltext._languages import grammar_of, without
 from filestore.fulltext._query import Clause, Kind, Need, ParsedQuery
+from filestore.fulltext._stamp import Stamp
 
 if TYPE_CHECKING:
     import tantivy
@@ -72,21 +73,16 @@ and German ones without a mistake, whose words a small store lacks, lose a quart
 class Compiler:
     """Makes queries for one commit of the index, whose frequencies decide which terms count."""
 
-    def __init__(self, searcher: "tantivy.Searcher", deleted: int) -> None:
-        """Take a commit, and how many of its documents are deleted."""
+    def __init__(self, searcher: "tantivy.Searcher", stamp: Stamp) -> None:
+        """Take a commit, and what its stamp tells of it."""
         self.searcher = searcher
-        self._deleted = deleted
+        self._deleted = stamp.deleted
         self._counted: dict[tuple[str, str], int] = {}
         """Of the words of the last queries; one query asks for each of its own several times."""
         self.schema = build_schema()
         self.exact = build_exact_analyzer()
-        count = {one: self.frequency("language", one) for one in LANGUAGES}
-        count[DEFAULT_LANGUAGE] = searcher.num_docs - sum(count.values())
-        self.languages: Final = tuple(
-            one
-            for one in sorted(LANGUAGES, key=lambda one: (-count[one], one))
-            if count[one] or one == DEFAULT_LANGUAGE
-        )
+        count = {DEFAULT_LANGUAGE: 0, **{k: v for k, v in stamp.languages if k in LANGUAGES}}
+        self.languages: Final = tuple(sorted(count, key=lambda one: (-count[one], one)))
         """Those in which the words of a query have stems, the most frequent first."""
         self._has_compounds = any(language in COMPOUNDING for language in self.languages)
         self._stems = [build_stem_analyzer(language) for language in self.languages]

@@ -6,7 +6,7 @@ are judged together, by the language that most of them speak.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
@@ -16,11 +16,15 @@ from filestore.fulltext._query import ParsedQuery
 _SAMPLE_CHARACTERS: Final = 800
 _SURE: Final = 3.0
 """So many different words of grammar tell in which language a text is."""
+_CLEAR: Final = 2.0
+"""So many do where no other language has nearly as many."""
 _SCRIPTS: Final = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"),
     "russian": re.compile("[\u0400-\u052f]"),
     "arabic": re.compile("[\u0600-\u06ff]"),
+    DEFAULT_LANGUAGE: re.compile("[\u0590-\u05ff\u0900-\u1eff\u3040-\ud7af]"),
 }
+"""Of scripts without a stemmer none is spoilt by the English one."""
 _OWN_SCRIPT: Final = frozenset(
     {"arabic", "greek", "hebrew", "hindi", "persian", "russian", "ukrainian"}
 )
@@ -61,7 +65,7 @@ def language_of(text: str, otherwise: str = DEFAULT_LANGUAGE) -> str:
 
     Args:
         text: As `clean` returned it; its beginning decides.
-        otherwise: What it is where that is not clear.
+        otherwise: What to return where that is not clear.
 
     Returns:
         One of `LANGUAGES`, the name of a Snowball stemmer; English for a language without one.
@@ -78,9 +82,15 @@ def language_of(text: str, otherwise: str = DEFAULT_LANGUAGE) -> str:
     if not votes:
         return otherwise
     best = max(votes, key=lambda one: (votes[one], one == DEFAULT_LANGUAGE, one))
-    if votes[best] < _SURE:
+    others = max((count for one, count in votes.items() if one != best), default=0.0)
+    if votes[best] < (_CLEAR if votes[best] - others >= 1.0 else _SURE):
         return otherwise
     return best if best in LANGUAGES else DEFAULT_LANGUAGE
+
+
+def main_of(languages: Mapping[str, int]) -> str:
+    """The language of most texts, the first by name of several; English where there is none."""
+    return min(languages, key=lambda one: (-languages[one], one), default=DEFAULT_LANGUAGE)
 
 
 def without(grammar: frozenset[str], text: str) -> str:

@@ -170,7 +170,7 @@ class Marker:
         if not self._spoken:
             return []
         text = text[:MOST_CHARACTERS]
-        language = language_of(clean(text[:2_000]))
+        language = language_of(clean(text[:2_000]), self._languages[0])
         found = self._marked_as_written(text, language)
         if joined := list(self._marked_joined(text, language)):
             starts = [mark.start for mark in joined]

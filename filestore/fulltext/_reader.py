@@ -42,9 +42,9 @@ Hit = tuple[int, float]
 class Reader(Closing):
     """One commit of the index, which it goes on reading whatever is written afterwards."""
 
-    def __init__(self, searcher: "tantivy.Searcher", folder: str, deleted: int) -> None:
+    def __init__(self, searcher: "tantivy.Searcher", folder: str, stamp: Stamp) -> None:
         self._guard = TantivyGuard(folder)
-        compiler = Compiler(searcher, deleted)
+        compiler = Compiler(searcher, stamp)
         self._compiler: Compiler | None = compiler
         self._exact, self._schema = compiler.exact, compiler.schema
         self.languages: Final = compiler.languages
@@ -61,7 +61,7 @@ class Reader(Closing):
         import tantivy
 
         with TantivyGuard(folder), _lockable(folder, stamp) as path:
-            return cls(tantivy.Index.open(path).searcher(), folder, stamp.deleted)
+            return cls(tantivy.Index.open(path).searcher(), folder, stamp)
 
     def close(self) -> None:
         """Let go of the files."""

@@ -125,6 +125,9 @@ class Stamp(Struct, frozen=True, kw_only=True):
     documents: int
     deleted: int = 0
     """Texts that are no longer among them and still count in the scores."""
+    languages: tuple[tuple[str, int], ...] = ()
+    """How many texts are surely in each language, by its name; the one of most is that of short
+    texts that do not tell theirs."""
     files: tuple[tuple[str, int, str], ...]
     """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
     analysis: str = ANALYSIS

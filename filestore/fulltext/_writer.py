@@ -7,6 +7,7 @@ of the one before. What is abandoned has touched nothing that a reader can see.
 import contextlib
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
@@ -30,7 +31,7 @@ from filestore.fulltext._analysis import (
     prepare,
 )
 from filestore.fulltext._identifiers import beside_words
-from filestore.fulltext._languages import language_of
+from filestore.fulltext._languages import language_of, main_of
 from filestore.fulltext._stamp import (
     Seal,
     Stamp,
@@ -50,6 +51,9 @@ _BULK: Final = {"heap_size": 128_000_000, "num_threads": 2}
 _SMALL: Final = {"heap_size": 32_000_000, "num_threads": 1}
 """One thread leaves one segment behind, and few changes are not worth a second."""
 _DELETE_BATCH: Final = 1_000
+_SAMPLE: Final = 1_000
+"""Characters of a text that tell its language; a longer one that does not is code, or a table."""
+_MOST_WAITING: Final = 5_000
 _TITLE_WEIGHT: Final = 3
 """A title is indexed as if it stood three times in the text."""
 
@@ -64,6 +68,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Body and questions."""
     said: str = ""
     """What is said of its document: path, tags, properties."""
+    document: str = ""
+    """All of the document, which tells the language of a part that does not; may be empty."""
 
 
 class Writer(disk.Closing):
@@ -72,18 +78,30 @@ class Writer(disk.Closing):
     The caller holds the store's lock: there is one writer at a time.
     """
 
-    def __init__(self, folder: str, name: str, previous: Stamp | None) -> None:
+    def __init__(self, folder: str, name: str, previous: Stamp | None, language: str) -> None:
         self._folder = folder
         self._guard = WritingGuard(folder)
         self._part = name
         self._previous = previous
         self._stems: dict[str, tantivy.TextAnalyzer] = {}
+        self._counts = Counter(dict(previous.languages if previous else ()))
+        self.language = language or (main_of(self._counts) if previous else "")
+        """In which short texts are taken to be that do not tell theirs; "" until it is known."""
+        self._waiting: list[Entry] = []
+        self._document = ("", "")
         self._index: tantivy.Index | None = None
         with self._guard:
             self._writer: tantivy.IndexWriter | None = self._open_tantivy()
 
     @classmethod
-    def open(cls, folder: str, previous: Stamp | None = None, *, checked: bool = False) -> Self:
+    def open(
+        cls,
+        folder: str,
+        previous: Stamp | None = None,
+        *,
+        checked: bool = False,
+        language: str = "",
+    ) -> Self:
         """Open the index to change it, or to build it anew.
 
         Args:
@@ -91,6 +109,7 @@ class Writer(disk.Closing):
             previous: The stamp of this user's whose index is changed; None starts empty.
             checked: Whether the files were held against it under the caller's lock: they are not
                 read for it once more.
+            language: That of most texts of an index that is built anew, if known.
 
         Raises:
             FulltextMissing: The index was made by another analysis: rebuild it.
@@ -106,7 +125,7 @@ class Writer(disk.Closing):
         with on_error(_drop, folder, name):
             if previous is not None:
                 _link_files(folder, previous, name)
-            return cls(folder, name, previous)
+            return cls(folder, name, previous, language)
 
     def _open_tantivy(self) -> "tantivy.IndexWriter":
         import tantivy
@@ -121,23 +140,54 @@ class Writer(disk.Closing):
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add documents. An id that may be there already is deleted first by the caller."""
-        writer = self._live_writer()
+        self._live_writer()
         for entry in entries:
-            with self._guard:
-                import tantivy
+            title, text = clean(entry.title), clean(entry.text)
+            language = language_of(f"{text[:_SAMPLE]} {title}", "") or self._language_around(entry)
+            if language:
+                self._counts[language] += 1
+            elif len(text) > _SAMPLE:
+                language = DEFAULT_LANGUAGE
+            elif self.language:
+                language = self.language
+            else:
+                self._waiting.append(entry)
+                if len(self._waiting) >= _MOST_WAITING:
+                    self.settle()
+                continue
+            self._add(entry, title, text, language)
 
-                document = tantivy.Document()
-                document.add_unsigned("id", entry.id)
-                title, text = clean(entry.title), clean(entry.text)
-                language = language_of(f"{title} {text}" if title else text)
-                if title:
-                    self._add_piece(document, title, language, _TITLE_WEIGHT)
-                self._add_piece(document, text, language, 1)
-                if entry.said:
-                    self._add_piece(document, clean(entry.said), language, 1)
-                if language != DEFAULT_LANGUAGE:
-                    document.add_text("language", language)
-                writer.add_document(document)
+    @property
+    def main_language(self) -> str:
+        """That of most texts, which short ones are to be in that do not tell theirs."""
+        return main_of(self._counts)
+
+    def settle(self) -> None:
+        """Take it that most texts are there, and add those that waited for what they are in."""
+        self.language = self.language or self.main_language
+        waiting, self._waiting = self._waiting, []
+        for entry in waiting:
+            self._add(entry, clean(entry.title), clean(entry.text), self.language)
+
+    def _language_around(self, entry: Entry) -> str:
+        """The language of the document that a text is of, "" where that is not clear."""
+        if self._document[0] is not entry.document:
+            self._document = entry.document, language_of(clean(entry.document[:_SAMPLE]), "")
+        return self._document[1]
+
+    def _add(self, entry: Entry, title: str, text: str, language: str) -> None:
+        writer = self._live_writer()
+        with self._guard:
+            import tantivy
+
+            document = tantivy.Document()
+            document.add_unsigned("id", entry.id)
+            if title:
+                self._add_piece(document, title, language, _TITLE_WEIGHT)
+            self._add_piece(document, text, language, 1)
+            if entry.said:
+                self._add_piece(document, clean(entry.said), language, 1)
+            writer.add_document(document)
 
     def delete(self, ids: Iterable[int]) -> None:
         """Delete the documents with these ids, as far as there are any."""
@@ -164,6 +214,7 @@ class Writer(disk.Closing):
         Returns:
             The stamp that was written.
         """
+        self.settle()
         writer = self._live_writer()
         with self._guard:
             writer.commit()
@@ -187,6 +238,7 @@ class Writer(disk.Closing):
             catalog=catalog,
             documents=documents,
             deleted=sum(one["num_deleted_docs"] for one in deletes if one),
+            languages=tuple(sorted(self._counts.items())),
             files=describe_files(
                 self._folder,
                 self._part,

@@ -297,12 +297,14 @@ class FulltextFeed:
         is_small = texts <= self.exact_texts and self._catalog.content_bytes() <= EXACT_BYTES
         return self._deleted > (0 if is_small else texts * MOST_DELETED)
 
-    def _open(self) -> "Writer":
+    def _open(self, language: str = "") -> "Writer":
         if self._writer is None:
             from filestore.fulltext import Writer
 
             try:
-                self._writer = Writer.open(self._folder, self._stamp, checked=self._is_checked)
+                self._writer = Writer.open(
+                    self._folder, self._stamp, checked=self._is_checked, language=language
+                )
             except (FulltextDamaged, FulltextMissing):
                 # Sizes were right and hashes are not: nothing of it is used.
                 self._stamp = None
@@ -334,6 +336,14 @@ class FulltextFeed:
 
     def commit(self, generation: int) -> None:
         """Make the index reflect a generation of the catalog that was just committed."""
+        while self._writer is not None:
+            self._writer.settle()
+            language = self._writer.main_language
+            if language == self._writer.language:
+                break
+            # Most texts are in another language now: those that do not tell theirs are, too.
+            self.rebuild()
+            self._open(language)
         if self._writer is not None:
             self._writer.commit(generation, self._catalog.identity, seal=self._seal)
             self._writer.close()

@@ -75,6 +75,7 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
             title=_title(section.headings, titles if part else pairs, path),
             text=without_data(chunk.body[section.start : section.end]),
             said="" if part else _said(pairs, (path,)),
+            document=chunk.body,
         )
 
 

@@ -64,6 +64,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "configuration")
         for layout in given.layouts:
+            root, few = Path(folder, f"{layout}-languages"), 60
+            life = Languages(root, layout, few, few // 4, random.Random(given.seed))
+            rows += _rows(f"{layout}, two languages", root, life.points(given.points), texts=few)
             for texts in given.texts:
                 root = Path(folder, f"{layout}-{texts}")
                 life = Life(root, layout, texts, given.changes, random.Random(given.seed))
@@ -122,7 +125,7 @@ def _made_anew(root: Path) -> Path:
 def _questions(root: Path, chance: random.Random, number: int) -> list[str]:
     """Words of the texts that are there, one to five of them, and a phrase."""
     texts = [path for path in _files(root) if ".git" not in path.parts]
-    asked = []
+    asked = ["Haus", "house", "Rechnung", "Garten"]
     for place in range(QUERIES):
         words = re.findall(r"\w{2,}", chance.choice(texts).read_text(errors="replace")) or ["note"]
         count = chance.randint(1, 5)
@@ -237,6 +240,27 @@ class Life:
                 path.rename(self._new_note())
             case _:
                 path.write_text(f"{path.read_text()}{self._maker.text(12)}")
+
+
+class Languages(Life):
+    """One whose texts are in two languages, now more in one and now in the other.
+
+    Lists tell neither, and so are in that of most texts.
+    """
+
+    _LISTS = ("Häuser und Räder", "Rechnungen", "Gärten", "houses, wheels", "invoices")
+    _SENTENCES = (
+        "Das ist eine Notiz für die {0}, und sie ist nicht von mir.",
+        "This is a note about the {0}, and it was not written by me.",
+    )
+
+    def _write(self, path: Path) -> None:
+        kind = self._made % 3
+        if kind == 2:
+            listed = "".join(f"- {one}\n" for one in self._chance.sample(self._LISTS, 2))
+            path.write_text(f"{listed}- {self._maker.word()}\n")
+        else:
+            path.write_text(f"{self._SENTENCES[kind].format(self._maker.word())}\n")
 
 
 def _commits(bundle: str, root: Path, points: int) -> Iterator[None]:

@@ -519,3 +519,37 @@ def test_a_misspelt_word_with_an_accent_is_known_by_the_one_that_was_meant(tmp_p
             meant = respelled(asked, reader.respell(asked))
             assert reader.search(meant, 1), typed
             assert reader.known_share(meant) == 1.0, typed
+
+
+GERMAN = "Das ist eine Notiz über die {}, und sie ist nicht von mir."
+LISTS = {1: "Häuser", 2: "Gläser und Kinder"}
+
+
+def test_a_list_is_in_the_language_of_its_document_or_of_most_texts(tmp_path):
+    """What tells no language is not taken for English among texts that tell another."""
+    folder, plain = str(tmp_path / "index"), texts(LISTS)
+    others = [Entry(id=n, title="", text=GERMAN.format(f"Pumpe {n}")) for n in range(3, 6)]
+    build(folder, [*plain, *others])
+    assert search(folder, "Haus") == [1]
+    assert search(folder, "Kind") == [2]
+    assert read_stamp(folder).languages == (("german", 3),)
+    build(folder, [Entry(id=1, title="", text="- Häuser", document=GERMAN.format("Stadt"))])
+    assert search(folder, "Haus") == [1]
+    english = [Entry(id=n, title="", text=ENGLISH.format(f"pump {n}")) for n in range(6, 10)]
+    with Writer.open(folder) as writer:
+        writer.add([*plain, *others, *english])
+        writer.commit(1, "a catalog")
+        assert (writer.language, writer.main_language) == ("english", "english")
+    assert search(folder, "Haus") == []
+
+
+def test_how_many_texts_wait_does_not_matter(tmp_path, monkeypatch):
+    """Where more wait for the language of most than are held, the writer says that it guessed."""
+    monkeypatch.setattr("filestore.fulltext._writer._MOST_WAITING", 1)
+    german = [Entry(id=3, title="", text=GERMAN.format("Pumpe"))]
+    with Writer.open(str(tmp_path / "index")) as writer:
+        writer.add([*texts(LISTS), *german])
+        assert writer.language != writer.main_language
+    with Writer.open(str(tmp_path / "index"), language="german") as writer:
+        writer.add([*texts(LISTS), *german])
+        assert writer.language == writer.main_language
