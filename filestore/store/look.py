@@ -21,7 +21,9 @@ from filestore.fs import scan
 from filestore.search.answer import Behind
 
 if TYPE_CHECKING:
+    from filestore.search.answer import Answer
     from filestore.search.query import Query
+    from filestore.search.session import SearchSession
     from filestore.sidecar.session import Parts
 
 HOLDS_S: Final = 1.0
@@ -63,30 +65,44 @@ class TreeLook:
         self._last: _Seen | None = None
         self._looked_s = 0.0
 
-    def before(self, query: "Query", parts: "Parts", close: Callable[[], None]) -> Behind:
-        """Look at the files, index what is quickly indexed, and say what the index lacks then.
+    def answer(
+        self, query: "Query", parts: "Parts", session: "SearchSession", close: Callable[[], None]
+    ) -> "Answer":
+        """Look at the files, index what is quickly indexed, then ask.
 
         Args:
             query: What is to be answered.
             parts: Of the store.
+            session: Answers it.
             close: Lets go of all that is open; called before anything is written.
 
         Raises:
-            CatalogMissingError: There is no catalog yet.
+            CatalogMissingError: There is no catalog yet; what else `session.answer` raises.
         """
-        if not (query.update and parts.settings.updates):
-            with parts.reading() as catalog:
-                return Behind(unembedded=catalog.waiting_count())
+        with parts.reading() as catalog:
+            last = self._last
+            if not (query.update and parts.settings.updates):
+                last = _Seen(behind=Behind(unembedded=catalog.waiting_count()), generation=0)
+            elif last is not None and not self._holds(last, parts, catalog):
+                last = None
+            if last is not None:
+                session.behind = last.behind
+                return session.answer(query)
+        session.behind = self._looked(parts, close).behind
+        return session.answer(query)
+
+    def _looked(self, parts: "Parts", close: Callable[[], None]) -> _Seen:
         has_turn = self._lock.acquire(timeout=_TURN_S)
         try:
             with parts.reading() as catalog:
                 if self._last is not None and self._holds(self._last, parts, catalog):
-                    return self._last.behind
+                    # Another thread has looked meanwhile.
+                    return self._last
                 seen = _seen(parts, catalog)
             if has_turn:
                 self._last = seen = _updated(parts, seen, close)
                 self._looked_s = time.monotonic()
-            return seen.behind
+            return seen
         finally:
             if has_turn:
                 self._lock.release()

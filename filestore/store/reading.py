@@ -232,9 +232,7 @@ class ReadableStore(Closing):
         from filestore.search.query import Query
 
         asked = Query.of(query, options)
-        session = self._search_session
-        session.behind = self._look.before(asked, self._parts, self.close)
-        return session.answer(asked)
+        return self._look.answer(asked, self._parts, self._search_session, self.close)
 
     @cached_property
     def _look(self) -> "TreeLook":

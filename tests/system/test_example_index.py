@@ -65,4 +65,5 @@ def test_the_demonstration_ends_clean(run, tmp_path):
     done = run("demo", cwd=tmp_path)
     assert done.code == 0, done.stdout + done.stderr
     assert "clean at level full" in done.stdout
-    assert "[edited]" in done.stdout
+    assert "chunked/bees.md:" in done.stdout
+    assert "1 indexed file is gone" in done.stderr
