@@ -23,6 +23,8 @@ from filestore.fulltext._analysis import (
     space_singles,
 )
 from filestore.fulltext._identifiers import (
+    HASH,
+    HASH_CHARACTERS,
     INSIDE,
     PART,
     camel_words_of,
@@ -30,6 +32,7 @@ from filestore.fulltext._identifiers import (
     emoji_of,
     is_long,
     is_strict,
+    is_telling,
     wholes_of,
 )
 from filestore.fulltext._languages import grammar_of, without
@@ -54,12 +57,11 @@ _PHRASE_WEIGHT: Final = 2.0
 _IDENTIFIER_WEIGHT: Final = 2.0
 _PART_WEIGHT: Final = 0.2
 """The parts of an identifier that the store has as a whole only break ties."""
+_QUICK: Final = 500
+"""A phrase of which a word is in no more texts than these costs next to nothing."""
 _MOST_PHRASES: Final = 16
 _MOST_HASHES: Final = 8
 _MOST_PIECES: Final = 4
-_HASH_CHARACTERS: Final = 7
-"""So many digits of a hash name it."""
-_HASH: Final = re.compile(rf"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{{_HASH_CHARACTERS},128}}")
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,']\d{3})+|\d{4}-\d\d-\d\d")
 _MOST_APART: Final = 6
 """More digits than in so many groups are of one number."""
@@ -169,7 +171,8 @@ class Compiler:
         parts: list[str] = []
         for word in self._without_numbers(text.split(), queries):
             tokens = self.exact.analyze(space_pairs(word))
-            found = map(self.whole, self._wholes_of(word))
+            wholes = self._wholes_of(word)
+            found = map(self.whole, wholes)
             queries += (present := [query for query in found if query is not None])
             if word.isalnum() and not present:
                 queries += self._other_forms(word.lower() if is_long(word) else "".join(tokens[:1]))
@@ -178,9 +181,8 @@ class Compiler:
             compounds = [one for _, _, one in compounds_in(word)]
             rest += [one for one in compounds if self.word_frequency(one)]
             if len(tokens) > 1 and len(queries) < _MOST_PHRASES:
-                weight = _PART_WEIGHT if present else _PHRASE_WEIGHT
-                phrase = self._phrase(tokens[:MAX_PHRASE_WORDS], weight)
-                queries += [phrase] if phrase is not None else []
+                weight = _PART_WEIGHT if present else _PHRASE_WEIGHT if wholes else 1.0
+                queries += self._together(tokens, weight=weight)
             if _GROUPED.fullmatch(word):
                 queries += self._joined(tokens)
             if is_strict(word) and not present and not all(map(self.word_frequency, tokens)):
@@ -188,13 +190,21 @@ class Compiler:
             pieces = PART.findall(word)
             if len(pieces) > 1 and (present or is_strict(word)):
                 # Numbers and single letters in it are none of their own.
-                word = " ".join(one for one in pieces if len(one) > 1 and not one.isdigit())
+                word = " ".join(filter(is_telling, pieces))
             (parts if present else rest).append(word)
         return [
             *queries,
             *self._scored(without(grammar, " ".join(rest)), 1.0),
             *self._scored(without(grammar, " ".join(parts)), _PART_WEIGHT),
         ]
+
+    def _together(self, tokens: list[str], *, weight: float) -> "list[tantivy.Query]":
+        """The phrase of the parts of a word, where that is quickly looked for if it only helps."""
+        is_needed = weight == _PHRASE_WEIGHT
+        if not is_needed and min(self.frequency("exact", one) for one in tokens) > _QUICK:
+            return []
+        phrase = self._phrase(tokens[:MAX_PHRASE_WORDS], weight)
+        return [phrase] if phrase is not None else []
 
     def _wholes_of(self, word: str) -> list[str]:
         """The identifiers in a word that is typed, and names in camelCase."""
@@ -232,22 +242,21 @@ class Compiler:
         if word.isalpha():
             return []
         found: list[tantivy.Query] = []
-        if _HASH.fullmatch(word):
+        if HASH.fullmatch(word):
             found += self._beginning(word, _MOST_HASHES)
             if not found:
-                starts = [word[:end] for end in range(_HASH_CHARACTERS, len(word))]
+                starts = [word[:end] for end in range(HASH_CHARACTERS, len(word))]
                 found = [self.term("exact", one, 1.0) for one in starts if self._is_hash(one)]
-        pieces = _RUN.findall(word)
-        if len(pieces) == 1 and word.isascii() and not self.frequency("exact", word):
+        pieces = [] if self.word_frequency(word) else _RUN.findall(word)
+        if len(pieces) == 1 and word.isascii():
             pieces = f"{int(word):,}".split(",")
         if 1 < len(pieces) <= _MOST_PIECES and all(self.frequency("exact", one) for one in pieces):
-            weight = _PART_WEIGHT if self.frequency("exact", word) else _PHRASE_WEIGHT
-            phrase = self._phrase(pieces, weight)
+            phrase = self._phrase(pieces)
             found += [phrase] if phrase is not None else []
         return found
 
     def _is_hash(self, word: str) -> bool:
-        return _HASH.fullmatch(word) is not None and self.frequency("exact", word) > 0
+        return HASH.fullmatch(word) is not None and self.frequency("exact", word) > 0
 
     def _scored(self, text: str, weight: float) -> "list[tantivy.Query]":
         """Terms in all fields for a text, each field cut to its rarest ones."""

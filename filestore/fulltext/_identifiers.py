@@ -21,8 +21,9 @@ INSIDE: Final = "~"
 """Before an identifier that is part of a longer one: ``3.11`` of ``python-3.11``."""
 _MAX_COMPOUND_CHARACTERS: Final = 12
 _REMEMBERED: Final = 16_384
-_BEFORE: Final = "([{\"'`*"
-_BEHIND: Final = ".,;:!?)]}\"'`*"
+_BLANKS: Final = str.maketrans(dict.fromkeys("()[]{}\"'`*;!?|=", " "))
+"""Signs of no identifier."""
+_BEHIND: Final = ".,:)]}\"'`*;!?"
 
 
 # A text drawn with few signs: letters and digits a, capitals A, all else a blank. Looking for a few
@@ -31,6 +32,9 @@ _CAMEL_OUTLINE: Final = "".join(
     "A" if c.isupper() else "a" if c.isalnum() or c == "_" else " " for c in map(chr, range(256))
 ).encode("ascii")
 
+HASH_CHARACTERS: Final = 7
+"""So many digits of a hash name it."""
+HASH: Final = re.compile(rf"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{{HASH_CHARACTERS},128}}")
 _WHOLE_WORD: Final = re.compile(r"\w++")
 _CAMEL: Final = re.compile(r"[a-z0-9][A-Z]")
 _CAMEL_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -49,42 +53,43 @@ def _joined() -> re.Pattern[str]:
 
 
 def identifiers_of(text: str) -> list[str]:
-    """The identifiers of a text and those in them, as the index has them, once each."""
-    return beside_words(text)[0]
+    """The identifiers of a text and those in them, as the index has them."""
+    return beside_words(text)[0].split()
 
 
-def beside_words(text: str) -> tuple[list[str], list[str]]:
-    """What the index has of a text beside its words.
+def beside_words(text: str) -> tuple[str, str]:
+    """What the index has of a text beside its words, with blanks between.
 
     Args:
         text: As `clean` returned it.
 
     Returns:
         The identifiers, and those in them behind `INSIDE`; and of each short compound with a hyphen
-        (Wi-Fi, UTF-8) the one word that it also is; both in lower case, once each.
+        (Wi-Fi, UTF-8) the one word that it also is; both in lower case.
     """
-    words = [word for word in text.split() if not word.isalpha()]
-    identifiers: list[str] = []
-    compounds: list[str] = []
-    for word in dict.fromkeys([word.lstrip(_BEFORE).rstrip(_BEHIND) for word in words]):
-        if not word.isalnum() or len(word) >= LONG_WORD_CHARACTERS:
-            is_short = len(word) < LONG_WORD_CHARACTERS
-            found, joined = _remembered(word) if is_short else _read(word)
-            identifiers += found
-            compounds += joined
-    return list(dict.fromkeys(identifiers)), list(dict.fromkeys(compounds))
+    parted = text.translate(_BLANKS) if text.isascii() else text
+    found = dict.fromkeys(
+        [
+            _remembered(word) if len(word) < LONG_WORD_CHARACTERS else _read(word)
+            for word in [one.rstrip(_BEHIND) for one in parted.split() if not one.isalpha()]
+            if not word.isalpha()
+        ]
+    )
+    return " ".join([one for one, _ in found if one]), " ".join([one for _, one in found if one])
 
 
-def _read(word: str) -> tuple[list[str], list[str]]:
+def _read(word: str) -> tuple[str, str]:
     identifiers: list[str] = []
     for whole in wholes_of(word):
         identifiers.append(whole)
         if not whole.isalnum():
             identifiers += [f"{INSIDE}{one}" for one in _inside(whole) if one != whole]
-    return identifiers, [one for _, _, one in compounds_in(word)] if "-" in word else []
+    compounds = [one for _, _, one in compounds_in(word)] if "-" in word else []
+    return " ".join(identifiers), " ".join(compounds)
 
 
 _remembered: Final = lru_cache(_REMEMBERED)(_read)
+"""Texts alone, which the collector of garbage passes over."""
 
 
 def wholes_of(text: str) -> list[str]:
@@ -116,6 +121,11 @@ def _is_identifier(word: str) -> bool:
 def is_strict(word: str) -> bool:
     """Whether a word is so much of an identifier that its parts are no other way to write it."""
     return (any(map(str.isdigit, word)) and len(PART.findall(word)) > 1) or "_" in word.strip("_")
+
+
+def is_telling(part: str) -> bool:
+    """Whether a part of an identifier tells something alone: neither a number nor one letter."""
+    return len(part) > 1 and not any(map(str.isdigit, part))
 
 
 def is_name(word: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -31,7 +31,15 @@ from filestore.fulltext._analysis import (
     parted_words,
     width_of,
 )
-from filestore.fulltext._identifiers import camel_parts, camel_words_of
+from filestore.fulltext._identifiers import (
+    HASH,
+    camel_parts,
+    camel_words_of,
+    compounds_in,
+    emoji_of,
+    is_telling,
+    wholes_of,
+)
 from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
 
@@ -106,6 +114,7 @@ class Marker:
         self._words: dict[str, int] = {}
         self._prefixes: list[tuple[str, int]] = []
         self._phrases: list[tuple[tuple[str, ...], int, Clause]] = []
+        self._names: list[tuple[str, tuple[str, ...], frozenset[str], int]] = []
         self._raw: dict[str, str] = {}
         self._spoken: list[str] = []
         self._stems: dict[str, dict[str, int]] = {}
@@ -124,31 +133,52 @@ class Marker:
             weights[term] = 1.0
         for _, term, _ in self._phrases:
             weights[term] = PHRASE_WEIGHT
+        for *_, term in self._names:
+            weights[term] = PHRASE_WEIGHT
         self.weights = weights
         """What finding each term is worth, 0 to `PHRASE_WEIGHT`."""
 
     def _take(self, clause: Clause) -> Named:
         tokens = [token for token in _tokens(clause.text) if token.word]
-        first = len(self._spoken)
-        is_phrase = clause.kind is not Kind.WORD and len(tokens) > 1
+        cleaned, first = clean(clause.text), len(self._spoken)
+        is_word = clause.kind is Kind.WORD
+        is_phrase = not is_word and len(tokens) > 1
         if clause.kind is Kind.PREFIX and len(tokens) == 1:
             self._prefixes.append((tokens[0].word, self._term(clause.text)))
-        elif clause.kind is Kind.WORD or len(tokens) == 1:
+        elif not is_phrase and (names := wholes_of(cleaned)):
+            self._take_names(names, tokens, clause)
+        elif not is_phrase:
             self._take_words(tokens)
-        elif tokens:
+        else:
             phrase = tuple(token.word for token in tokens)
             self._phrases.append((phrase, self._term(clause.text), clause))
+        for _, _, joined in compounds_in(cleaned) if is_word else ():
+            self._take_words(list(_tokens(joined)))
         own = {*range(first, len(self._spoken))}
         if not is_phrase:
             own |= {self._words[one.word] for one in tokens if one.word in self._words}
         text = clause.text.lstrip("(").rstrip("?!.,;:)…")
         return Named(text, frozenset(own), is_phrase)
 
+    def _take_names(self, names: Sequence[str], tokens: Sequence[_Token], clause: Clause) -> None:
+        """Identifiers: as typed, or else their words together, or else those that say something."""
+        for name in names:
+            words = tuple(token.word for token in _tokens(name) if token.word)
+            parts = {word for word in words if len(words) == 1 or is_telling(word)}
+            parts = parts if clause.kind is Kind.WORD else set()
+            # Emoji are marked one by one, whatever forms and joins them.
+            for sign in chain(*emoji_of(name)) if name[:1] > "\u2000" else (name,):
+                self._names.append((sign, words, frozenset(parts), self._term(sign)))
+        known = {word for name, words, *_ in self._names if not name.isalnum() for word in words}
+        self._take_words([token for token in tokens if token.word not in known])
+
     def _take_words(self, tokens: Sequence[_Token]) -> None:
         for token in tokens:
             if token.word not in self._words and token.raw not in self._grammar:
                 self._words[token.word] = self._term(token.raw)
                 self._raw[token.word] = token.raw
+                if HASH.fullmatch(token.word):
+                    self._prefixes.append((token.word, self._words[token.word]))
         # As the index has the parts of camelCase words beside the whole.
         whole = " ".join(token.raw for token in tokens)
         for part in camel_parts(camel_words_of(clean(whole))).split():
@@ -172,7 +202,12 @@ class Marker:
         text = text[:MOST_CHARACTERS]
         language = language_of(clean(text[:2_000]), self._languages[0])
         found = self._marked_as_written(text, language)
-        if joined := list(self._marked_joined(text, language)):
+        joined: list[Mark] = []
+        over = [*self._marked_joined(text, language), *self._marked_names(text)]
+        for mark in sorted(over, key=lambda mark: (mark.start, -mark.end)):
+            if not joined or mark.start >= joined[-1].end:
+                joined.append(mark)
+        if joined:
             starts = [mark.start for mark in joined]
             last = ((mark, bisect_left(starts, mark.end) - 1) for mark in found)
             apart = [mark for mark, at in last if at < 0 or joined[at].end <= mark.start]
@@ -180,11 +215,25 @@ class Marker:
         return found
 
     def _marked_joined(self, text: str, language: str) -> Iterator[Mark]:
-        """Words that markup parts, where what is read there matches."""
-        for start, end, read in parted_words(text):
+        """Words that markup or a hyphen parts, where what is read there matches."""
+        compounds = compounds_in(text) if "-" in text else ()
+        for start, end, read in chain(parted_words(text), compounds):
             marks = self._marked_words(_tokens(clean(read)), language)
             if (first := next(marks, None)) is not None:
                 yield Mark(start, end, first.term)
+
+    def _marked_names(self, text: str) -> Iterator[Mark]:
+        """Where identifiers are."""
+        lowered, tokens = text.lower(), list[_Token]()
+        for name, words, parts, term in self._names:
+            places = _places_of(name, lowered) if len(lowered) == len(text) else []
+            if not places and words:
+                tokens = tokens or list(_tokens(text))
+                found = _places(tokens, words, is_prefix=False) if len(words) > 1 else ()
+                places = [(first.start, last.end) for first, last in found]
+            if not places:
+                places = [(token.start, token.end) for token in tokens if token.word in parts]
+            yield from (Mark(start, end, term) for start, end in places)
 
     def _marked_as_written(self, text: str, language: str) -> list[Mark]:
         if not self._phrases:
@@ -341,6 +390,19 @@ def _places(
         ends = words[-1].startswith(last) if is_prefix else words[-1] == last
         if ends and tuple(words[:-1]) == phrase[:-1]:
             yield tokens[start], tokens[start + length - 1]
+
+
+def _places_of(name: str, text: str) -> list[tuple[int, int]]:
+    """Start and end of every place where an identifier is, and not a longer word."""
+    found: list[tuple[int, int]] = []
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        goes_on = name[-1].isalnum() and text[end : end + 1].isalnum()
+        if not goes_on and not (name[0].isalnum() and text[at - 1 : at].isalnum()):
+            found.append((at, end))
+        at = text.find(name, end)
+    return found
 
 
 @cache

@@ -282,9 +282,9 @@ class Writer(disk.Closing):
         document.add_text("exact", exact)
         identifiers, compounds = beside_words(exact)
         if identifiers:
-            document.add_text("whole", " ".join(identifiers))
+            document.add_text("whole", identifiers)
         if compounds:
-            stem = f"{stem} {' '.join(compounds)}"
+            stem = f"{stem} {compounds}"
         for _ in range(weight):
             self._add_stems(document, stem, language)
         if language in COMPOUNDING:
