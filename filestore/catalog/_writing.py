@@ -99,6 +99,7 @@ class CatalogWriter(Catalog):
         for file, path, data in self.rows(f"{statement} AND kind <> '{DOCUMENT}'"):
             pairs = pairs_of(questions_file.read(data), decode_path(path))
             self.insert_metadata((*pair, file) for pair in pairs)
+            self._put.add(file)
         for _, resource, _, data in self.all_records():
             self._put_metadata(resource, resource_record.parse(data))
 

@@ -457,6 +457,26 @@ def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:
     return [(decode_path(path), str(value)) for path, value in found]
 
 
+def files_with_keys(catalog: Catalog, keys: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """File id, key and value of every searchable file that has some keys, or whose document has."""
+    for key in keys:
+        yield from catalog.rows("SELECT file, key, value FROM facts WHERE key = ?", (key,))
+        yield from catalog.rows(
+            "SELECT files.id, key, value FROM record_facts JOIN files USING (resource)"
+            " LEFT JOIN records ON records.resource = files.resource WHERE key = ?"
+            " AND record_facts.source = coalesce(files.source, records.source) AND state = ''",
+            (key,),
+        )
+
+
+def files_below(catalog: Catalog, folder: str) -> list[int]:
+    """The ids of the searchable files below a folder of the tree, which ends with a slash."""
+    start = encode_path(ChunkPath(folder))
+    behind = start[:-1] + b"0" if start else b"\xff"
+    statement = "SELECT id FROM files WHERE state = '' AND path >= ? AND path < ?"
+    return [file for (file,) in catalog.rows(statement, (start, behind))]
+
+
 def sound_files(catalog: Catalog) -> Iterator[tuple[ChunkPath, bytes]]:
     """Path and content hash of every chunk file, record and document that is as it should be."""
     statement = "SELECT path, file_hash FROM files WHERE state IN ('', 'record')"

@@ -152,24 +152,13 @@ def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> Com
         if typed.joined:
             given[name] = " ".join(given[name])
         elif field.kind is dict:
-            given[name] = _by_key(field, given[name])
+            from filestore.search.conditions import typed as condition
+
+            given[name] = [condition(word, field.names[-1]) for word in given[name]]
     for names in groups.values():
         if len(names) > 1:
             raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
     return kind(**given)
-
-
-def _by_key(field: Field, words: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not key or not equals:
-            raise UsageError(
-                f"{field.names[-1]} takes KEY=VALUE, found {word!r}",
-                remedy=f"{field.names[-1]} tags=git",
-            )
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def _joined_with_flag(words: Sequence[str]) -> str | None:

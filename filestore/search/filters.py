@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Self
 from msgspec import Struct
 
 from filestore.catalog import Catalog, queries
-from filestore.chunks.frontmatter import value_text
 from filestore.config.layout import Places
 from filestore.core.caller import leads
+from filestore.core.paths import around
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
@@ -24,38 +24,40 @@ from filestore.search.query import Query
 
 if TYPE_CHECKING:
     from filestore.index.base import Where
+    from filestore.search.conditions import Condition
 
 _NAMED: Final = 8
 """Keys or values that a note names."""
+_ASKED_SINGLY: Final = 64
+"""Of more values the catalog is asked for all files that have the key."""
 
 
 class Filters(Struct, frozen=True, kw_only=True):
     """What hits must satisfy."""
 
-    where: tuple[tuple[str, str], ...] = ()
-    """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
+    where: "tuple[Condition, ...]" = ()
+    """Conditions that all hold, on the frontmatter or the document's metadata."""
     source: tuple[str, ...] = ()
     """Globs over the source path, the end of it, or a folder in it, of which one holds."""
     kind: tuple[str, ...] = ()
     """Kinds of chunk files, of which one holds."""
+    within: tuple[str, ...] = ()
+    """Folders of documents, of which one holds."""
 
     @classmethod
     def of(cls, query: Query) -> Self:
-        """The filters of a query; of a key with a list all values must hold."""
-        pairs = (
-            (key, value)
-            # None, too, of a caller who has no filter.
-            for key, given in (query.where or {}).items()
-            for value in (given if isinstance(given, list | tuple) else [given])
-        )
+        """The filters of a query."""
+        from filestore.search.conditions import of
+
         return cls(
-            where=tuple((text(key), text(_compared(value))) for key, value in pairs),
+            where=of(query.where) if query.where else (),
             source=tuple(query.source),
             kind=tuple(map(text, query.kind)),
+            within=tuple(map(text, query.within)),
         )
 
     def __bool__(self) -> bool:
-        return bool(self.where or self.source or self.kind)
+        return bool(self.where or self.source or self.kind or self.within)
 
 
 def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]) -> set[int]:
@@ -68,16 +70,7 @@ def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]
         notes: Takes why one of them holds for no file.
     """
     every: list[set[int]] = []
-    for key, value in filters.where:
-        found = (
-            catalog.files_with_fact(one, other) for one, other in _spellings(catalog, key, value)
-        )
-        matching = set().union(*found)
-        if key == "kind":
-            matching |= catalog.files_of_kind(value)
-        if not matching:
-            notes.append(_no_such_value(catalog, key, value))
-        every.append(matching)
+    every += [_satisfying(catalog, condition, notes) for condition in filters.where]
     if filters.kind:
         matching = set().union(*map(catalog.files_of_kind, filters.kind))
         if not matching:
@@ -90,7 +83,70 @@ def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]
         if not meant:
             notes.append(_no_such_source(filters.source, names))
         every.append({file for file, source in sources if source in meant})
+    if filters.within:
+        every.append(_inside(catalog, filters.within, places, notes))
     return set.intersection(*every)
+
+
+def _satisfying(catalog: Catalog, condition: "Condition", notes: list[str]) -> set[int]:
+    """The files for which a condition on metadata holds."""
+    pairs = _holding(catalog, condition)
+    if len(pairs) <= _ASKED_SINGLY:
+        matching = set().union(*(catalog.files_with_fact(*pair) for pair in pairs))
+    else:
+        found = queries.files_with_keys(catalog, sorted({key for key, _ in pairs}))
+        matching = {file for file, *pair in found if tuple(pair) in pairs}
+    if condition.key == "kind":
+        matching = matching.union(*map(catalog.files_of_kind, _wanted(catalog, condition)))
+    if not matching:
+        notes.append(_no_such_value(catalog, condition))
+    return set(catalog.indexed_ids()) - matching if condition.op == "!=" else matching
+
+
+def _holding(catalog: Catalog, condition: "Condition") -> set[tuple[str, str]]:
+    """Keys and values, as they stand in files, that are as a condition wants them.
+
+    With `!=` those that it does not want.
+    """
+    from filestore.search.conditions import is_ordered, test
+
+    op, wanted = condition.op, _wanted(catalog, condition)
+    found: set[tuple[str, str]] = set()
+    if op in ("=", "!="):
+        found = {pair for value in wanted for pair in _spellings(catalog, condition.key, value)}
+    if tests := [test(op, value) for value in wanted if is_ordered(value)]:
+        for key in _keys(catalog, condition.key):
+            there = queries.metadata_values(catalog, key)
+            found |= {(key, one) for one in there if any(holds(one) for holds in tests)}
+    return found
+
+
+def _wanted(catalog: Catalog, condition: "Condition") -> tuple[str, ...]:
+    values = condition.texts()
+    if not any("|" in value for value in values):
+        return values
+    from filestore.search.conditions import alternatives
+
+    there = set(queries.metadata_values(catalog, condition.key))
+    return tuple(alternatives(values, there.__contains__))
+
+
+def _inside(catalog: Catalog, folders: Sequence[str], places: Places, notes: list[str]) -> set[int]:
+    """The files below some folders: of the documents, or of the tree of chunk files."""
+    sources = catalog.sources_of_files()
+    found: set[int] = set()
+    for folder in folders:
+        names = [os.path.normpath(folder)]
+        with contextlib.suppress(FileNotFoundError):  # from a folder that was removed
+            names.append(os.path.relpath(leads(folder), leads(places.root)))
+        starts = tuple({"" if name == "." else f"{composed(name)}/" for name in names})
+        below = {file for file, source in sources if composed(source).startswith(starts)}
+        below |= {one for start in starts for one in queries.files_below(catalog, start)}
+        if not below:
+            known = sorted({one for _, source in sources for one in around(source)})
+            notes.append(f"no file is in {brief(folder)}{did_you_mean(folder, known)}")
+        found |= below
+    return found
 
 
 def conditions(catalog: Catalog, filters: Filters) -> "Where":
@@ -105,24 +161,27 @@ def conditions(catalog: Catalog, filters: Filters) -> "Where":
     every: list[tuple[str, tuple[str, ...]]] = []
     from filestore.catalog import queries
 
-    for key, value in filters.where:
+    for condition in filters.where:
+        key = condition.key
         if key in ("kind", "path", "source") or queries.is_of_documents(catalog, key):
             return ()
-        pairs = _spellings(catalog, key, value)
-        if len({name for name, _ in pairs}) > 1:
+        pairs = sorted(_holding(catalog, condition))
+        if condition.op == "!=" or len({name for name, _ in pairs}) != 1:
             return ()
-        every.append((pairs[0][0], tuple(dict.fromkeys(one for _, one in pairs))))
+        every.append((pairs[0][0], tuple(one for _, one in pairs)))
     if filters.kind:
         every.append(("kind", filters.kind))
     texts = [text for key, values in every for text in (key, *values)]
-    if filters.source or queries.sendable(texts) != texts:
+    if filters.source or filters.within or queries.sendable(texts) != texts:
         return ()
     return tuple(every)
 
 
-def _compared(value: object) -> str:
-    """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
-    return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
+def _keys(catalog: Catalog, key: str) -> list[str]:
+    """A key as it stands in files: with letters composed or not."""
+    if key.isascii():
+        return [key]
+    return [one for one in queries.metadata_keys(catalog) if composed(one) == composed(key)]
 
 
 def _spellings(catalog: Catalog, key: str, value: str) -> list[tuple[str, str]]:
@@ -130,9 +189,8 @@ def _spellings(catalog: Catalog, key: str, value: str) -> list[tuple[str, str]]:
 
     A tag with another case, or with its `#`, is no other tag.
     """
-    keys, values, form = [key], [value], _folded_tag if key == "tags" else composed
-    if not key.isascii():
-        keys = [one for one in queries.metadata_keys(catalog) if composed(one) == composed(key)]
+    keys, values = _keys(catalog, key), [value]
+    form = _folded_tag if key == "tags" else composed
     if key == "tags" or not value.isascii():
         there = chain.from_iterable(queries.metadata_values(catalog, one) for one in keys)
         values = [one for one in there if form(one) == form(value)]
@@ -162,12 +220,15 @@ def _sources_meant(pattern: str, sources: Iterable[str], root: str) -> set[str]:
     return {one for one in sources if any(fnmatch.fnmatchcase(composed(one), f) for f in forms)}
 
 
-def _no_such_value(catalog: Catalog, key: str, value: str) -> str:
-    keys = queries.metadata_keys(catalog)
+def _no_such_value(catalog: Catalog, condition: "Condition") -> str:
+    keys, key = queries.metadata_keys(catalog), condition.key
     if key not in keys and key != "kind":
         return f"no file has the key {brief(key)}" + _instead(key, keys, "keys")
     values = queries.kinds(catalog) if key == "kind" else queries.metadata_values(catalog, key)
-    return f"no file has {brief(key)} = {brief(value)}" + _instead(value, values, "values")
+    op = "=" if condition.op == "!=" else condition.op
+    wanted = condition.texts()
+    told = " or ".join(map(brief, wanted[:_NAMED]))
+    return f"no file has {brief(key)} {op} {told}" + _instead("".join(wanted[:1]), values, "values")
 
 
 def _no_such_kind(catalog: Catalog, kinds: Sequence[str]) -> str:

@@ -29,15 +29,19 @@ class Query(Struct, frozen=True, kw_only=True):
         UsageError: A value is not one of those that an option has.
     """
 
-    text: str = field(name="query")
-    """Words, "phrases", prefix*, -excluded, +required; any text is a valid query."""
+    text: str = field(name="query", default="")
+    """Words, "phrases", prefix*, -excluded, +required; any text is a valid query. Without a word
+    the files that the filters leave are listed by path."""
     k: Annotated[int, Meta(ge=1)] = 10
     """At most this many hits, or documents with `group`."""
     mode: Mode = "hybrid"
     """What ranks the hits: vectors, keywords, or both."""
-    where: Mapping[str, Any] = {}
-    """Key to value of the frontmatter or the document's metadata; all must hold, and so must all
-    values of a list."""
+    where: Mapping[str, Any] | Sequence[Any] = {}
+    """What metadata must be: key to value, of which all must hold, and all values of a list; or a
+    list of conditions with `key`, `op` (= != > >= < <=) and `value`. Dates and numbers are compared
+    as such; != holds also where the key is missing."""
+    within: Sequence[str] = ()
+    """Folders of documents, of which one must hold."""
     source: Sequence[str] = ()
     """Globs over the path of the source, of which one must hold."""
     kind: Sequence[str] = ()
@@ -72,7 +76,11 @@ class Query(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         # Bytes of a terminal that are no text are in no document.
         force_setattr(self, "text", self.text.encode("utf-8", "replace").decode())
-        for name in ("source", "kind"):
+        if self.where:
+            from filestore.search import conditions
+
+            force_setattr(self, "where", conditions.of(self.where))
+        for name in ("source", "kind", "within"):
             if isinstance(one := getattr(self, name), str):
                 force_setattr(self, name, (one,))
         for name, known in _CHOICES.items():

@@ -123,6 +123,8 @@ class Searcher:
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         self._retriever.begin(notes, hidden, with_questions="questions" not in query.without)
         wanted = Filters.of(query)
+        if wanted and not asked.clauses:
+            notes.clear()  # what they leave is listed
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._retriever.possible(query.mode)
         binding = asked.of_need(*BINDING, Need.EXCLUDED)
@@ -251,7 +253,13 @@ class Searcher:
         depth: int,
         allowed: set[int] | None,
     ) -> tuple[list[Ranked], Mode, bool]:
-        """Texts by all queries together, the mode that answered, and whether these are all."""
+        """Texts by all queries together, the mode that answered, and whether these are all.
+
+        Without a word those that the filters leave, by path.
+        """
+        if allowed is not None and not queries[0].clauses:
+            paths = sorted(self._catalog.indexed_paths(list(allowed)).values())
+            return [((path, 0), 0.0, dict) for path in paths], "keyword", True
         rankings = self._retriever.rankings(queries[0], mode, depth, allowed)
         mode = mode if "vector" in rankings else "keyword"
         is_all = all(len(ranking) < depth for ranking in rankings.values())

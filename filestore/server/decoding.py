@@ -29,7 +29,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     said, fields = sentences(kind), fields_for(kind)
     properties = {}
     for key, one in fields.items():
-        found = msgspec.json.schema(one.hint)
+        found = _whole(msgspec.json.schema(one.hint))
         # Null is what may be left out; no client need know.
         kinds = [kind for kind in found.get("anyOf", ()) if kind != {"type": "null"}]
         found = kinds[0] if len(kinds) == 1 else found
@@ -42,6 +42,18 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
         "required": [one.key for one in fields.values() if one.required],
         "additionalProperties": False,
     }
+
+
+def _whole(schema: Any, known: Mapping[str, Any] | None = None) -> Any:
+    """A schema without references: it stands within another one."""
+    if isinstance(schema, list):
+        return [_whole(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    known = schema.pop("$defs", known or {})
+    if "$ref" in schema:
+        return _whole(dict(known[schema["$ref"].rpartition("/")[2]]), known)
+    return {key: _whole(one, known) for key, one in schema.items()}
 
 
 def decoded(kind: type[T], given: Any, name: str) -> T:
@@ -101,7 +113,8 @@ def _meant(field: Field, value: Any) -> Any:
         return found if isinstance(found, list) and _fits(found, field) else [value]
     if not field.several and field.kind in (int, bool, dict):
         found = _parsed(value)
-        value = found if type(found) is field.kind or type(found) is float else value
+        others = list if field.kind is dict else float
+        value = found if type(found) in (field.kind, others) else value
         # JSON knows one kind of number: 10.0 is a whole one.
         if field.kind is int and isinstance(value, float) and value.is_integer():
             return int(value)

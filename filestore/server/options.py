@@ -63,11 +63,8 @@ Text = Annotated[str, Meta(max_length=LONGEST_PATH)]
 Texts = Annotated[list[Text], Meta(max_length=1_000)]
 Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N")]
 Scalar = Annotated[str, Meta(max_length=10_000)] | int | float | bool
-Where = Annotated[
-    dict[str, Scalar | Annotated[list[Scalar], Meta(max_length=100)]],
-    Meta(max_length=100),
-    option("K=V"),
-]
+Values = Scalar | Annotated[list[Scalar], Meta(max_length=100)]
+Where = Annotated[dict[str, Values], Meta(max_length=100), option("K=V")]
 
 
 class Request:
@@ -133,6 +130,9 @@ def fields_of(kind: type[Struct]) -> tuple[Field, ...]:
             continue
         several = isinstance(origin := get_origin(hint), type) and issubclass(origin, Sequence)
         if several:
+            hint, _ = _plain(get_args(hint)[0])
+        if get_origin(hint) in (Union, UnionType):
+            # Of the forms that a value may have the first is the plain one.
             hint, _ = _plain(get_args(hint)[0])
         choices = get_args(hint) if get_origin(hint) is Literal else None
         made = one.default if one.default_factory is NODEFAULT else one.default_factory()

@@ -1,28 +1,53 @@
 """What clients may ask of a search: apart from other requests, which need nothing of a query."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict
 
 from msgspec import Meta, field
 
+from filestore.core.errors import UsageError
 from filestore.search.query import Extra, Query, Which
-from filestore.server.options import LONGEST_QUERY, Count, Request, Texts, Where, argument, option
+from filestore.server.options import (
+    LONGEST_QUERY,
+    Count,
+    Request,
+    Texts,
+    Values,
+    Where,
+    argument,
+    option,
+)
 
 if TYPE_CHECKING:
     from filestore.past.store import PastStore
     from filestore.store import Store
 
 
+class Condition(TypedDict, total=False):
+    """One condition on metadata."""
+
+    key: Required[str]
+    op: Literal["=", "!=", ">", ">=", "<", "<="]
+    value: Values
+
+
+Conditions = Annotated[Where | Annotated[list[Condition], Meta(max_length=100)], option("K=V")]
+
+
 class Search(Request, Query, frozen=True, kw_only=True):
     """A query, and how much of one a client may give."""
 
     text: Annotated[str, Meta(max_length=LONGEST_QUERY), argument("QUERY", joined=True)] = field(
-        name="query"
+        name="query", default=""
     )
     """words, "phrases", -excluded, +required; several words need no quotes, words that begin with a
     sign stand behind --"""
     k: Count = 10
-    where: Where = {}
+    where: Conditions = {}
+    """KEY=VALUE, or != > >= < <= between the two: what metadata must be. All must hold; VALUE|VALUE
+    is either. Dates and numbers are compared as such, != holds also where the key is missing. In
+    JSON key to value, or a list of conditions with key, op and value"""
+    within: Annotated[Texts, option("DIR", "--in")] = []
     source: Annotated[Texts, option("GLOB")] = []
     kind: Annotated[Texts, option("K")] = []
     context: Annotated[int, Meta(ge=0, le=100), option("N")] = 0
@@ -32,5 +57,14 @@ class Search(Request, Query, frozen=True, kw_only=True):
     without: Annotated[Sequence[Extra], option(inner=True)] = ()
 
     def answer(self, store: "Store | PastStore") -> Any:
-        """The hits."""
+        """The hits.
+
+        Raises:
+            UsageError: Nothing is asked.
+        """
+        if not (self.text or self.where or self.within or self.source or self.kind):
+            raise UsageError(
+                "nothing is asked: type a query, or a filter such as --where tags=git",
+                remedy="filestore search --help",
+            )
         return store.search(self)

@@ -8,7 +8,6 @@ later. Within the transaction a file's rows and vector ids come before its embed
 
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
@@ -27,7 +26,7 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
-from filestore.chunks import chunk_file, kept
+from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout, resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
@@ -52,7 +51,8 @@ from filestore.sidecar.file_rows import (
     texts_of_vectors,
 )
 from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
-from filestore.sidecar.names import UNNAMED, Named, entries, named_by
+from filestore.sidecar.names import entries
+from filestore.sidecar.rewording import Rewording
 from filestore.sidecar.vector_rows import VectorRows
 
 if TYPE_CHECKING:
@@ -114,13 +114,7 @@ class Commit:
         )
         self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
         self._records_changed = False
-        self._reworded: set[ChunkPath] = set()
-        """Files whose texts stay, and which are found by other words now."""
-        self._renamed: dict[str, set[str | None]] = {}
-        """Of resources the documents that their records name otherwise now; None for the only one
-        of a resource."""
-        self._named: dict[int, Named] = {}
-        """How the documents of the files were named that were indexed in this commit."""
+        self._rewording = Rewording(catalog, layout)
         self._index_wanted = False
         self._all_cut_again = False
         self._is_quick = False
@@ -159,8 +153,7 @@ class Commit:
         for look in seen:
             row = known.get(look.path)
             if row is not None and has_same_text(row, look):
-                if not self._has_same_words(row, look):
-                    self._reworded.add(look.path)
+                self._rewording.note_words(row, look)
                 self._update(row, look)
             else:
                 fresh.append(look)
@@ -175,19 +168,6 @@ class Commit:
         for path, row in self._catalog.files(excluded).items():
             self._catalog.put_content(row.id, kept[path])
         self.refresh(seen, read_from_ns)
-
-    def _has_same_words(self, row: FileRow, look: Observation) -> bool:
-        """Whether the full-text entries of a file stay: its names and properties are in them."""
-        if look.chunk is None or row.file_hash == look.file_hash:
-            return True
-        data = self._catalog.content(row.id)
-        try:
-            before = kept.read(data or b"")
-        except ValueError:
-            return False
-        now = entries(0, look.path, look.chunk, UNNAMED)
-        made = zip_longest(entries(0, row.path, before, UNNAMED), now)
-        return all(one == other for one, other in made)
 
     def _before_replacing(self, rows: Iterable[FileRow]) -> dict[ChunkPath, bytes]:
         """The last good bytes by path; a generated body is kept before an edit hides it."""
@@ -243,14 +223,13 @@ class Commit:
         self._embedding_feed.take(texts)
         if self._beside is not None:
             self._beside.take(texts)
-        named = named_by(self._catalog, [row for _, row in indexed])
-        self._named |= {row.id: one for (_, row), one in zip(indexed, named, strict=True)}
         if indexed:
+            named = self._rewording.named([row for _, row in indexed])
             self._fulltext_feed.add(
                 one
-                for look, row in indexed
+                for (look, row), document in zip(indexed, named, strict=True)
                 if look.chunk
-                for one in entries(row.id, look.path, look.chunk, self._named[row.id])
+                for one in entries(row.id, look.path, look.chunk, document)
             )
 
     def _put_links(self, look: Observation, identifier: int) -> None:
@@ -282,55 +261,13 @@ class Commit:
         self._records_changed = True
         resource = record.resource or resource_of(look.path)
         now = {one.source: sorted(one.pairs()) for one in record.documents}
-        self._note_names(look.path, resource, record.source, now)
+        self._rewording.note_record(look.path, resource, record.source, now)
         self._catalog.put_record(look.path, resource, record, look.data)
 
     def _delete_record(self, path: ChunkPath) -> None:
         self._records_changed = True
-        self._note_names(path, "", "", {})
+        self._rewording.note_record(path, "", "", {})
         self._catalog.delete_record(path)
-
-    def _note_names(
-        self, path: ChunkPath, resource: str, source: str, now: Mapping[str, list[tuple[str, str]]]
-    ) -> None:
-        """Note which documents a record names or describes otherwise than it did."""
-        owner, of = queries.sources_of_records(self._catalog, [path]).get(path, ("", ""))
-        sources = {named for named, _ in self._catalog.documents_in(path)} if owner else set()
-        known = queries.metadata_of_documents(self._catalog, sources)
-        before = {one: known.get(one, {}).get(owner, []) for one in sources}
-        is_same = owner == resource
-        changed: set[str | None] = {
-            one for one in {*before, *now} if not is_same or before.get(one, []) != now.get(one, [])
-        }
-        if of != source or source in changed:
-            changed.add(None)
-        for one in filter(None, {owner, resource} if changed else ()):
-            self._renamed.setdefault(one, set()).update(changed)
-
-    def _index_again(self) -> None:
-        """Index the files that are found by other words now: their vectors stay theirs."""
-        rows = {row.id: row for row in self._catalog.files(sorted(self._reworded)).values()}
-        documents = {one for changed in self._renamed.values() for one in changed if one}
-        is_flat = self._layout.name == "flat"
-        if is_flat and documents:
-            rows |= {row.id: row for row in self._catalog.files_from(sorted(documents))}
-        for resource, changed in self._renamed.items() if not is_flat else ():
-            found = self._catalog.files_of(resource)
-            rows |= {row.id: row for row in found if row.source in changed}
-        for batch in in_batches([row for row in rows.values() if row.state == INDEXED], BATCH):
-            named = named_by(self._catalog, batch)
-            pairs = zip(batch, named, strict=True)
-            stale = [(row, one) for row, one in pairs if self._named.get(row.id) != one]
-            texts = queries.texts_of_files(self._catalog, [row.id for row, _ in stale])
-            renewed = self._catalog.renew([row for row, _ in stale])
-            self._fulltext_feed.delete(texts)
-            self._fulltext_feed.add(
-                entry
-                for row, (_, one) in zip(renewed, stale, strict=True)
-                for entry in entries(
-                    row.id, row.path, kept.read(self._catalog.content(row.id) or b""), one
-                )
-            )
 
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""
@@ -447,16 +384,11 @@ class Commit:
             if row.state == RECORD:
                 self._delete_record(old)
                 self._put_record(look)
-            self._note_path(old, look.path)
+            self._rewording.note_path(old, look.path)
             self._put_links(look, row.id)
             self._note_stat(old, None)
         self._catalog.note_moves((old, look.path) for old, look in moves)
         self.refresh([look for _, look in moves], read_from_ns)
-
-    def _note_path(self, old: ChunkPath, new: ChunkPath) -> None:
-        """Note that a file may be found by other words: its path, or its folder, is among them."""
-        if not is_made(new) and (self._layout.is_in_place or folder_of(old) != folder_of(new)):
-            self._reworded.add(new)
 
     def repoint(self, moves: Sequence[tuple[ChunkPath, ChunkPath]]) -> None:
         """Point files to new names, and leave what they held for `put`: they were edited, too.
@@ -469,7 +401,7 @@ class Commit:
         for old, new in moves:
             resource = self._layout.resource(new, known[old].resource)
             self._catalog.update(replace(known[old], path=new, resource=resource))
-            self._note_path(old, new)
+            self._rewording.note_path(old, new)
             self._note_stat(old, None)
         self._catalog.note_moves(moves)
 
@@ -526,7 +458,9 @@ class Commit:
             WriteFailedError: The disk refused; the old generation stays.
         """
         self._embedding_feed.settle()
-        self._index_again()
+        for gone, entries_now in self._rewording.renewed():
+            self._fulltext_feed.delete(gone)
+            self._fulltext_feed.add(entries_now)
         self._put_stats()
         cut_by = self._layout.cut_by
         if cut_by and (self._all_cut_again or self._catalog.meta(CHUNKER) is None):

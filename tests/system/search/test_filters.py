@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import filestore
 from filestore.extract import markdown
 from filestore.sidecar import documents
 
@@ -118,3 +119,87 @@ def test_a_kind_is_one_of_those_that_the_store_has(workspace: Any) -> None:
     workspace("init", "--in-place", "notes")
     found = workspace.json("search", "walrus", "--kind", "document", "--store", "notes")
     assert [hit["kind"] for hit in found["hits"]] == ["document"]
+
+
+@pytest.fixture(params=["tree", "flat", "in-place"])
+def dated(request: pytest.FixtureRequest, new_workspace: Any) -> Any:
+    """Asks of notes with dates, numbers, nested keys and tags in two folders, in each layout."""
+    in_place = request.param == "in-place"
+    work = new_workspace(init=False)
+    for month in (1, 5, 6):
+        work.write(
+            f"docs/2024/n{month}.md",
+            f"---\ncreated: 2024-0{month}-10\nrank: {month}\nauthor: {{name: Ann}}\n"
+            f"tags: [Work/m{month}]\naliases: Old {month}, Past {month}\n---\npangolin #in/x\n",
+        )
+    work.write("docs/2025/z.md", "---\ncreated: 2025-02-03T10:00:00Z\nrank: 10\n---\npangolin\n")
+    work.write("docs/plain.md", "pangolin without properties\n")
+    if in_place:
+        work("init", "--in-place", ".")
+    else:
+        work("init", ".", "--layout", request.param)
+        work("add", "docs", "--each")
+
+    def asked(*words: str, code: int | None = 0) -> list[str]:
+        hits = work.json("search", *words, code=code)["hits"]
+        return [hit["source"].rpartition("/")[2].removesuffix(".md") for hit in hits]
+
+    asked.work = work  # type: ignore[attr-defined]
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        (["created>=2024-05-01"], "n5 n6 z"),
+        (["created>=2024-05-01", "created<2025"], "n5 n6"),
+        (["created=2024-05"], "n5"),
+        (["created=2025-02-03"], "z"),
+        (["created<=2024-01-10"], "n1"),
+        (["rank>5"], "n6 z"),
+        (["rank=1|10"], "n1 z"),
+        (["rank!=1"], "n5 n6 plain z"),
+        (["tags=work"], "n1 n5 n6"),
+        (["tags=in"], "n1 n5 n6"),
+        (["tags!=work"], "plain z"),
+        (["aliases=Past 5"], "n5"),
+        (["author.name=Ann", "rank<=5"], "n1 n5"),
+    ],
+)
+def test_conditions_are_typed_as_people_write_them(
+    dated: Any, conditions: list[str], found: str
+) -> None:
+    """Of what words find, and without a word the files by path."""
+    words = [word for one in conditions for word in ("--where", one)]
+    assert sorted(dated("pangolin", *words)) == found.split()
+    assert sorted(dated(*words)) == found.split()
+
+
+def test_a_folder_holds_what_lies_below_it(dated: Any) -> None:
+    """As its documents lie; one that has none is named beside the nearest."""
+    assert sorted(dated("pangolin", "--in", "docs/2024")) == ["n1", "n5", "n6"]
+    assert sorted(dated("--in", "./docs/2025/", "--in", "docs/2024", "--where", "rank>5")) == [
+        "n6",
+        "z",
+    ]
+    assert dated("pangolin", "--in", "docs/20", code=1) == []
+    (note,) = dated.work.json("search", "--in", "docs/2026", code=1)["notes"]
+    assert note.startswith("no file is in 'docs/2026'; did you mean 'docs/202")
+
+
+def test_what_makes_no_sense_is_wrong_usage(dated: Any) -> None:
+    """And an unknown key is none: the nearest is named."""
+    for condition in ("created>2024-02-30", "created>soon", "created"):
+        dated.work("search", "pangolin", "--where", condition, code=2)
+    dated.work("search", code=2)
+    assert dated("--where", "creatd>2024", code=1) == []
+
+
+def test_an_operator_is_a_field_of_its_own_in_the_library(dated: Any) -> None:
+    """A value of the plain form has no operator, whatever signs it begins with."""
+    with filestore.open(dated.work.folder) as store:
+        where: Any = [{"key": "rank", "op": ">", "value": 5}]
+        assert len(store.search("pangolin", where=where)) == 2
+        assert len(store.search("pangolin", where={"rank": 5})) == 1
+        assert len(store.search("pangolin", where={"rank": ">5"})) == 0
+        assert len(store.search("", within="docs/2024")) == 3
