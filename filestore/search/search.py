@@ -324,7 +324,8 @@ class Searcher:
         taken: set[ChunkPath] = set()
         copied: set[int] = set()
         """Texts of which not every copy was looked at: all others are taken for copies."""
-        has_copies = queries.has_copies(self._catalog)
+        # What filters leave is listed whole.
+        has_copies = bool(self._asked.clauses) and queries.has_copies(self._catalog)
         for start in range(0, len(ranked), count):
             if len(shown) == count:
                 break
