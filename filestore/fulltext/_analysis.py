@@ -107,12 +107,12 @@ def _folded(sign: str) -> str:
     """What a letter with a mark is searched as, or the mark alone.
 
     Tones and the like part words of other writing than theirs, but are no letters to tantivy: a
-    digit of the Shan stands for each.
+    letter of the Shan stands for each.
     """
     if (known := sign.translate(_OTHERWISE)) != sign:
         return known
     if "\u0e00" < sign < "\u1800":
-        return chr(0x1090 + ord(sign) % 10)
+        return chr(0x1075 + ord(sign) % 13)
     letter = unicodedata.normalize("NFD", sign)[0]
     return "" if unicodedata.category(letter) in ("Mn", "Lm") else letter
 

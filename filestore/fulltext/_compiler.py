@@ -180,7 +180,9 @@ class Compiler:
                 continue
             compounds = [one for _, _, one in compounds_in(word)]
             rest += [one for one in compounds if self.word_frequency(one)]
-            if len(tokens) > 1 and len(queries) < _MOST_PHRASES:
+            # What an apostrophe joins to a word of grammar is no compound: l'eau, what's.
+            is_apart = any(sign in word for sign in "'\u2019") and without(grammar, word) != word
+            if len(tokens) > 1 and len(queries) < _MOST_PHRASES and not is_apart:
                 weight = _PART_WEIGHT if present else _PHRASE_WEIGHT if wholes else 1.0
                 queries += self._together(tokens, weight=weight)
             if _GROUPED.fullmatch(word):

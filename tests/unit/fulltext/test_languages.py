@@ -22,6 +22,7 @@ from filestore.fulltext._languages import grammar_of, language_of
         ("Kot nie jest w domu, ale pies tak, bo on go szuka.", "english"),
         ("connection pool timeout", "english"),
         ("数据库连接池", "english"),
+        ("x = la[i] # de 1\n" + "\n".join(f"call_{n}(arg_{n})" for n in range(40)), "english"),
         ("", "english"),
     ],
 )
@@ -73,3 +74,10 @@ def test_any_query_keeps_a_word(text):
     query = parse_query(text)
     grammar = grammar_of(query, ENGLISH)
     assert not query.wanted() or any(one.text not in grammar for one in query.wanted())
+
+
+def test_a_few_foreign_words_among_code_tell_nothing():
+    """Words of grammar are a share of any text; three in sixty are of no language."""
+    code = " ".join(f"call_{n}(arg_{n})" for n in range(60))
+    assert language_of(f"die von mit {code}", "") == ""
+    assert language_of("die Pumpe von mir", "") == "german"
