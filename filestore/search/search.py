@@ -30,6 +30,7 @@ from filestore.search.answer import Answer, Behind, Found, Hit, Why
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
+from filestore.search.lists import demoted, is_list, merged, put_back
 from filestore.search.passage import Nearest
 from filestore.search.query import Mode, Query, Which
 from filestore.search.ranking import Ranked, Text, why_of_one
@@ -234,9 +235,10 @@ class Searcher:
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
             ranked = self._collapsed(ranked) if collapses else ranked
-            hits = self._present(ranked, count, looks, allowed)
+            is_last = is_all or depth >= _DEEPEST or not self._looker.sees
+            hits = self._present(ranked, count, looks, allowed, is_last=is_last)
             there = sum(not (collapses and hit.kind == "summary") for hit in hits)
-            if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
+            if there == count or is_last:
                 seen = list(looks.values())
                 # A look at all files has counted those that are gone.
                 is_counted = self.behind.gone is not None
@@ -310,8 +312,10 @@ class Searcher:
         count: int,
         looks: dict[Text, Look],
         allowed: set[int] | None,
+        *,
+        is_last: bool = True,
     ) -> list[Hit]:
-        """The best files that may be shown.
+        """The best files that may be shown; a list of links stands behind what says something.
 
         Args:
             ranked: Texts, best first; a file takes one place, that of its best text, and so do all
@@ -319,44 +323,60 @@ class Searcher:
             count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
             allowed: The files that may answer; None for all.
+            is_last: Whether no more texts can be had, so that lists have the places that are left.
         """
         shown: list[Hit] = []
         taken: set[ChunkPath] = set()
         copied: set[int] = set()
         """Texts of which not every copy was looked at: all others are taken for copies."""
+        lists: list[Ranked] = []
+        passed: set[Text] = set()
+        rows: dict[ChunkPath, FileRow] = {}
+        keys: dict[Text, tuple[int, int]] = {}
+        vectors: dict[tuple[int, int], int] = {}
         # What filters leave is listed whole.
         has_copies = bool(self._asked.clauses) and queries.has_copies(self._catalog)
-        for start in range(0, len(ranked), count):
+        for text, score, why in merged(ranked, lists, is_last=is_last):
             if len(shown) == count:
                 break
-            block = ranked[start : start + count]
-            rows = self._catalog.files([path for (path, _), _, _ in block])
-            keys = [(rows[path].id, part) for (path, part), _, _ in block]
-            vectors = queries.vectors_of_texts(self._catalog, keys) if has_copies else {}
-            for (text, score, why), key in zip(block, keys, strict=True):
-                path = text[0]
-                if len(shown) == count:
-                    break
-                vector = vectors.get(key)
-                if path in taken or vector in copied:
-                    continue
+            while text not in keys:
+                block = [one for one, _, _ in ranked[len(keys) : len(keys) + count]]
+                rows |= self._catalog.files([path for path, _ in block])
+                keys |= (new := {one: (rows[one[0]].id, one[1]) for one in block})
+                if has_copies:
+                    vectors |= queries.vectors_of_texts(self._catalog, list(new.values()))
+            path, vector = text[0], vectors.get(keys[text])
+            if path in taken or vector in copied:
+                continue
+            look = looks[text] = looks.get(text) or self._looker.look(rows[path], text[1])
+            if look.freshness is None or (look.freshness == "gone" and not self.behind.shows_gone):
                 taken.add(path)
-                look = looks[text] if text in looks else self._looker.look(rows[path], text[1])
-                looks[text] = look
-                if look.freshness is None or (
-                    look.freshness == "gone" and not self.behind.shows_gone
-                ):
-                    continue
-                hit = self._hit(rows[path], look, score, why())
-                self.found[hit.path] = Found(row=rows[path], look=look, part=text[1])
-                if vector is not None and look.freshness == "fresh":
-                    copies, is_all = self._copies(rows[path], text[1], vector, look, allowed)
-                    taken.update(copies)
-                    copied.update([] if is_all else [vector])
-                    others = tuple(map(self._places.tree.store_path, copies))
-                    hit = replace(hit, copies=others)
-                shown.append(hit)
+                continue
+            if text not in passed and self._asked.clauses and is_list(look.body):
+                passed.add(text)
+                less = demoted(score, self._named_share(rows[path], look))
+                put_back(lists, (text, less, why))
+                continue
+            taken.add(path)
+            hit = self._hit(rows[path], look, score, why())
+            self.found[hit.path] = Found(row=rows[path], look=look, part=text[1])
+            if vector is not None and look.freshness == "fresh":
+                copies, is_all = self._copies(rows[path], text[1], vector, look, allowed)
+                taken.update(copies)
+                copied.update([] if is_all else [vector])
+                hit = replace(hit, copies=tuple(map(self._places.tree.store_path, copies)))
+            shown.append(hit)
         return shown
+
+    def _named_share(self, row: FileRow, look: Look) -> float:
+        """How much of what is asked stands in the names of a text, 0 to 1."""
+        names = [*look.headings, row.source or row.resource]
+        names += [
+            one for key, one in self._catalog.metadata_of(row.id) if key in ("title", "aliases")
+        ]
+        marker = self.marker()
+        found = {mark.term for mark in marker.marks("\n".join(names))}
+        return sum(marker.weights[one] for one in found) / (sum(marker.weights) or 1.0)
 
     def _copies(
         self, row: FileRow, part: int, vector: int, look: Look, allowed: set[int] | None
