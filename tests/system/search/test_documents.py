@@ -8,7 +8,10 @@ import pytest
 ASKED = "limpets on kelp"
 TEXT = "Limpets graze on kelp below the tide line."
 OTHERS = {
-    "zone": ["Kelp holds fast to rock, and limpets follow.", "Where kelp is torn, limpets starve."],
+    "zone": [
+        "Kelp holds fast to rock where the swell runs hard, and limpets follow it down the shore.",
+        "Where kelp is torn away by the storms of a long winter, limpets starve before the spring.",
+    ],
     "atlas": ["Ships are caulked with oakum.", "Bread is baked twice for a voyage."],
 }
 """What else each document says; the wrong one comes first where all else is equal."""
