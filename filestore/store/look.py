@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 HOLDS_S: Final = 1.0
 """So long a look is not repeated in one process, unless a walk that is kept tells of changes."""
-MOST_S: Final = 1.0
+MOST_S: Final = 2.0
 """A look that takes longer is not made, or given up."""
-_LEAST_S: Final = 2e-6
-"""No file takes less."""
+_LEAST_S: Final = 4e-6
+"""No file takes less: a walk, and what it is compared with."""
 _ASKED: Final = 64
 """So many files tell how long all of them take, of a store with more than `_FEW`."""
 _FEW: Final = 1_000
