@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS: Final = 2_000
 """Of the names of a document, and of what is said of it: each of its chunks is found by them."""
 _TAGS: Final = ("tags", "tag")
+_RULE: Final = frozenset("|-: \t\r")
 _NAMES: Final = ("title", "aliases", "alias")
 
 
@@ -69,14 +70,39 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
         return
     pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
     titles = [pair for pair in pairs if pair[0] == "title"]
-    for part, section in enumerate(chunk.sections):
+    for part, (section, header) in enumerate(zip(chunk.sections, _headers(chunk), strict=True)):
+        text = without_data(chunk.body[section.start : section.end])
         yield Entry(
             id=text_id(identifier, part),
             title=_title(section.headings, titles if part else pairs, path),
-            text=without_data(chunk.body[section.start : section.end]),
+            text=f"{header}\n{text}" if header else text,
             said="" if part else _said(pairs, (path,)),
             document=chunk.body,
         )
+
+
+def _headers(chunk: "Chunk") -> Iterator[str]:
+    """Of each section that goes on with a table the header of that, else nothing."""
+    body, before, header = chunk.body, 0, ""
+    for section in chunk.sections:
+        start = section.start
+        blank = body.rfind("\n\n", before, start)
+        found = header_of(body, before if blank < 0 else blank + 2, start)
+        # A table has no blank line in it.
+        header = found or (header if blank < 0 else "")
+        before = start
+        yield header if header and body.startswith("|", start) else ""
+
+
+def header_of(body: str, start: int, end: int) -> str:
+    """The header of the table that is all of a stretch of lines, without its rule; else nothing."""
+    while start < end and not body.startswith("|", start):
+        start = body.find("\n", start, end) + 1 or end
+    line = body.find("\n", start, end)
+    rule = body.find("\n", line + 1, end) if line >= 0 else -1
+    if rule < 0 or rule - start > _MOST_CHARACTERS or set(body[line + 1 : rule]) - _RULE:
+        return ""
+    return body[start:line]
 
 
 def _title(headings: Sequence[str], pairs: Sequence[tuple[str, str]], path: str) -> str:
