@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -60,7 +61,6 @@ _PART_WEIGHT: Final = 0.2
 _QUICK: Final = 500
 """A phrase of which a word is in no more texts than these costs next to nothing."""
 _MOST_PHRASES: Final = 16
-_MOST_HASHES: Final = 8
 _MOST_PIECES: Final = 4
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,']\d{3})+|\d{4}-\d\d-\d\d")
 _MOST_APART: Final = 6
@@ -147,19 +147,25 @@ class Compiler:
         if not (words or identifiers):
             return None
         start = identifiers[0] if identifiers else words[0]
-        pattern = re.escape(start) + ".*"
-        found = [TantivyQuery.regex_query(self.schema, "whole", f"{INSIDE}?{pattern}")]
-        if not identifiers:
-            found.append(TantivyQuery.regex_query(self.schema, "exact", pattern))
-        everything = [TantivyQuery.const_score_query(query, 1.0) for query in found]
-        return self._any_of([*everything, *self._beginning(start, MAX_EXPANSIONS)])
+        everything = self._beginning(start, ("whole",) if identifiers else ("exact", "whole"), 1.0)
+        terms = partial(self.searcher.terms_with_prefix, limit=MAX_EXPANSIONS)
+        exact = [self.term("exact", word, 1.0) for word, _ in terms("exact", start)]
+        wholes = [self.whole(word) for word, _ in terms("whole", start)]
+        found = [query for query in wholes if query is not None]
+        return self._any_of([*everything, *exact, *found])
 
-    def _beginning(self, start: str, most: int) -> "list[tantivy.Query]":
-        """The words and identifiers that begin so, at most so many of each."""
-        terms = self.searcher.terms_with_prefix
-        found = [self.term("exact", word, 1.0) for word, _ in terms("exact", start, limit=most)]
-        wholes = [self.whole(word) for word, _ in terms("whole", start, limit=most)]
-        return [*found, *(query for query in wholes if query is not None)]
+    def _beginning(self, start: str, fields: Iterable[str], score: float) -> "list[tantivy.Query]":
+        """All words, and identifiers, that begin so, alike."""
+        from tantivy import Query as TantivyQuery
+
+        pattern = re.escape(start) + ".*"
+        inside = {"whole": f"{INSIDE}?"}
+        return [
+            TantivyQuery.const_score_query(
+                TantivyQuery.regex_query(self.schema, field, inside.get(field, "") + pattern), score
+            )
+            for field in fields
+        ]
 
     def _plain_words(self, words: list[str], grammar: frozenset[str]) -> "list[tantivy.Query]":
         """The scored terms of the words without operators, but for those of grammar."""
@@ -245,10 +251,10 @@ class Compiler:
             return []
         found: list[tantivy.Query] = []
         if HASH.fullmatch(word):
-            found += self._beginning(word, _MOST_HASHES)
-            if not found:
-                starts = [word[:end] for end in range(HASH_CHARACTERS, len(word))]
-                found = [self.term("exact", one, 1.0) for one in starts if self._is_hash(one)]
+            documents = self.searcher.num_docs
+            found += self._beginning(word, ("exact", "whole"), rarity_of(1, documents))
+            starts = [word[:end] for end in range(HASH_CHARACTERS, len(word))]
+            found += [self.term("exact", one, 1.0) for one in starts if self._is_hash(one)]
         pieces = [] if self.word_frequency(word) else _RUN.findall(word)
         if len(pieces) == 1 and word.isascii():
             pieces = f"{int(word):,}".split(",")
