@@ -18,8 +18,6 @@ SAMPLE: Final = 200
 _MARGIN: Final = 2.3
 """Standard deviations beyond the nearest of as many unrelated texts as there are: sqrt(2 ln n) is
 about where the greatest of n normal numbers lies."""
-_FULL: Final = 2.0
-"""Standard deviations above the cut at which vectors have all their weight."""
 _LEAST_DEVIATION: Final = 0.03
 """A few texts, or texts that are alike, tell too little of how cosines vary."""
 
@@ -29,8 +27,10 @@ class Closeness(Struct, frozen=True):
 
     mean: float
     deviation: float
+    least: float
+    """A cosine below it is as an unrelated text has it."""
     cut: float
-    """A cosine below it is no nearer than chance."""
+    """Where the best of all texts has less, it is no nearer than chance."""
 
     @classmethod
     def of(cls, cosines: "NDArray[float32]", count: int) -> "Closeness":
@@ -44,11 +44,8 @@ class Closeness(Struct, frozen=True):
         deviation = max(_LEAST_DEVIATION, float(cosines.std()))
         beyond = _MARGIN + math.sqrt(2 * math.log(max(1, count)))
         # Of vectors that all lie close together the cut must leave room for an answer.
-        return cls(mean, deviation, min(mean + beyond * deviation, (1 + mean) / 2))
-
-    def trust(self, best: float) -> float:
-        """How much of its weight a ranking has whose best cosine this is, 0 to 1; 0 for chance."""
-        return min(1.0, max(0.0, (best - self.cut) / (_FULL * self.deviation)))
+        least, cut = (min(mean + one * deviation, (1 + mean) / 2) for one in (_MARGIN, beyond))
+        return cls(mean, deviation, least, cut)
 
     def meaning(self, cosine: float) -> float:
         """A cosine as a share: 0 for an unrelated text, 1 for the very question."""

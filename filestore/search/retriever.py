@@ -78,8 +78,6 @@ class Retriever:
         """Whether vectors that are no nearer than chance are left out."""
         self.apart: Retrieved = []
         """The best of those that were left out."""
-        self._trust: dict[str, float] = {}
-        """Of each query how much of their weight vectors have."""
 
     def begin(self, notes: list[str], hidden: frozenset[int], *, with_questions: bool) -> None:
         """Begin an answer.
@@ -90,7 +88,7 @@ class Retriever:
             with_questions: Whether a text is found by its questions, too.
         """
         self.notes, self._hidden, self._with_questions = notes, hidden, with_questions
-        self.best_parts, self.apart, self._trust = {}, [], {}
+        self.best_parts, self.apart = {}, []
 
     def close(self) -> None:
         """Let go of everything that was opened."""
@@ -111,9 +109,7 @@ class Retriever:
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self.is_lexical else -1.0
             try:
-                rankings["vector"] = self._close(
-                    query, self._by_vector(query, depth, allowed, floor)
-                )
+                rankings["vector"] = self._by_vector(query, depth, allowed, floor)
             except (BackendError, EndpointError, ModelUnusable) as error:
                 remedy = f" (try: {error.remedy})" if error.remedy else ""
                 self.notes.append(f"{error.message}{remedy}: answered by keyword only")
@@ -121,19 +117,22 @@ class Retriever:
                     self.vectors.close()
         if mode != "vector" or not rankings:
             rankings["keyword"] = self._by_keyword(query, depth, allowed)
+        if not rankings.get("keyword") and "vector" in rankings:
+            rankings["vector"] = self._close(rankings["vector"])
         return rankings
 
-    def _close(self, query: ParsedQuery, near: Retrieved) -> Retrieved:
+    def _close(self, near: Retrieved) -> Retrieved:
         """What vectors found, or nothing where the best of it is no nearer than chance.
 
-        Vectors that compare words have found a word of the query in each.
+        Vectors that compare words have found a word of the query in each. Beside words that were
+        found nothing is left out: how far a text stands out decides there.
         """
         if not near or not self.cuts or self.is_lexical or self.closeness is None:
             return near
-        trust = self._trust[query.text()] = self.closeness.trust(near[0][1])
-        if trust == 0.0:
-            self.apart = self.apart or near[:_APART]
-        return near if trust else []
+        if near[0][1] > self.closeness.cut:
+            return near
+        self.apart = self.apart or near[:_APART]
+        return []
 
     @cached_property
     def closeness(self) -> "Closeness | None":
@@ -324,11 +323,25 @@ class Retriever:
         self.notes += self._on_reader
         return self.reader
 
+    def is_all(self, name: str, ranking: Retrieved, depth: int) -> bool:
+        """Whether a ranking as deep as this one has all that may be shown."""
+        return len(ranking) < depth or (name == "vector" and ranking[-1][1] < self._least)
+
+    @property
+    def _least(self) -> float:
+        """What a text must have by vectors that has no word of the query."""
+        is_told = self.cuts and not self.is_lexical and self.closeness is not None
+        return self.closeness.least if is_told and self.closeness is not None else -1.0
+
     def fuse(self, query: ParsedQuery, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
-        """Texts with their fused score and the part each ranking had in it, best first."""
+        """Texts with their fused score and the part each ranking had in it, best first.
+
+        What vectors alone found, no nearer than an unrelated text is, is left out.
+        """
+        least = self._least if "vector" in rankings else -1.0
         if len(rankings) == 1:
             ((name, ranking),) = rankings.items()
-            ranked = enumerate(ranking, start=1)
+            ranked = enumerate((one for one in ranking if one[1] >= least), start=1)
             return [
                 (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
@@ -338,9 +351,7 @@ class Retriever:
             rankings,
             lexical=self.is_lexical,
             known=self.reader.known_share(query) if self.reader is not None else 1.0,
-            fluency=self._trust.get(query.text(), 1.0) * self.embedder.fluency(query.text())
-            if by_vector and self.embedder
-            else 1.0,
+            fluency=self.embedder.fluency(query.text()) if by_vector and self.embedder else 1.0,
             wholes={
                 text: self._documents[text[0]]
                 for found in rankings.values()
@@ -348,4 +359,7 @@ class Retriever:
                 if text[0] in self._documents
             },
         )
+        fused = [
+            one for one in fused if [*one.parts] != ["vector"] or one.parts["vector"].score >= least
+        ]
         return explained(fused)

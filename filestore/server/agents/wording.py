@@ -97,16 +97,12 @@ def _search(answer: Answer) -> Iterator[str]:
         yield "nothing close; nearest:"
     for number, hit in enumerate(answer["hits"] or answer["nearest"], start=1):
         yield _head(number, hit, _origin(hit), hit["section"])
-        yield _reason(hit)
+        copies = len(hit["copies"])
+        more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
+        if why := "; ".join(filter(None, (hit["reason"], more))):
+            yield Passage(f"({why})")
         yield Passage(hit["excerpt"])
     yield from _closing(answer)
-
-
-def _reason(hit: Answer) -> str:
-    """Why it is a hit, and how many others are the same."""
-    copies = len(hit["copies"])
-    more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
-    return f"({'; '.join(filter(None, (' '.join(hit['reason'].split()), more)))})"
 
 
 def _similar(answer: Answer) -> Iterator[str]:

@@ -73,7 +73,7 @@ def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
     vault.mkdir()
     names = ["a lamp.md", "(lamp) [1].md", 'the "lamp".md', "lamp\n2. b.md", "lamp: x.md"]
     for name in names:
-        (vault / name).write_text("# Lamp\n\nA lamp burns.\n")
+        (vault / name).write_text(f"# Lamp\n\nA lamp burns. {names.index(name)}\n")
     with filestore.create(vault, layout="in-place", embedder="builtin") as store:
         store.sync()
     with Stores.open([str(vault)], Access()) as stores:
