@@ -72,7 +72,7 @@ def beside_words(text: str) -> tuple[str, str]:
         [
             _remembered(word) if len(word) < LONG_WORD_CHARACTERS else _read(word)
             for word in [one.rstrip(_BEHIND) for one in parted.split() if not one.isalpha()]
-            if not word.isalpha()
+            if not word.isalnum() or len(word) >= LONG_WORD_CHARACTERS
         ]
     )
     return " ".join([one for one, _ in found if one]), " ".join([one for _, one in found if one])
