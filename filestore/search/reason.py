@@ -37,14 +37,17 @@ def reason(
         meaning: As a share; None where no vectors tell.
     """
     found = [*_found_above(marker, title, " ".join(headings), name), ("text", text, marks)]
+    terms = [{mark.term for mark in marked} for _, _, marked in found]
     told: dict[str, list[str]] = {}
     for one in marker.named:
-        wholly = (place for place, words, marked in found if _is_whole(one, words, marked))
-        partly = (place for place, _, marked in found if any(m.term in one.terms for m in marked))
-        if (place := next(wholly, None)) is not None:
-            told.setdefault(place, []).append(_called(one))
-        elif (place := next(partly, None)) is not None:
-            told.setdefault(place, []).append(f"parts of {_called(one)}")
+        having = [
+            place for place, own in zip(found, terms, strict=True) if not own.isdisjoint(one.terms)
+        ]
+        whole = next((place for place in having if _is_whole(one, place[1], place[2])), None)
+        if whole is not None:
+            told.setdefault(whole[0], []).append(_called(one))
+        elif having:
+            told.setdefault(having[0][0], []).append(f"parts of {_called(one)}")
     said = [
         f"{_listed(words, len(marker.named))} in the {place}"
         for place, _, _ in found
@@ -76,11 +79,11 @@ def _found_above(
 
 
 def _is_whole(one: Named, words: str, marks: Sequence[Mark]) -> bool:
-    """Whether a place has just what was typed, in this form or another."""
-    own = [words[mark.start : mark.end] for mark in marks if mark.term in one.terms]
+    """Whether a place that has a part has just what was typed, in this form or another."""
     if one.is_phrase:
+        own = (words[mark.start : mark.end] for mark in marks if mark.term in one.terms)
         return any(not text.isalnum() for text in own)
-    return bool(own) and (len(one.terms) == 1 or one.text.casefold() in words.casefold())
+    return len(one.terms) == 1 or one.text.casefold() in words.casefold()
 
 
 def _called(one: Named) -> str:
