@@ -103,15 +103,25 @@ def embed_some(parts: Parts, vectors: list[int], *, until_s: float, wait_s: floa
         WriteFailedError: The disk refused.
     """
     if _waiting(parts):
-        _turn(parts, vectors, until_s, wait_s, len(vectors))
+        _turn(parts, vectors, until_s, wait_s, len(vectors), is_quick=True)
 
 
-def _turn(parts: Parts, ordered: list[int], ends_s: float, wait_s: float, total: int) -> Embedded:
+def _turn(
+    parts: Parts,
+    ordered: list[int],
+    ends_s: float,
+    wait_s: float,
+    total: int,
+    *,
+    is_quick: bool = False,
+) -> Embedded:
     parts.close()
     with (
         parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
         parts.commit(catalog, embeddings, embed=True) as commit,
     ):
+        if is_quick:
+            commit.be_quick()
         try:
             commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S))
         except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from filestore.fs import scan
+from filestore.sidecar import commit, fulltext_file
 from filestore.store import Store, look
 from filestore.sync import quick
 from tests.system.search.test_freshness import without_powers
@@ -271,6 +272,23 @@ def test_what_broke_is_said_each_time(workspace: Any) -> None:
         assert done["notes"] == [
             "1 file is excluded (1 malformed-frontmatter): 'filestore status' says more"
         ]
+
+
+def test_no_large_index_is_written_whole_before_an_answer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an edit deletes counts in its scores until the next sync, which leaves it out."""
+    monkeypatch.setattr(commit, "QUICK_TEXTS", -1)
+    monkeypatch.setattr(fulltext_file, "MOST_DELETED", 1.0)
+    for name in ("b", "c", "d"):
+        (folder / f"{name}.md").write_text("# Bees\n\nBees make honey.\n")
+    assert asked(folder, "honey")[1].behind.new == 0
+    (folder / "b.md").write_text("# Bees\n\nBees make wax.\n")
+    assert asked(folder, "wax")[0] == ["b.md"]
+    with Store(root_of(folder)) as store:
+        assert store.status().deleted_texts == 1
+        store.sync()
+        assert store.status().deleted_texts == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
