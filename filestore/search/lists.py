@@ -7,9 +7,10 @@ import re
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filestore.search.ranking import Ranked
+if TYPE_CHECKING:
+    from filestore.search.ranking import Ranked
 
 LISTED_SHARE: Final = 0.25
 """Of the score of a list, where the words are not in its names: behind whatever is a text."""
@@ -63,12 +64,14 @@ def demoted(score: float, named: float) -> float:
     return min(score, score * (LISTED_SHARE + (1 - LISTED_SHARE) * named))
 
 
-def put_back(lists: list[Ranked], ranked: Ranked) -> None:
+def put_back(lists: "list[Ranked]", ranked: "Ranked") -> None:
     """Keep a list for its place in the order, worst first."""
     insort(lists, ranked, key=lambda one: one[1])
 
 
-def merged(ranked: Sequence[Ranked], lists: list[Ranked], *, is_last: bool) -> Iterator[Ranked]:
+def merged(
+    ranked: "Sequence[Ranked]", lists: "list[Ranked]", *, is_last: bool
+) -> "Iterator[Ranked]":
     """Texts in order, with the lists that are put back meanwhile.
 
     Args:

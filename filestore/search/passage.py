@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Mark
+from filestore.search.lists import is_entry
 from filestore.search.units import MOST_CHARACTERS, Unit, units_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ NEAREST_UNITS: Final = 64
 """So many sentences of a text are embedded to find the one that is nearest to a question."""
 _HEADING_SHARE: Final = 0.4
 """A heading is shown beside the passage, so one that begins with it is worth less."""
+_ENTRY_SHARE: Final = 0.4
+"""A link with little beside it leads to what answers: it is worth less than a text."""
 _TOLD_SHARE: Final = 0.1
 """Words that tell less than this part of the best one are not marked beside it, and where only such
 words match, nothing does."""
@@ -69,6 +72,8 @@ def best(text: Markdown, marks: Sequence[Mark], weights: Sequence[float]) -> Pas
         for first, own in enumerate(terms):
             if own:
                 score = _best_from(units, terms, first, weights)
+                if is_entry(text.text[units[first].start : units[first].end]):
+                    score *= _ENTRY_SHARE
                 if found is None or score > found[0]:
                     found = score, units, first, max(weights[term] for term in own)
     if found is None or found[3] < max(weights) * _TOLD_SHARE:

@@ -58,6 +58,14 @@ def test_a_heading_is_shown_only_where_nothing_below_it_matches() -> None:
     assert alone.text == "Overview\n\nNothing else is said of it."
 
 
+def test_a_link_is_shown_only_where_nothing_else_matches_as_well() -> None:
+    """A text that says it stands before the list that leads to it."""
+    links = "- [Renewal of the lease](a.md)\n- [[Ferns]]\n"
+    text = f"{links}\nWe spoke about much.\n\nThe lease ends; its renewal is in June.\n"
+    assert best("lease renewal", text).text == "The lease ends; its renewal is in June."
+    assert best("ferns", text).text.startswith("- Ferns")
+
+
 def test_words_that_tell_little_decide_nothing_and_are_not_marked() -> None:
     """Of a question it is the words of meaning that count."""
     text = "It is what it is, and it is in the way of the thing.\n\nFrost damages sensors.\n"
