@@ -20,6 +20,8 @@ LONG_WORD_CHARACTERS: Final = 64
 INSIDE: Final = "~"
 """Before an identifier that is part of a longer one: ``3.11`` of ``python-3.11``."""
 _MAX_COMPOUND_CHARACTERS: Final = 12
+_MIN_PLAIN_CHARACTERS: Final = 4
+_HASH_DIGITS: Final = frozenset("0123456789abcdef")
 _REMEMBERED: Final = 16_384
 _BLANKS: Final = str.maketrans(dict.fromkeys("()[]{}\"'`*;!?|=", " "))
 """Signs of no identifier."""
@@ -120,7 +122,19 @@ def _is_identifier(word: str) -> bool:
 
 def is_strict(word: str) -> bool:
     """Whether a word is so much of an identifier that its parts are no other way to write it."""
-    return (any(map(str.isdigit, word)) and len(PART.findall(word)) > 1) or "_" in word.strip("_")
+    if "_" in word.strip("_"):
+        return True
+    parts = PART.findall(word)
+    if len(parts) < 2 or not any(map(str.isdigit, word)):
+        return False
+    # MD5-Prüfsummen is a compound of words.
+    return any(map(str.isdecimal, parts)) or not any(map(_is_plain, parts))
+
+
+def _is_plain(part: str) -> bool:
+    """Whether a part of a word with signs is a word itself, and no digits of a hash."""
+    is_long_enough = len(part) >= _MIN_PLAIN_CHARACTERS and part.isalpha() and not part.isupper()
+    return is_long_enough and not set(part.lower()) <= _HASH_DIGITS
 
 
 def is_telling(part: str) -> bool:

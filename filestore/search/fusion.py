@@ -50,6 +50,8 @@ class Ranking(Struct, Generic[K], frozen=True, kw_only=True):
     floor: float | None = None
     """The score of whatever a ranking shorter than `DEPTH` does not list; None where it lists
     everything there is, so that its own last item is the floor."""
+    clear: float = 1.0
+    """How clearly its best item answers, 0 to 1; it counts where there is no crowd to measure."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -128,7 +130,7 @@ def _parts(ranking: Ranking[K], wholes: Mapping[K, tuple[Hashable, int]]) -> lis
     for item, score in ranking.scored:
         best[item] = max(score, best.get(item, score))
     scored = sorted(best.items(), key=lambda pair: pair[1], reverse=True)
-    threshold, scale = _crowd([score for _, score in scored], ranking.floor)
+    threshold, scale = _crowd([score for _, score in scored], ranking.floor, ranking.clear)
     stands_out = [max(0.0, score - threshold) / scale if scale > 0 else 0.0 for _, score in scored]
     together: dict[Hashable, list[float]] = {}
     for (item, _), own in zip(scored, stands_out, strict=True):
@@ -149,7 +151,7 @@ def _parts(ranking: Ranking[K], wholes: Mapping[K, tuple[Hashable, int]]) -> lis
     return found
 
 
-def _crowd(scores: Sequence[float], floor: float | None) -> tuple[float, float]:
+def _crowd(scores: Sequence[float], floor: float | None, clear: float) -> tuple[float, float]:
     """The score where evidence begins, and how much more of it makes one unit of evidence."""
     if not scores:
         return 0.0, 0.0
@@ -158,7 +160,7 @@ def _crowd(scores: Sequence[float], floor: float | None) -> tuple[float, float]:
     threshold = top[-1] if is_cut or floor is None else min(floor, top[-1])
     height = top[0] - threshold
     if not is_cut or len(top) < _FEWEST:
-        return threshold, height / _CLEAR
+        return threshold, height / (_CLEAR * clear) if clear > 0 else 0.0
     behind = top[_LEADERS:]
     # The mean excess is the maximum-likelihood scale of an exponential tail.
     return threshold, max(math.fsum(behind) / len(behind) - threshold, height / _MOST)

@@ -38,6 +38,10 @@ REWRITTEN_WEIGHT: Final = 0.1
 Over XQuAD, three of the extractive generator each, nDCG@10 is .000 (en), -.002 (de) and -.001 (zh)
 beside the typed query alone; with 0.5 other queries lost .008 to .012."""
 
+CLEAR_MEANING: Final = 0.5
+"""In a few texts the nearest one answers for certain where it is so near; a word counts more than
+the nearest of a few that have nothing to do with the question."""
+
 QUESTION_SHARE: Final = 0.3
 """What a question of a text adds to its score: so much of what it is nearer to the query.
 
@@ -58,6 +62,7 @@ def fuse_rankings(
     lexical: bool,
     known: float = 1.0,
     fluency: float = 1.0,
+    meaning: float = 1.0,
     wholes: Mapping[Item, tuple[Hashable, int]] | None = None,
 ) -> list[Fused[Item]]:
     """Rankings as one: ``keyword``, ``vector``, and those of rewritten queries under other names.
@@ -67,6 +72,7 @@ def fuse_rankings(
         lexical: Whether the vectors compare words only.
         known: How much of the query's words the documents have, 0 to 1.
         fluency: How well the model knows the query's language, 0 to 1.
+        meaning: How near the best of the vectors is, 0 to 1.
         wholes: What items are parts of, as `fuse` takes it.
     """
     weights = {
@@ -75,11 +81,15 @@ def fuse_rankings(
     }
     # What keywords do not find shares no word with the query, and so scores 0.
     floors = {"keyword": 0.0, "vector": LEXICAL_FLOOR if lexical else None}
+    clear = {"vector": min(1.0, meaning / CLEAR_MEANING)}
     rewritten = REWRITTEN_WEIGHT / max(1, len(rankings.keys() - weights.keys()))
     return fuse(
         {
             name: Ranking(
-                scored=scored, weight=weights.get(name, rewritten), floor=floors.get(name)
+                scored=scored,
+                weight=weights.get(name, rewritten),
+                floor=floors.get(name),
+                clear=clear.get(name, 1.0),
             )
             for name, scored in rankings.items()
         },

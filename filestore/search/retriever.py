@@ -352,6 +352,7 @@ class Retriever:
             lexical=self.is_lexical,
             known=self.reader.known_share(query) if self.reader is not None else 1.0,
             fluency=self.embedder.fluency(query.text()) if by_vector and self.embedder else 1.0,
+            meaning=self._meaning_of_best(by_vector),
             wholes={
                 text: self._documents[text[0]]
                 for found in rankings.values()
@@ -363,3 +364,8 @@ class Retriever:
             one for one in fused if [*one.parts] != ["vector"] or one.parts["vector"].score >= least
         ]
         return explained(fused)
+
+    def _meaning_of_best(self, near: Retrieved | None) -> float:
+        if not near or self.is_lexical or self.closeness is None:
+            return 1.0
+        return self.closeness.meaning(near[0][1])

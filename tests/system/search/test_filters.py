@@ -130,7 +130,8 @@ def dated(request: pytest.FixtureRequest, new_workspace: Any) -> Any:
         work.write(
             f"docs/2024/n{month}.md",
             f"---\ncreated: 2024-0{month}-10\nrank: {month}\nauthor: {{name: Ann}}\n"
-            f"tags: [Work/m{month}]\naliases: Old {month}, Past {month}\n---\npangolin #in/x {month}\n",
+            f"tags: [Work/m{month}]\naliases: Old {month}, Past {month}\n---\n"
+            f"pangolin #in/x {month}\n",
         )
     work.write("docs/2025/z.md", "---\ncreated: 2025-02-03T10:00:00Z\nrank: 10\n---\npangolin\n")
     work.write("docs/plain.md", "pangolin without properties\n")
