@@ -338,10 +338,10 @@ class Retriever:
 
         What vectors alone found, no nearer than an unrelated text is, is left out.
         """
-        least = self._least if "vector" in rankings else -1.0
+        least = self._least if "keyword" in rankings else -1.0
         if len(rankings) == 1:
             ((name, ranking),) = rankings.items()
-            ranked = enumerate((one for one in ranking if one[1] >= least), start=1)
+            ranked = enumerate(ranking, start=1)
             return [
                 (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
