@@ -201,13 +201,11 @@ class Drift(RuleBasedStateMachine):
             for mode in ("keyword", "vector"):
                 query = " ".join(chunk.body.split())
                 answer = store.search(query, k=200, mode=mode)
-                paths = [hit.path for hit in answer.hits]
+                paths = [path for hit in answer.hits for path in (hit.path, *hit.copies)]
                 assert f"chunked/{path}" in paths
                 assert len(paths) == len(set(paths))
                 assert {hit.freshness for hit in answer.hits} <= now
-                assert {hit.path.removeprefix("chunked/") for hit in answer.hits} <= set(
-                    self.sound()
-                )
+                assert {path.removeprefix("chunked/") for path in paths} <= set(self.sound())
 
     def teardown(self) -> None:
         """The folder goes, after a last sync."""
