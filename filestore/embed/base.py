@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-UNRELATED: Final = "A canary is taken down the mine because it falls silent before the miners do."
 LENGTH_TOLERANCE: Final = 1e-3
 """How far the length of a stored vector may be from 1."""
 
@@ -136,11 +134,6 @@ class Embedder(ABC):
     @abstractmethod
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question: ``(dimension,) float32, of length 1``."""
-
-    @cached_property
-    def unrelated(self) -> NDArray[np.float32]:
-        """A question that is about nothing in most stores, embedded once."""
-        return self.embed_query(UNRELATED)
 
     def fluency(self, text: str) -> float:
         """How well it knows the language of a text, 0 to 1; 1 where that cannot be told."""

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
-from filestore.embed.base import UNRELATED
 
 if TYPE_CHECKING:
     from numpy import bool_, float32
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
 
 CANARIES: Final = (
-    UNRELATED,
+    "A canary is taken down the mine because it falls silent before the miners do.",
     "def area(width: float, height: float) -> float:\n    return width * height",
     "Der Leuchtturm von Dornbusch wurde 1888 gebaut; 巴黎是法国的首都。",
 )
@@ -85,6 +84,17 @@ def _least_cosine(
     before: "NDArray[float32]", now: "NDArray[float32]", found: "NDArray[bool_]"
 ) -> float:
     return float((before[found] * now[found]).sum(axis=1).min())
+
+
+def unrelated(embedder: "Embedder", embeddings: "EmbeddingCache") -> "NDArray[float32]":
+    """The vector of a text that has to do with nothing in most stores, as it was once made.
+
+    Returns:
+        ``(dimension,) float32, of length 1``.
+    """
+    kept, found = embeddings.get(embedder.fingerprint, canary_keys()[:1])
+    made: NDArray[float32] = kept if found[0] else embedder.embed_documents(CANARIES[:1])
+    return made.reshape(-1)
 
 
 def canary_keys() -> list[bytes]:

@@ -323,9 +323,13 @@ class Retriever:
         self.notes += self._on_reader
         return self.reader
 
-    def is_all(self, name: str, ranking: Retrieved, depth: int) -> bool:
-        """Whether a ranking as deep as this one has all that may be shown."""
-        return len(ranking) < depth or (name == "vector" and ranking[-1][1] < self._least)
+    def is_all(self, rankings: Mapping[str, Retrieved], depth: int) -> bool:
+        """Whether rankings as deep as these have all that may be shown."""
+        least = self._least if len(rankings) > 1 else -1.0
+        return all(
+            len(ranking) < depth or (name == "vector" and ranking[-1][1] < least)
+            for name, ranking in rankings.items()
+        )
 
     @property
     def _least(self) -> float:

@@ -264,7 +264,7 @@ class Searcher:
             return [((path, 0), 0.0, dict) for path in paths], "keyword", True
         rankings = self._retriever.rankings(queries[0], mode, depth, allowed)
         mode = mode if "vector" in rankings else "keyword"
-        is_all = all(self._retriever.is_all(*named, depth) for named in rankings.items())
+        is_all = self._retriever.is_all(rankings, depth)
         for number, query in enumerate(queries[1:], start=1):
             others = self._retriever.fuse(
                 query, self._retriever.rankings(query, mode, depth, allowed)

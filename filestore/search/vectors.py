@@ -116,13 +116,16 @@ class Vectors:
 
     def closeness(self) -> "Closeness | None":
         """What is near in this store; None where no text has a vector."""
+        from filestore.embed.canaries import unrelated
         from filestore.search.closeness import SAMPLE, Closeness
 
         is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
         first = queries.first_vectors(self._catalog, SAMPLE, embedded=is_counted_on)
         _, vectors = self._stored(first)
         count = self._catalog.count("vectors")
-        return Closeness.of(vectors @ self._embedder.unrelated, count) if len(vectors) else None
+        if not len(vectors):
+            return None
+        return Closeness.of(vectors @ unrelated(self._embedder, self._embeddings), count)
 
     def cosines(self, text: str, ids: Sequence[int]) -> dict[int, float]:
         """How near some texts are to a query that was asked, by id."""

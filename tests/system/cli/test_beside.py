@@ -18,9 +18,14 @@ import pytest
 
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.store import Store
-from tests.system.cli.test_embedder import CHECKOUT, NOTES, until
+from tests.system.cli.test_embedder import CHECKOUT, until
 from tests.system.embedding_server import EmbeddingServer, hangs, status, vector_of, well
 
+NOTES = {
+    # Each has a word of the other: the builtin model answers with no text that has none.
+    "ferry.md": "# Ferry\n\nThe winter ferry takes bees at seven.\n",
+    "bees.md": "# Bees\n\nBees cross by ferry at night, when all have come home.\n",
+}
 QUERY = "winter ferry"
 FERRY = "chunked/ferry.md/chunk1.md"
 
