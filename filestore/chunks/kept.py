@@ -117,7 +117,7 @@ def decode(data: bytes, *, part: int | None = None) -> Extracted:
     length = int.from_bytes(data[_HEAD_AT - _LENGTH_BYTES : _HEAD_AT], "little")
     try:
         values = orjson.loads(memoryview(data)[_HEAD_AT : _HEAD_AT + length])
-        values.pop("names", None)  # of version 0.1.0
+        values = {key: value for key, value in values.items() if key != "names"}  # of 0.1.0
         if part is not None:
             values |= {"sections": values["sections"][part : part + 1], "links": ()}
         values["sections"] = tuple(
@@ -131,7 +131,7 @@ def decode(data: bytes, *, part: int | None = None) -> Extracted:
             for kind, target, heading, label, line, embeds in values.get("links", ())
         )
         return Extracted(text=data[_HEAD_AT + length :].decode(), **values)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise _damaged(str(error)) from error
 
 

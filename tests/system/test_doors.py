@@ -317,7 +317,8 @@ OURS: Final = {
     "a cache": "embed/models._remembered past/checkout.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
-    "a file of the package": "embed/_minilm.read_tensors server/decoding.definitions"
+    "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
+    " server/decoding.definitions"
     " server/decoding.components",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""

@@ -22,6 +22,7 @@ READ: Final = {
     ("repair", "P"): ["repair", "--plan", "--path", "{chunk}"],
     ("search", "GLOB"): ["search", "walrus", "--source", "{file}"],
     ("search", "K=V"): ["search", "walrus", "--where", "Ort={value}"],
+    ("search", "DIR"): ["search", "walrus", "--in", "{resource}"],
     ("about", "RESOURCE|QUERY"): ["about", "{resource}"],
     ("similar", "PATH[:LINE]"): ["similar", "{file}"],
     ("links", "PATH"): ["links", "{file}"],

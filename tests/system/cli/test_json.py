@@ -189,7 +189,8 @@ def test_the_library_gives_what_the_command_line_prints(filled):
     filled("add", "notes.md")
     (filled.chunked / "notes.md" / "chunk1.md").write_text("# Notes\n\nThe cellar is dry.\n")
     with filestore.open(filled.store) as store:
-        assert store.search("cellar").to_dict() == filled.json("search", "cellar")
+        found = store.search("cellar", update=False)
+        assert found.to_dict() == filled.json("search", "cellar", "--no-update")
         assert store.status().to_dict() == filled.json("status", code=1)
         assert store.verify(level="full").to_dict() == filled.json(
             "verify", "--level", "full", code=1

@@ -49,7 +49,11 @@ def test_the_document_comes_first_then_the_place(vault: Workspace) -> None:
     """Relative to the folder the user is in, with line and headings, and the lines that match."""
     first, *rest = vault("search", "rename links", "-k", "1").stdout.splitlines()
     assert first.startswith("Vault/Plugins/File explorer.md:7  File explorer > Rename a note")
-    assert rest == ["   Press F2 on a note to rename it.", "   Links to it follow."]
+    assert rest == [
+        "   ('rename' in the heading; 'links' in the text)",
+        "   Press F2 on a note to rename it.",
+        "   Links to it follow.",
+    ]
     inside = vault("search", "rename links", "-k", "1", cwd=vault.folder / "Vault" / "Plugins")
     assert inside.stdout.startswith("File explorer.md:7  ")
     beside = vault("search", "rename links", "-k", "1", cwd=vault.chunked)
