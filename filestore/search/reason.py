@@ -63,7 +63,11 @@ def _found_above(
 ) -> list[tuple[str, str, Sequence[Mark]]]:
     """Where the query matches in what stands above a text: one look for all of it."""
     places = [("title", title), ("heading", heading), ("file name", name)]
-    lines = [(place, words.replace("\n", " ")) for place, words in places]
+    # Names of files are any bytes: one sign stands for each that is no UTF-8.
+    lines = [
+        (place, words.replace("\n", " ").encode("utf-8", "replace").decode("utf-8"))
+        for place, words in places
+    ]
     marks = marker.marks("\n".join(words for _, words in lines))
     found, start = list[tuple[str, str, Sequence[Mark]]](), 0
     for place, words in lines:

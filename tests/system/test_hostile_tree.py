@@ -183,7 +183,8 @@ def test_hostile_names(either: Any, below: bytes) -> None:
         with open(folder + name, "wb") as file:
             file.write(b"Hostile words.\n")
     either("sync", code=None)
-    assert len(either.found("hostile words", "-k", "50")) == len(NAMES)
+    (hit,) = either.json("search", "hostile words", "--mode", "keyword")["hits"]
+    assert len({hit["path"], *hit["copies"]}) == len(NAMES)
     assert codes(either, "--level", "full") <= {"unportable-name", "duplicate"}
     either("ls", code=0)
     for name in NAMES:

@@ -33,7 +33,7 @@ def test_removes_files_and_vectors(either: Any) -> None:
     assert paths == before.keys() - after.keys()
     assert len(paths) == 2
     assert len(either.found("shared")) == 1
-    vectors = either.json("search", "leaves", "--mode", "vector")["hits"]
+    vectors = either.json("search", "shared word leaves", "--mode", "vector")["hits"]
     assert [hit["resource"] for hit in vectors] == ["keep.md"]
     assert [item["resource"] for item in either.json("ls")["items"]] == ["keep.md"]
     either.assert_settled()

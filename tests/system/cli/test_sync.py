@@ -236,12 +236,16 @@ def test_swapped_and_chained_names(either: Any) -> None:
 
 
 def test_copies(either: Any) -> None:
-    """A copied file shares the vector of its original; both are found."""
+    """A copied file shares the vector of its original; both are found, as one hit."""
     path = fill(either)[0]
     shutil.copy(path, either.chunked / "copy.md")
     report = either.sync()
     assert (report["embedded"], report["reused"]) == (0, 1)
-    assert len(either.found("amber")) == 2
+    (hit,) = either.json("search", "amber", "--mode", "keyword")["hits"]
+    assert {hit["path"], *hit["copies"]} == {
+        f"chunked/{path.relative_to(either.chunked)}",
+        "chunked/copy.md",
+    }
     either.assert_settled()
 
 

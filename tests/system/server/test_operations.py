@@ -120,7 +120,6 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {},
         {"query": 3},
         {"query": "a", "k": "five"},
         {"query": "a", "k": "5.5"},
@@ -170,6 +169,13 @@ def test_what_is_too_long_is_not_looked_through(
         ASKED[name].checked(given)
 
 
+def test_who_asks_nothing_is_told(stores: Stores) -> None:
+    """Neither words nor a filter: what may be left out is not both."""
+    for given in ({}, {"query": ""}, {"where": {}, "kind": []}):
+        with pytest.raises(UsageError, match="nothing is asked"):
+            ask(stores, "search", **given)
+
+
 def test_whole_numbers_are_those_of_json(stores: Stores) -> None:
     """Which has one kind of number: some programs write 1.0 for 1."""
     assert len(ask(stores, "search", query="rent gas", k=1.0)["hits"]) == 1
@@ -202,9 +208,11 @@ def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values that fit the schema of a parameter, strange ones above all."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if "anyOf" in schema:
+        return st.one_of(map(values_of, schema["anyOf"]))
     match schema["type"]:
         case "integer":
-            return st.integers(schema["minimum"], schema["maximum"])
+            return st.integers(schema.get("minimum"), schema.get("maximum"))
         case "boolean":
             return st.booleans()
         case "object":
@@ -213,7 +221,9 @@ def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.lists(st.sampled_from(schema["items"]["enum"]), max_size=3)
         case "array" if schema["items"].get("type") == "object":
             question = {"query": STRANGE, "relevant": st.lists(STRANGE, max_size=2), "id": STRANGE}
-            return st.lists(st.fixed_dictionaries({}, optional=question), min_size=1, max_size=2)
+            parts = schema["items"].get("properties", {})
+            known = {key: values_of(one) for key, one in parts.items()} or question
+            return st.lists(st.fixed_dictionaries({}, optional=known), min_size=1, max_size=2)
         case "array":
             return st.lists(STRANGE, min_size=schema.get("minItems", 0), max_size=3)
     return STRANGE

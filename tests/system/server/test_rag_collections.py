@@ -17,6 +17,7 @@ import pytest
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.config.settings import Backend, ModelOptions
+from filestore.search.query import Mode
 from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceError
 from filestore.server.rag.documents import Document, documents_in
 from filestore.server.rag.served import NotIndexedError, UnknownCollectionError
@@ -25,6 +26,8 @@ from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, we
 
 TREES = ["The oak stands by the gate.", "The elm was cut down.", "The ash is ill."]
 STONES = ["Basalt is dark.", "Granite is hard."]
+EACH = "oak elm ash basalt granite text"
+"""A word of each document."""
 
 
 @pytest.fixture
@@ -35,11 +38,9 @@ def collections(tmp_path: Path) -> Iterator[Collections]:
         yield opened
 
 
-def texts(collections: Collections, name: str, query: str = "oak basalt") -> list[str]:
+def texts(collections: Collections, name: str, mode: Mode = "vector") -> list[str]:
     """What all documents of a collection say, sorted."""
-    return sorted(
-        one["text"] for one in collections.query(name, query, k=50, mode="vector")["results"]
-    )
+    return sorted(one["text"] for one in collections.query(name, EACH, k=50, mode=mode)["results"])
 
 
 def only(collections: Collections) -> list[str]:
@@ -66,10 +67,10 @@ def test_a_collection_is_an_ordinary_store(collections: Collections) -> None:
     edited.write_text(edited.read_text().replace("cut down", "planted"))
     assert not collections.status("trees")["clean"]
     (hit, *_) = collections.query("trees", "elm")["results"]
-    assert hit["freshness"] == "edited"
+    assert (hit["text"], hit["freshness"]) == ("The elm was planted.", "fresh")
     (root / "chunked" / "documents" / "by hand.md").write_text("The yew is old.\n")
     told = collections.reload("trees")
-    assert told["applied"] == {"modified": 1, "untracked": 1}
+    assert told["applied"] == {"untracked": 1}
     assert (told["document_count"], told["clean"]) == (4, True)
     assert told["updated_at"] > told["created_at"]
     (hit, *_) = collections.query("trees", "yew")["results"]
@@ -82,6 +83,9 @@ def test_what_a_person_changed_is_replaced_only_where_that_is_said(
     """An edit, also one that was indexed; and files that somebody put beside it."""
     edited = Path(collections.path, "trees", "chunked", "documents", "document2.md")
     edited.write_text(edited.read_text() + "Or not.\n")
+    with pytest.raises(RefusedError, match="changed since"):
+        collections.index("trees", documents_in(STONES))
+    assert "Or not." in collections.query("trees", "elm")["results"][0]["text"]
     with pytest.raises(RefusedError, match="changed since"):
         collections.index("trees", documents_in(STONES))
     collections.reload("trees")
@@ -389,12 +393,12 @@ def test_a_service_that_was_allowed_is_allowed_for_what_takes_its_place(
         again = opened.index("trees", documents_in([*TREES[:2], *STONES]))
         assert (again["embedded"], again["reused"]) == (2, 2)
         assert again["embedding_dimension"] == DIMENSION
-        assert texts(opened, "trees") == sorted([*TREES[:2], *STONES])
+        assert texts(opened, "trees", "hybrid") == sorted([*TREES[:2], *STONES])
         service.behave(status(401))
         with pytest.raises(FilestoreError):
             opened.index("trees", documents_in(["Slate splits."]))
         service.behave(well)
-        assert texts(opened, "trees") == sorted([*TREES[:2], *STONES])
+        assert texts(opened, "trees", "hybrid") == sorted([*TREES[:2], *STONES])
         assert opened.status("trees")["clean"]
 
 

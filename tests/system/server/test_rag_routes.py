@@ -211,7 +211,7 @@ def raw(port: int, method: str, path: str, body: bytes = b"") -> bytes:
 
 def texts_of(port: int) -> list[str]:
     """What the one collection says."""
-    asked = json.dumps({"query": "tree", "mode": "vector"}).encode()
+    asked = json.dumps({"query": "oak elm", "mode": "vector"}).encode()
     body = raw(port, "POST", "/rag/trees/query", asked).partition(b"\r\n\r\n")[2]
     return sorted(one["text"] for one in json.loads(body)["results"])
 
@@ -230,7 +230,7 @@ def test_no_body_breaks_it(client: TestClient, path: str, body: bytes) -> None:
     """Each is answered, or refused with a reason; the collection that is there stays."""
     answer = client.post(path, content=body)
     assert answer.status_code in (200, 400, 409), answer.text
-    found = client.post("/rag/trees/query", json={"query": "oak", "mode": "vector"}).json()
+    found = client.post("/rag/trees/query", json={"query": "oak elm", "mode": "vector"}).json()
     assert sorted(one["text"] for one in found["results"]) == sorted(TREES)
 
 

@@ -214,7 +214,9 @@ def test_what_changes_is_sent_and_nothing_else(filled: Any, place: Place) -> Non
     found = filled.json("search", "marble quarry", "--mode", "vector", "-k", "2")
     assert {hit["path"] for hit in found["hits"]} == {"chunked/note0.md", "chunked/new.md"}
     for tag, path in (("quartz", "note3.md"), ("fresh", "new.md")):
-        hits = filled.json("search", "stone", "--mode", "vector", "--where", f"tags={tag}")["hits"]
+        hits = filled.json("search", "stands quarry", "--mode", "vector", "--where", f"tags={tag}")[
+            "hits"
+        ]
         assert [hit["path"] for hit in hits] == [f"chunked/{path}"]
     assert codes(filled) == set()
 

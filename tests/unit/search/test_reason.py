@@ -1,5 +1,8 @@
 """Why a text is a hit, in the words of the query."""
 
+import os
+from typing import Any
+
 import pytest
 
 from filestore.fulltext import Marker, parse_query
@@ -43,6 +46,16 @@ def told(query: str, meaning: float | None = None, question: str | None = None) 
 def test_words_and_where_they_are(query: str, expected: str) -> None:
     """Each word is named once, where it says most."""
     assert told(query) == expected
+
+
+def test_a_name_that_is_no_utf_8() -> None:
+    """What is read of it is looked at where it is."""
+    text = "A lease."
+    marker = Marker(parse_query("report lease"))
+    name = os.fsdecode(b"\xff report \xfe")
+    asked: dict[str, Any] = {"marks": marker.marks(text), "question": None, "meaning": None}
+    found = reason(marker, title=name, headings=[name], name=name, text=text, **asked)
+    assert found == "'report' in the title; 'lease' in the text"
 
 
 def test_meaning_and_questions() -> None:
