@@ -194,7 +194,9 @@ class Writer(disk.Closing):
         import tantivy
 
         writer, schema = self._live_writer(), build_schema()
-        remaining = iter(ids)
+        gone = set(ids)
+        self._waiting = [one for one in self._waiting if one.id not in gone]
+        remaining = iter(gone)
         while batch := list(islice(remaining, _DELETE_BATCH)):
             with self._guard:
                 # Deleting by term takes a number for a signed one and silently finds nothing.

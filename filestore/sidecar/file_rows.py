@@ -50,13 +50,17 @@ class StatEntries:
         self._folders = catalog.folders()
         self._unpacked: dict[ChunkPath, dict[str, bytes]] = {}
 
-    def mtime_ns(self, path: ChunkPath) -> int:
-        """When a file was last written; 0 where that is not known."""
+    def entry(self, path: ChunkPath) -> bytes | None:
+        """That of a file; None where there is none."""
         folder, name = folder_of(path), path.rpartition("/")[2]
         if folder not in self._unpacked:
             packed = self._folders.get(folder)
             self._unpacked[folder] = packed.entries() if packed else {}
-        entry = self._unpacked[folder].get(name)
+        return self._unpacked[folder].get(name)
+
+    def mtime_ns(self, path: ChunkPath) -> int:
+        """When a file was last written; 0 where that is not known."""
+        entry = self.entry(path)
         return unpack_stat(entry)[1] if entry else 0
 
 

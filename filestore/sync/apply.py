@@ -13,6 +13,7 @@ second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s.
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -30,8 +31,10 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.fs.stats import stat_entry
 from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
+from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.recover import condemned, part_finding
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
@@ -301,12 +304,19 @@ class _Applying:
                 continue
             if finding is not None:
                 (self.applied if finding.safe else self.remaining).append(finding)
-            self.written = True
-            if _is_known(row, look):
-                self._commit.refresh([look], read_from_ns)
-            else:
+            if not _is_known(row, look):
                 changed.append(look)
+                continue
+            self._commit.refresh([look], read_from_ns)
+            # Of a file from the future no stat tells that it is the same: it is read each time.
+            entry = stat_entry(look.values, read_from_ns)
+            self.written = self.written or self._entries.entry(look.path) != entry
+        self.written = self.written or bool(changed)
         return changed
+
+    @cached_property
+    def _entries(self) -> StatEntries:
+        return StatEntries(self._snapshot.catalog)
 
 
 def _content(look: Observation) -> tuple[bytes, str]:

@@ -158,7 +158,7 @@ def _compare(root: Path, made: Path, questions: Sequence[str], told: Told) -> No
 
 
 def _difference(ours: Sequence[Hit], theirs: Sequence[Hit]) -> str:
-    mine, other = [hit.path for hit in ours], [hit.path for hit in theirs]
+    mine, other = ([(hit.path, hit.copies) for hit in hits] for hits in (ours, theirs))
     if sorted(mine) != sorted(other):
         return "others"
     if mine != other:

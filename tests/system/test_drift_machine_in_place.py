@@ -159,7 +159,7 @@ class DriftInPlace(RuleBasedStateMachine):
             query = data.decode().partition("# About")[2].replace("#", " ").split()
             for mode in ("keyword", "vector"):
                 hits = store.search(" ".join(query), k=200, mode=mode).hits
-                paths = [hit.path for hit in hits]
+                paths = [path for hit in hits for path in (hit.path, *hit.copies)]
                 assert path in paths
                 assert len(paths) == len(set(paths))
                 assert set(paths) <= set(sound)

@@ -382,7 +382,8 @@ class Oracle(RuleBasedStateMachine):
 
     def hits(self, store: Store, query: str) -> list[str]:
         answer = store.search(query, k=50, mode="keyword")
-        return [hit.path for hit in answer.hits if hit.freshness == "fresh"]
+        fresh = [hit for hit in answer.hits if hit.freshness == "fresh"]
+        return [path for hit in fresh for path in (hit.path, *hit.copies)]
 
     def assert_as_from_scratch(self) -> None:
         """Ids, hits and scores are those of a sidecar that is made anew."""
@@ -429,17 +430,18 @@ def ids(store: Store) -> list[tuple[int, list[str]]]:
         catalog.close()
 
 
-def answers(store: Store) -> list[list[tuple[str, int | None, float]]]:
-    """Hits, their lines and scores of some questions in every mode."""
+def answers(store: Store) -> list[list[tuple[str, tuple[str, ...], int | None, float]]]:
+    """Hits, their copies, lines and scores of some questions in every mode."""
     found = []
     for query in QUERIES:
         for mode in ("keyword", "vector", "hybrid"):
             try:
                 answer = store.search(query, k=20, mode=mode)
             except FilestoreError as error:
-                found.append([(error.message, None, 0.0)])
+                found.append([(error.message, (), None, 0.0)])
             else:
-                found.append([(hit.path, hit.line, round(hit.score, 5)) for hit in answer.hits])
+                hits = answer.hits
+                found.append([(h.path, h.copies, h.line, round(h.score, 5)) for h in hits])
     return found
 
 

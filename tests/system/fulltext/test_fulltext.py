@@ -555,6 +555,16 @@ def test_how_many_texts_wait_does_not_matter(tmp_path, monkeypatch):
         assert writer.language == writer.main_language
 
 
+def test_what_waits_for_its_language_can_be_deleted(tmp_path):
+    """In the same commit: it was not written yet."""
+    folder = str(tmp_path)
+    with Writer.open(folder) as writer:
+        writer.add(texts({1: "Pumpe", 2: "Pumpe"}))
+        writer.delete([1])
+        assert writer.commit(1, "a catalog").documents == 1
+    assert search(folder, "Pumpe") == [2]
+
+
 def test_a_question_of_several_words_in_thai_finds_its_text(tmp_path):
     """Tones do not make an identifier of it, whose parts would be no other way to write it."""
     notes = {1: "น้ำท่วมที่เชียงใหม่เมื่อวานนี้", 2: "ข้าวผัดกุ้งอร่อยมาก"}

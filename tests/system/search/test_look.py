@@ -1,5 +1,6 @@
 """The look before an answer: what is new is found, what is gone is kept, nobody is kept waiting."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -272,6 +273,15 @@ def test_what_broke_is_said_each_time(workspace: Any) -> None:
         assert done["notes"] == [
             "1 file is excluded (1 malformed-frontmatter): 'filestore status' says more"
         ]
+
+
+def test_a_file_from_the_future_is_indexed_once(folder: Path) -> None:
+    """No stat tells that it is the same: it is read before each answer, and nothing is written."""
+    os.utime(folder / "a.md", (2**31, 2**31))
+    before = [asked(folder, "ants")[1].generation for _ in range(3)][-1]
+    assert asked(folder, "ants")[1].generation == before
+    with Store(root_of(folder)) as store:
+        assert store.sync().generation == before
 
 
 def test_no_large_index_is_written_whole_before_an_answer(
