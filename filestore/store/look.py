@@ -48,8 +48,8 @@ class _Seen(Struct, frozen=True, kw_only=True):
     """What one look saw."""
 
     behind: Behind
-    generation: int
-    """Of the catalog that the files were compared with."""
+    of: tuple[str, int] = ("", 0)
+    """Identity and generation of the catalog that the files were compared with."""
     tree: scan.TreeScan | None = None
     """None where it was not walked."""
     came: tuple[ChunkPath, ...] = ()
@@ -82,7 +82,7 @@ class TreeLook:
         with parts.reading() as catalog:
             last = self._last
             if not (query.update and parts.settings.updates):
-                last = _Seen(behind=Behind(unembedded=catalog.waiting_count()), generation=0)
+                last = _Seen(behind=Behind(unembedded=catalog.waiting_count()))
             elif last is not None and not self._holds(last, parts, catalog):
                 last = None
             if last is not None:
@@ -108,7 +108,7 @@ class TreeLook:
                 self._lock.release()
 
     def _holds(self, last: _Seen, parts: "Parts", catalog: Catalog) -> bool:
-        if last.generation != catalog.generation:
+        if last.of != (catalog.identity, catalog.generation):
             return False
         if parts.watched_tree is not None and parts.watched_tree.folders:
             # What is there is made anew only where something changed.
@@ -121,7 +121,7 @@ def _seen(parts: "Parts", catalog: Catalog) -> _Seen:
         tree = _watched(parts) or _scanned(parts, catalog)
     except scan.SlowScanError as error:
         behind = Behind(unembedded=catalog.waiting_count(), notes=(error.message,))
-        return _Seen(behind=behind, generation=catalog.generation)
+        return _Seen(behind=behind, of=(catalog.identity, catalog.generation))
     return _compared(parts, catalog, tree)
 
 
@@ -194,7 +194,8 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
     else:
         behind = _told(behind)
     came = () if is_away else (*found.added, *found.changed)
-    return _Seen(behind=behind, generation=catalog.generation, tree=tree, came=came)
+    of = catalog.identity, catalog.generation
+    return _Seen(behind=behind, of=of, tree=tree, came=came)
 
 
 def _updated(parts: "Parts", seen: _Seen, close: Callable[[], None]) -> _Seen:
@@ -207,7 +208,7 @@ def _updated(parts: "Parts", seen: _Seen, close: Callable[[], None]) -> _Seen:
         return seen
     close()
     try:
-        reason = quick.take_up(parts, seen.tree, seen.generation)
+        reason = quick.take_up(parts, seen.tree, seen.of)
     except (FilestoreError, OSError) as error:
         reason = str(error)
     with parts.reading() as catalog:

@@ -50,13 +50,13 @@ def why_not(parts: Parts, catalog: Catalog) -> str:
     return ""
 
 
-def take_up(parts: Parts, tree: TreeScan, generation: int) -> str:
+def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
     """Index what is new, edited or moved, and embed for two seconds what that brought.
 
     Args:
         parts: Of the store; nobody reads them meanwhile.
         tree: As it is.
-        generation: Of the catalog that it was compared with.
+        of: Identity and generation of the catalog that it was compared with.
 
     Returns:
         Why nothing was indexed, or "".
@@ -71,7 +71,7 @@ def take_up(parts: Parts, tree: TreeScan, generation: int) -> str:
         with parts.commit(catalog, embeddings, embed=False) as commit:
             commit.be_quick()
             snapshot = parts.snapshot(catalog, embeddings)
-            if catalog.generation == generation:
+            if (catalog.identity, catalog.generation) == of:
                 # Each file is read again; only which ones there are is taken from before.
                 snapshot = replace(snapshot, tree=tree)
             seen = detected(snapshot)

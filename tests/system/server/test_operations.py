@@ -209,7 +209,7 @@ def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if "anyOf" in schema:
-        return st.one_of(map(values_of, schema["anyOf"]))
+        return st.one_of([values_of(one) for one in schema["anyOf"]])
     match schema["type"]:
         case "integer":
             return st.integers(schema.get("minimum"), schema.get("maximum"))

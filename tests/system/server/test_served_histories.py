@@ -227,6 +227,20 @@ def test_no_answer_is_of_before(layout: str) -> None:
     run_state_machine_as_test(machine(layout), settings=limits(5, 15))
 
 
+def test_no_look_at_the_files_is_of_another_catalog() -> None:
+    """One that is made anew counts its commits anew, and may come to the same number."""
+    history = machine("flat")()
+    try:
+        history.make()
+        history.remove(path="a.md")
+        history.is_not_of_before()
+        history.lose(part="catalog.sqlite")
+        history.sync()
+        history.is_not_of_before()
+    finally:
+        history.teardown()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_answer_is_of_before_for_long(layout: str) -> None:
