@@ -61,7 +61,7 @@ def make_store(folder: str, paragraphs: list[str], embedder: str) -> str:
     texts, root = os.path.join(folder, "texts"), os.path.join(folder, "store")
     os.mkdir(texts)
     for place, text in enumerate(paragraphs):
-        Path(texts, f"{place}.txt").write_text(text + "\n", "utf-8")
+        Path(texts, f"p{place}.txt").write_text(text + "\n", "utf-8")
     measure.run(measure.filestore("init", root, "--embedder", embedder))
     measure.run(measure.filestore("--store", root, "add", "--each", texts))
     return root
@@ -69,7 +69,7 @@ def make_store(folder: str, paragraphs: list[str], embedder: str) -> str:
 
 def _questions(questions: list[tuple[str, int]]) -> list[Question]:
     return [
-        Question(id=str(line), line=line, query=query, relevant={f"texts/{answer}.txt": 1.0})
+        Question(id=str(line), line=line, query=query, relevant={f"texts/p{answer}.txt": 1.0})
         for line, (query, answer) in enumerate(questions, start=1)
     ]
 
