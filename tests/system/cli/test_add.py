@@ -425,7 +425,7 @@ def test_unchanged_source_writes_nothing(either: Any, manual: Any) -> None:
 
 
 def test_two_documents_from_elsewhere_with_one_name(run: Any, tmp_path: Path) -> None:
-    """The second of two originals outside the work tree is refused, not taken for the first."""
+    """The second of two originals outside the work tree has a name of its own, and keeps it."""
     for folder, word in (("x", "apples"), ("y", "bananas")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "notes.md").write_text(f"# {word}\n\nAbout {word}.\n")
@@ -433,10 +433,9 @@ def test_two_documents_from_elsewhere_with_one_name(run: Any, tmp_path: Path) ->
     (work / "deeper").mkdir(parents=True)
     assert run("init", cwd=work / "deeper").code == 0
     done = run("add", "../../x/notes.md", "../../y/notes.md", "--json", cwd=work / "deeper")
-    assert done.code == 5
-    assert "in use" in done.json["failed"][0]["error"]
-    assert run("add", "../../y/notes.md", cwd=work / "deeper").code == 4
-    assert run("add", "../../x/notes.md", "--json", cwd=work / "deeper").json["unchanged"]
+    assert [entry["resource"] for entry in done.json["added"]] == ["notes.md", "y-notes.md"]
+    for path in ("../../y/notes.md", "../../x/notes.md"):
+        assert run("add", path, "--json", cwd=work / "deeper").json["unchanged"]
 
 
 def test_a_renamed_resource_is_still_its_source(run: Any, store_folder: Path) -> None:
