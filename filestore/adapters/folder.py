@@ -26,6 +26,7 @@ StrPath = str | os.PathLike[str]
 EVIDENCE: Final = ("path", "line", "page", "title", "freshness", "chunk", "source")
 """What the metadata of a hit says of where it stands, beside what is the document's own."""
 _LOG: Final = logging.getLogger(__name__)
+_FOLDED: Final = ("copies", "cut")
 _WAIT_S: Final = 60.0
 """So long a writer waits for another: nobody sits before a program, and several threads write."""
 _NESTED: Final = "metadata"
@@ -233,10 +234,13 @@ class ChunkFolder:
                 accept is None or accept(one)
             )
 
+        # A framework expects the nearest, however far, and each of its documents.
+        options: Any = {"mode": mode, "where": plain, "rerank": rerank, "without": _FOLDED}
+
         def job(store: Store) -> list[Passage]:
             asked = k
             while True:
-                answer = store.search(query, k=asked, mode=mode, where=plain, rerank=rerank)
+                answer = store.search(query, k=asked, **options)
                 there = [self._found(store, hit) for hit in answer if hit.freshness != "gone"]
                 found = [one for one in there if is_wanted(one)]
                 if len(found) >= k or len(answer) < asked:

@@ -18,7 +18,7 @@ MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
 Which = Literal["own", "beside"]
 MODELS: Final[tuple[Which, ...]] = ("own", "beside")
 """Whose vectors are searched: of the store's own model, or of the one beside it."""
-Extra = Literal["questions", "summaries"]
+Extra = Literal["questions", "summaries", "copies", "cut"]
 MOST_REWRITES: Final = 20
 
 
@@ -66,7 +66,10 @@ class Query(Struct, frozen=True, kw_only=True):
     model: Which = "own"
     """``beside`` for the vectors of the model beside the store's own."""
     without: Sequence[Extra] = ()
-    """What is left out, as if there were none; an evaluation compares with and without."""
+    """What is left out, as if there were none; an evaluation compares with and without questions
+    and summaries. Without ``copies`` equal texts are hits of their own, and without the ``cut``
+    vectors answer with the nearest texts however far they are: both as programs expect of an
+    index of vectors."""
 
     @classmethod
     def of(cls, query: "Query | str", options: Mapping[str, Any]) -> "Query":

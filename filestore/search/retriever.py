@@ -6,7 +6,7 @@ does not answer is left out, and a note tells why.
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +22,7 @@ from filestore.fulltext import (
     Reader,
 )
 from filestore.index.base import BackendError
-from filestore.search.query import Mode, Which
+from filestore.search.query import Extra, Mode, Which
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -79,15 +79,16 @@ class Retriever:
         self.apart: Retrieved = []
         """The best of those that were left out."""
 
-    def begin(self, notes: list[str], hidden: frozenset[int], *, with_questions: bool) -> None:
+    def begin(self, notes: list[str], hidden: frozenset[int], without: Collection[Extra]) -> None:
         """Begin an answer.
 
         Args:
             notes: Takes what the user should know of it.
             hidden: Files that are not found.
-            with_questions: Whether a text is found by its questions, too.
+            without: What is left out, see `Query.without`.
         """
-        self.notes, self._hidden, self._with_questions = notes, hidden, with_questions
+        self.notes, self._hidden = notes, hidden
+        self._with_questions, self.cuts = "questions" not in without, "cut" not in without
         self.best_parts, self.apart = {}, []
 
     def close(self) -> None:
@@ -173,7 +174,7 @@ class Retriever:
         if required is not None:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
-        alike = self.open_reader() if self.is_lexical else None
+        alike = self.open_reader() if self.is_lexical and self.cuts else None
         if alike is not None and floor < 0:
             # Keywords do not answer beside: of the texts that have a word all are compared.
             holding = {file_of_text(text) for text, _ in alike.search(query, _MOST_ALIKE)}

@@ -76,6 +76,8 @@ class Searcher:
         self._asked = ParsedQuery()
         self._notes: list[str] = []
         """What the user should know of the answer that is being made."""
+        self._may_fold = True
+        """Whether files with one text are one hit."""
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(parts, catalog)
         self.behind = Behind()
@@ -122,7 +124,7 @@ class Searcher:
         self._notes = notes = said.left_out(understood, asked.left_out)
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
-        self._retriever.begin(notes, hidden, with_questions="questions" not in query.without)
+        self._retriever.begin(notes, hidden, query.without)
         wanted = Filters.of(query)
         if wanted and not asked.clauses:
             notes.clear()  # what they leave is listed
@@ -133,7 +135,7 @@ class Searcher:
         if reader is not None and (settled := reader.settled(asked)) is not asked:
             notes += said.on_phrases(asked)
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
-        self._asked = asked
+        self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
         # Words that no document has; vectors need no such help.
         found = self._respellings(asked) if mode != "vector" else ()
         others = (parse_query(one, "plain") for one in rewrites)
@@ -294,9 +296,9 @@ class Searcher:
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}
-            self._retriever.cuts = False
+            cuts, self._retriever.cuts = self._retriever.cuts, False
             ranked, _, _ = self._ranked(queries, mode, DEPTH, ids)
-            self._retriever.cuts = True
+            self._retriever.cuts = cuts
             return list(dict.fromkeys(path for (path, _), _, _ in ranked))
 
         self._via = descend(self._tree, best)
@@ -335,7 +337,7 @@ class Searcher:
         keys: dict[Text, tuple[int, int]] = {}
         vectors: dict[tuple[int, int], int] = {}
         # What filters leave is listed whole.
-        has_copies = bool(self._asked.clauses) and queries.has_copies(self._catalog)
+        has_copies = self._may_fold and queries.has_copies(self._catalog)
         for text, score, why in merged(ranked, lists, is_last=is_last):
             if len(shown) == count:
                 break

@@ -102,7 +102,7 @@ def test_a_hit_that_was_edited_has_its_text_of_now(
     file = place / "chunked" / "langchain" / f"{gas}.md"
     file.write_text(file.read_text().replace("March", "May"))
     (hit,) = vectors.similarity_search("gas", k=1)
-    assert (hit.page_content, hit.metadata["freshness"]) == ("Gas is read in May.", "edited")
+    assert (hit.page_content, hit.metadata["freshness"]) == ("Gas is read in May.", "fresh")
     file.unlink()
     assert [one.id for one in vectors.similarity_search("gas", k=2)] == [rent]
 

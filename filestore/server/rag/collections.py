@@ -185,7 +185,9 @@ class Collections(disk.Closing):
             FilestoreError: What `Store.search` raises.
         """
         with self._using(name) as served:
-            answer = served.call(lambda store: store.search(query, k=k, mode=mode))
+            answer = served.call(
+                lambda store: store.search(query, k=k, mode=mode, without=["copies"])
+            )
         results = []
         for hit in answer.hits:
             identifier, metadata = told(hit.metadata, hit.path)
