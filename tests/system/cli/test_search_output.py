@@ -160,7 +160,7 @@ def test_lines_around(vault: Workspace) -> None:
     lines = [*hit["before"], *hit["excerpt"].split("\n"), *hit["after"]]
     assert "\n".join(lines) + "\n" == NOTE
     shown = vault("search", "rename links", "-k", "1", "--context", "1").stdout.splitlines()
-    assert shown[1:] == [
+    assert shown[2:] == [
         "   ",
         "   Press F2 on a note to rename it.",
         "   Links to it follow.",
