@@ -375,6 +375,11 @@ class Commit:
         """Point files to new names: old path, and the observation at the new one."""
         known = self._catalog.files([old for old, _ in moves])
         self._layout.complete(look for _, look in moves)
+        # A document may be cut otherwise by now than it was when it was indexed.
+        cut = [(old, look) for old, look in moves if not has_same_text(known[old], look)]
+        self.repoint([(old, look.path) for old, look in cut])
+        self.put([look for _, look in cut], read_from_ns)
+        moves = [(old, look) for old, look in moves if has_same_text(known[old], look)]
         self._catalog.delete_rows([known[old].id for old, _ in moves])
         for old, look in moves:
             row = known[old]
