@@ -194,12 +194,7 @@ def evaluate(
     with parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
         goals = goals_of(tree, chunks, catalog.sources_of_resources(), questions)
-        notes = [
-            f"line {one.line}: {name!r} in 'not' is nothing in the store"
-            for one, goal in zip(questions, goals, strict=True)
-            for name in one.unwanted
-            if name not in goal.unwanted.values()
-        ]
+        notes = _unknown(questions, goals)
         asked: dict[Column, list[Scores] | None] = {}
         came: dict[Column, list[tuple[str, ...]]] = {}
         for column in columns:
@@ -217,17 +212,32 @@ def evaluate(
         modes={column: mean(scores) if scores else None for column, scores in asked.items()},
         unwanted=_unwanted(questions, {by: came[by] for by in answered}),
         hybrid=_compared(answered),
-        results=tuple(
-            QuestionResult(
-                question=one,
-                scores={by: answered[by][place] for by in answered},
-                came={by: came[by][place] for by in answered},
-            )
-            for place, one in enumerate(questions)
-        ),
+        results=tuple(_results(questions, answered, came)),
         compared=variants,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _results(
+    questions: Sequence[Question],
+    answered: Mapping[Column, Sequence[Scores]],
+    came: Mapping[Column, Sequence[tuple[str, ...]]],
+) -> Iterator[QuestionResult]:
+    for place, one in enumerate(questions):
+        yield QuestionResult(
+            question=one,
+            scores={by: scores[place] for by, scores in answered.items()},
+            came={by: came[by][place] for by in answered},
+        )
+
+
+def _unknown(questions: Sequence[Question], goals: Sequence[Goal]) -> list[str]:
+    return [
+        f"line {one.line}: {name!r} in 'not' is nothing in the store"
+        for one, goal in zip(questions, goals, strict=True)
+        for name in one.unwanted
+        if name not in goal.unwanted.values()
+    ]
 
 
 def _unwanted(

@@ -114,12 +114,7 @@ class Searcher:
             query: What is asked; `rerank`, `group` and what is only shown are others' business.
             rewrites: The same in other words; their answers count, too.
         """
-        asked = parse_query(query.text, query.syntax)
-        if (
-            len(asked.clauses) > MAX_CLAUSES
-            and (reader := self._retriever.open_reader()) is not None
-        ):
-            asked = most_telling(asked, reader.rarity)
+        asked = self._parsed(query)
         understood = asked.understood()
         self._notes = notes = said.left_out(understood, asked.left_out)
         hides = "summaries" in query.without and self.has_summaries
@@ -136,7 +131,6 @@ class Searcher:
             notes += said.on_phrases(asked)
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
         self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
-        # Words that no document has; vectors need no such help.
         found = self._respellings(asked) if mode != "vector" else ()
         others = (parse_query(one, "plain") for one in rewrites)
         meant = [
@@ -174,8 +168,15 @@ class Searcher:
             rewrites=tuple(rewrites),
         )
 
+    def _parsed(self, query: Query) -> ParsedQuery:
+        """What is asked, with as many words as can be searched for."""
+        asked = parse_query(query.text, query.syntax)
+        if len(asked.clauses) <= MAX_CLAUSES or (reader := self._retriever.open_reader()) is None:
+            return asked
+        return most_telling(asked, reader.rarity)
+
     def _respellings(self, asked: ParsedQuery) -> "tuple[Respelling, ...]":
-        """What may have been meant by words that no document has, and that are no words."""
+        """What may have been meant by words that no document has; vectors need no such help."""
 
         def is_spelt(word: str) -> bool:
             from filestore.embed import vocabulary
@@ -325,7 +326,7 @@ class Searcher:
             count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
             allowed: The files that may answer; None for all.
-            is_last: Whether no more texts can be had, so that lists have the places that are left.
+            is_last: Whether no more texts can be had, so that lists have the places left.
         """
         shown: list[Hit] = []
         taken: set[ChunkPath] = set()
@@ -356,8 +357,7 @@ class Searcher:
                 continue
             if text not in passed and self._asked.clauses and is_list(look.body):
                 passed.add(text)
-                less = demoted(score, self._named_share(rows[path], look))
-                put_back(lists, (text, less, why))
+                put_back(lists, (text, demoted(score, self._named_share(rows[path], look)), why))
                 continue
             taken.add(path)
             hit = self._hit(rows[path], look, score, why())

@@ -616,6 +616,9 @@ def test_nothing_is_written_by_looking(work: Work) -> None:
     file more."""
     with open(work.resource("rivers") / "chunk1.md", "a") as file:
         file.write("more\n")
+    # Else a search indexes the edit.
+    settings = work.root / "filestore.toml"
+    settings.write_text(settings.read_text() + "\n[search]\nupdate = false\n")
     before = work.everything()
     with work.inspector() as terminal:
         _visit(terminal)

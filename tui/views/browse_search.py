@@ -188,6 +188,8 @@ class BrowseSearch(Vertical):
         self.hits.show(Listed())
         self._hit_caption.show([])
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax or "auto"}
+        # A search may index what was edited.
+        arguments["update"] = not self._host.read_only
         self._end_waiting()
 
         def no_answer(error: FilestoreError) -> None:

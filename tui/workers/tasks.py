@@ -239,7 +239,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "enrich": _enriching(InspectedStore.enrich),
 }
 """Questions:
-- ``search(query, k, mode, source, syntax, kind)``: `Answer`
+- ``search(query, k, mode, source, syntax, kind, update)``: `Answer`
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`

@@ -284,7 +284,12 @@ def test_the_log_is_what_each_commit_answers(tmp_path: Path, layout: str) -> Non
                 if set(answers) == set(before) and answers[:1] == before[:1]:
                     assert entry is None or not answers
                     continue
-                assert entry is not None
+                if entry is None:
+                    # All that differs is what some of them are called.
+                    assert {text for _, text in answers} == {text for _, text in before}
+                    assert answers[0][1] == before[0][1]
+                    before = answers
+                    continue
                 new = {one.path for one in entry.gained}
                 # What is renamed as it goes has the name that it has by then.
                 gone = {one.was or one.path for one in entry.lost}

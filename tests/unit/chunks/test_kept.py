@@ -37,7 +37,6 @@ DOCUMENTS = st.builds(
     sections=st.lists(SECTIONS, max_size=4).map(tuple),
     heading=TEXT,
     title=TEXT,
-    names=TEXT,
     metadata=st.dictionaries(TEXT, TEXT | NUMBER | st.lists(TEXT, max_size=2), max_size=3),
     pairs=st.lists(st.tuples(TEXT, TEXT).map(list), max_size=3),
     pages=st.lists(st.tuples(NUMBER, NUMBER).map(list), max_size=3),
