@@ -451,10 +451,11 @@ class Detail(Vertical):
         self._neighbours_of = NO_FILE
         self.family.store_changed()
         self._links = None
-        if self.about is not None and self._target == self._shown:
+        if self.about is not None and self._target is not None and self._target == self._shown:
             # A rebuilt catalog may give the same number to another file.
             section = self.about.section(self.part)
-            line = section.line if section is not None else 0
+            # The line of a hit stays: its search may have changed the store.
+            line = self._target.line or (section.line if section is not None else 0)
             text = "" if section is None or line else self._section_text(section)
             self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
