@@ -177,7 +177,8 @@ class Retriever:
         alike = self.open_reader() if self.is_lexical and self.cuts else None
         if alike is not None and floor < 0:
             # Keywords do not answer beside: of the texts that have a word all are compared.
-            holding = {file_of_text(text) for text, _ in alike.search(query, _MOST_ALIKE)}
+            found = [(text, score, 0) for text, score in alike.search(query, _MOST_ALIKE)]
+            holding = {file_of_text(text) for text, _, _ in (*found, *self._led(found))}
             allowed = holding if allowed is None else allowed & holding
         near_to = self.vectors.near(meant, allowed, is_filtered=required is None and alike is None)
         wanted = math.ceil(depth * self._vectors_per_file) + _SPARE
