@@ -4,6 +4,7 @@ A store is cloned from strangers, and whoever opens a pipe waits for its writer.
 every command over every place, so that the places can be many; what hangs is what it named last.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -73,7 +74,7 @@ for place in PLACES:
     plant(path)
     for words in COMMANDS:
         run(words, place)
-    if "sync" in sys.argv[3]:
+    if "--no-update" not in sys.argv[3]:
         continue
     remove(path)
     if held:
@@ -84,8 +85,8 @@ KINDS: Final = ("pipe", "folder", "device", "link", "socket")
 LOOKING: Final = (
     "status",
     "verify|--level|full",
-    "search|pump care",
-    "search|pump|--mode|keyword",
+    "search|pump care|--no-update",
+    "search|pump|--mode|keyword|--no-update",
     "ls",
     "ls|manual.md",
     "show|chunked/manual.md/chunk1.md",
@@ -94,6 +95,7 @@ LOOKING: Final = (
     "undo|--list",
 )
 WRITING: Final = ("sync", "status", "undo")
+INDEXING: Final = ("search|pump care", "search|pump|--mode|keyword")
 WRITTEN: Final = (
     ".sidecar/catalog.sqlite",
     ".sidecar/catalog.sqlite-wal",
@@ -228,13 +230,14 @@ def test_no_command_that_looks_waits_for_what_is_no_file(copy: Path, kind: str) 
 def test_no_command_that_writes_waits_for_what_is_no_file(
     made: Path, tmp_path: Path, kind: str
 ) -> None:
-    """A sync mends what it may, and says of everything else what stands there."""
-    for number, place in enumerate(_in_store(WRITTEN)):
-        folder = tmp_path / str(number)
+    """A sync mends what it may, and says of everything else what stands there; a search, too."""
+    for place, commands in itertools.product(_in_store(WRITTEN), (WRITING, INDEXING)):
+        folder = tmp_path / "copy"
         shutil.copytree(made, folder, symlinks=True)
+        (folder / "file_index/chunked/own.md").write_text("A pump of my own.\n")
         (folder / os.path.dirname(place)).mkdir(parents=True, exist_ok=True)
-        said = _run(folder, kind, (place,), WRITING, None)
-        if place.endswith(MENDED):
+        said = _run(folder, kind, (place,), commands, None)
+        if place.endswith(MENDED) and commands == WRITING:
             codes = [line.split()[0] for line in said.splitlines() if line.startswith("  ")]
             assert codes[:2] == ["0", "0"], said
         shutil.rmtree(folder)

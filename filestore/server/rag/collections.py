@@ -186,7 +186,7 @@ class Collections(disk.Closing):
         """
         with self._using(name) as served:
             answer = served.call(
-                lambda store: store.search(query, k=k, mode=mode, without=["copies"])
+                lambda store: store.search(query, k=k, mode=mode, without=["copies", "cut"])
             )
         results = []
         for hit in answer.hits:

@@ -178,7 +178,8 @@ def test_a_copy_is_removed(workspace: Any, copies: list[Path]) -> None:
     workspace.assert_settled()
     workspace("undo")
     assert workspace.truth() == before
-    assert sorted(workspace.found("resin")) == ["a.md", "b.md", "c.md"]
+    (hit,) = workspace.json("search", "resin", "--mode", "keyword")["hits"]
+    assert (hit["path"], hit["copies"]) == ("chunked/a.md", ["chunked/b.md", "chunked/c.md"])
     workspace.assert_settled()
 
 

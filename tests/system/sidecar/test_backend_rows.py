@@ -83,8 +83,9 @@ def test_rows_of_strangers_go_and_are_never_hits(store: Any, knowledge: Database
         f"INSERT INTO {TABLE} SELECT id + 1, 'mine', 'x', 'a text of mine', metadata, embedding"
         f" FROM {TABLE}"
     )
-    hits = store.json("search", "harbour lantern", "--mode", "vector", "-k", "30")["hits"]
-    assert len({hit["path"] for hit in hits}) == len(hits) == NOTES
+    with Store.open(store.store) as opened:
+        hits = opened.search("harbour lantern", mode="vector", k=30, without=["cut"]).hits
+    assert len({hit.path for hit in hits}) == len(hits) == NOTES
     assert "mine" not in str(hits)
     assert set(found(store)) == {"vector-orphan"}
     store("repair", "--level", "full", "--yes", code=None)

@@ -744,7 +744,8 @@ def test_a_full_text_index_of_a_stranger(laboratory: Laboratory, name: str) -> N
         looks = ("search note --mode keyword", "search note", "similar notes/n1.md")
         codes = laboratory.codes_of(*looks, "status", "verify --level full", "sync", "sync --full")
         assert set(codes[:3]) <= {0, 1}
-        assert codes[3:] == [1, 1, 0, 0]
+        # Where the index can be read, a search has taken up the edit.
+        assert codes[3:] in ([1, 1, 0, 0], [0, 0, 0, 0])
         own.write_text("The first note.\n")
         assert files_below(chunked) == before
         # `sync --full` removed the embedding of a text that was nowhere then.
