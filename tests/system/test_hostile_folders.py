@@ -5,19 +5,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.system.conftest import Workspace
 from tests.system.hostile_folders import DOCUMENTS, write_documents
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("options", [["--together"], pytest.param([], marks=pytest.mark.long)])
-def test_nothing_of_the_folder_is_run(options: list[str]) -> None:
+def test_nothing_of_the_folder_is_run() -> None:
     """No command, hook or server runs a file of the folder, and every document is indexed."""
-    program = ["-W", "ignore", "-m", "tests.system.hostile_folders"]
-    command = [sys.executable, *program, *options]
+    program = ["-W", "ignore", "-m", "tests.system.hostile_folders", "--together"]
+    command = [sys.executable, *program]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, errors="replace"
     )
