@@ -1,11 +1,5 @@
 """What only the inspector needs, each name once; loaded as it is first used."""
 
-from filestore.browse.catalog_pages import ChunkRow as ChunkRow
-from filestore.browse.catalog_pages import Counts as Counts
-from filestore.browse.catalog_pages import Listing as Listing
-from filestore.browse.document_rows import DocumentRow as DocumentRow
-from filestore.browse.document_rows import ResourceRow as ResourceRow
-from filestore.browse.document_rows import SectionRow as SectionRow
 from filestore.browse.editor import EditorCommand as EditorCommand
 from filestore.browse.editor import editor_command as editor_command
 from filestore.browse.editor import opened_at as opened_at
@@ -16,15 +10,17 @@ from filestore.browse.file import Shown as Shown
 from filestore.browse.file import UnknownPathError as UnknownPathError
 from filestore.browse.file import VectorFacts as VectorFacts
 from filestore.browse.links import Links as Links
+from filestore.browse.listing import Counts as Counts
+from filestore.browse.listing import DocumentFiles as DocumentFiles
+from filestore.browse.listing import Listing as Listing
+from filestore.browse.name_filter import NameFilter as NameFilter
+from filestore.browse.rows import Row as Row
 from filestore.browse.summary_tree import Family as Family
 from filestore.browse.summary_tree import Summaries as Summaries
-from filestore.browse.summary_tree import SummarisedResource as SummarisedResource
-from filestore.browse.summary_tree import TreeNode as TreeNode
 from filestore.browse.vectors import Explorer as Explorer
 from filestore.browse.vectors import Neighbour as Neighbour
 from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
-from filestore.browse.wanted import Wanted as Wanted
 from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.chunks.chunk_file import Section as Section
 from filestore.config.discovery import find_root as find_root

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from filestore.browse import evidence_notes
 from filestore.browse import raw_file as present_files
-from filestore.browse.document_rows import stats_of
 from filestore.browse.raw_file import Present, moment
+from filestore.browse.rows import stats_of
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter, kept, links
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from filestore.browse import document_rows
 from filestore.browse.records import ChunkFile, Record
+from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.interpretation import interpret_chunk
@@ -466,7 +466,7 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
     """
     pages = CatalogPages(catalog)
     if places.is_in_place and name.endswith("/"):
-        inside = document_rows.documents_of(catalog, pages, name)
+        inside = documents_of(catalog, pages, name)
         return AboutResource(resource=name, chunks=len(inside))
     resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
     known = [resource_record.parse(data) for data in catalog.records_of(resource)]

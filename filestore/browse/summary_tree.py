@@ -4,14 +4,15 @@ Reads the catalog alone. One rule: a node is what the tree says it is, with its 
 its way from the top free of circles, whatever the files claim.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from filestore.browse.row_words import OPENING_BYTES, first_words
-from filestore.browse.wanted import Wanted
+from filestore.browse.name_filter import NameFilter
+from filestore.browse.rows import Row, opening_words
 from filestore.catalog import Catalog, CatalogPages, FileRow, summaries
 from filestore.catalog.summaries import ChildRow
 from filestore.core.paths import ChunkPath, StorePath, Tree
@@ -20,38 +21,14 @@ from filestore.sidecar.summary_tree import ChildState, SummaryTree, in_order
 from filestore.verify import recorded_state
 
 
-class TreeNode(Struct, frozen=True, kw_only=True):
-    """A summary, or a text that one was made from."""
-
-    path: StorePath
-    is_summary: bool
-    level: int
-    """One more than the highest child's; 0 for a text."""
-    children: int
-    """How many files it names."""
-    state: ChildState
-    """Of the file, as a child of the summary above it."""
-    why: str = ""
-    """Why the summary is out of date; "" where it is not."""
-
-
-class SummarisedResource(Struct, frozen=True, kw_only=True):
-    """A resource that has summaries."""
-
-    resource: str
-    summaries: int
-    stale: int
-
-
 class Family(Struct, frozen=True, kw_only=True):
     """What is above a file in the tree, and what is below it."""
 
-    path: StorePath
-    node: TreeNode
-    above: tuple[TreeNode, ...]
+    node: Row
+    """The file itself."""
+    above: tuple[Row, ...]
     """The summaries that it is part of, nearest first."""
-    children: tuple[TreeNode, ...]
-    titles: Mapping[StorePath, str]
+    children: tuple[Row, ...]
 
 
 class Summaries:
@@ -63,24 +40,25 @@ class Summaries:
         self._of: tuple[str, int] | None = None
         self._known: _Known | None = None
 
-    def resources(self) -> list[SummarisedResource]:
+    def resources(self) -> list[Row]:
         """Those that have summaries, by name."""
         with self._reading() as (_, known):
             return [
-                SummarisedResource(
+                Row(
+                    kind="resource",
                     resource=name,
-                    summaries=len(own),
+                    children=len(own),
                     stale=sum(path in known.reasons for path in own),
                 )
                 for name, own in sorted(known.by_resource.items())
             ]
 
-    def roots(self, resource: str) -> list[TreeNode]:
+    def roots(self, resource: str) -> list[Row]:
         """The summaries of a resource that no other one of it was made from."""
         with self._reading() as (_, known):
             return [known.node(path) for path in known.roots(resource)]
 
-    def children(self, path: str) -> list[TreeNode]:
+    def children(self, path: str) -> list[Row]:
         """What a summary was made from, each file once; none for what is no summary."""
         with self._reading() as (_, known):
             return known.children(self._chunk_path(path))
@@ -108,19 +86,17 @@ class Summaries:
         with self._reading() as (catalog, known):
             if below not in known.tree and below not in known.resource_of:
                 return None
-            above = tuple(map(known.node, known.tree.ancestors(below)))
-            children = tuple(known.children(below))
-            own = known.node(below)
-            shown = [node.path for node in (own, *above, *children)]
+            above = known.tree.ancestors(below)
+            nodes = [known.node(below), *map(known.node, above), *known.children(below)]
+            titles = _titles(self._tree, catalog, [node.path for node in nodes])
+            nodes = [replace(node, title=titles.get(node.path, "")) for node in nodes]
             return Family(
-                path=own.path,
-                node=own,
-                above=above,
-                children=children,
-                titles=_titles(self._tree, catalog, shown),
+                node=nodes[0],
+                above=tuple(nodes[1 : 1 + len(above)]),
+                children=tuple(nodes[1 + len(above) :]),
             )
 
-    def matching(self, wanted: Wanted) -> list[TreeNode]:
+    def matching(self, wanted: NameFilter) -> list[Row]:
         """The summaries whose path or title has what is wanted, in natural order."""
         with self._reading() as (catalog, known):
             if known.names is None:
@@ -176,30 +152,26 @@ class _Known:
             self._roots[resource] = in_order({*within.roots, *alone})
         return self._roots[resource]
 
-    def node(self, path: ChunkPath, state: ChildState = "fresh") -> TreeNode:
+    def node(self, path: ChunkPath, state: ChildState = "fresh") -> Row:
         """A file of the tree, in a state."""
         rows = self._rows.get(path, ())
         is_summary = path in self.resource_of
-        return TreeNode(
+        return Row(
+            kind="summary" if is_summary else "chunk",
             path=self._shown.store_path(path),
-            is_summary=is_summary,
             level=max(self.tree.level(path), int(is_summary)),
             children=len({row.path for row in rows}),
             state=state,
             why=self.reasons.get(path, ""),
         )
 
-    def children(self, path: ChunkPath) -> list[TreeNode]:
-        """What a summary was made from."""
-        return [self.node(child, state) for child, state in self.states(path).items()]
-
-    def states(self, path: ChunkPath) -> dict[ChunkPath, ChildState]:
-        """Each child once, in the worst of its states."""
+    def children(self, path: ChunkPath) -> list[Row]:
+        """What a summary was made from: each child once, in the worst of its states."""
         states: dict[ChunkPath, ChildState] = {}
         for child in self.tree.children(path):
             if states.get(child.path, "fresh") == "fresh":
                 states[child.path] = child.state
-        return states
+        return [self.node(child, state) for child, state in states.items()]
 
     def way_to(self, path: ChunkPath) -> tuple[str, list[ChunkPath]] | None:
         """From the nearest root down; the file itself may be one."""
@@ -226,13 +198,10 @@ def _titles(tree: Tree, catalog: Catalog, paths: Sequence[StorePath]) -> dict[St
     found = {path: _heading(row) for path, row in rows.items() if row.kind == "summary"}
     others = [row.id for path, row in rows.items() if not found.get(path)]
     if others:
-        pages = CatalogPages(catalog)
-        openings, titles = pages.openings(others, OPENING_BYTES), pages.titles(others)
+        titles, openings = CatalogPages(catalog).titles(others), opening_words(catalog, others)
         for path, row in rows.items():
             if not found.get(path):
-                opening = openings.get(row.id)
-                first = first_words(opening[1]) if opening is not None else ""
-                found[path] = titles.get(row.id) or first
+                found[path] = titles.get(row.id) or openings.get(row.id, (0, ""))[1]
     return {tree.store_path(path): title for path, title in found.items()}
 
 

@@ -14,9 +14,9 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.store.writing import Store
 
 if TYPE_CHECKING:
-    from filestore.browse.catalog_pages import Listing
     from filestore.browse.evidence import Evidence
     from filestore.browse.file import About, AboutResource
+    from filestore.browse.listing import Listing
     from filestore.browse.summary_tree import Summaries
     from filestore.browse.vectors import Explorer
     from filestore.core.findings import Finding
@@ -38,7 +38,7 @@ class InspectedStore(Store):
     @cached_property
     def listing(self) -> "Listing":
         """The catalog page by page, for a screen."""
-        from filestore.browse.catalog_pages import Listing
+        from filestore.browse.listing import Listing
 
         return Listing(self._parts)
 

@@ -114,9 +114,14 @@ def _virtual(total: int) -> Any:
     from tui.state.tree import TreeRows
     from tui.widgets.rows import VirtualRows
 
-    tree = TreeRows(lambda kind, what: line(f"row {what:06}" if kind == "c" else what), print)
-    tree.replace([("all", total)])
-    tree.open("all", array("q", range(total)))
+    tree = TreeRows(
+        lambda way: line(f"row {way[1]:06}" if way[1:] else way[0]),
+        lambda _: array("q", range(total)),
+        print,
+        lambda _: None,
+    )
+    tree.replace(["all"])
+    tree.open(("all",))
     shown = VirtualRows()
     shown.show(tree)
     return shown

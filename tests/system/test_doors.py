@@ -308,8 +308,8 @@ OURS: Final = {
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
-    "the sidecar": "browse/catalog_pages.outline browse/chunk_filter._of_files"
-    " browse/chunk_filter._files_of catalog/_reading._conflict catalog/_remembered._parsed"
+    "the sidecar": "browse/listing.below browse/name_filter._by_catalog"
+    " catalog/_reading._conflict catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"

@@ -19,6 +19,7 @@ from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from tui.app.frame import Frame, Options
 from tui.state.findings import Coverage
+from tui.state.tree import Document
 from tui.views.browse import BrowseView
 from tui.workers import Opening, TaskManager
 from tui.workers.session_file import Saved
@@ -183,7 +184,7 @@ def test_resources_open_and_close(root):
             expected = [os.path.basename(one["path"]) for one in store.chunks("guide.md")]
         assert re.findall(r"chunk\d+\.md", seen(page)) == expected
         await press(pilot, "down", "down", "h")
-        assert page.view.outline.key == ("r", "guide.md")
+        assert page.view.outline.key == ("guide.md",)
         await press(pilot, "h")
         await until(pilot, lambda: "chunk1.md" not in seen(page))
         await press(pilot, "equals_sign")
@@ -232,7 +233,7 @@ def test_the_filter_keeps_what_matches(root):
         await press(pilot, "slash")
         page.focused.value = text
         await until(pilot, lambda: f" for {text}" in seen(page))
-        shown = set(page.view.outline.model.resources)
+        shown = set(page.view.outline.model.tops)
         await press(pilot, "escape")
         await shows(pilot, "3 resources")
         return shown
@@ -497,7 +498,7 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
         page.view.open_path(path)
         await shows(pilot, "keeps its vectors")
         await press(pilot, "m")
-        total = sum(row.chunks for row in page.view.outline.resources)
+        total = sum(row.children for row in page.view.outline.resources.values())
         await shows(pilot, f"all {total} texts", "@", "a guide.md", "[Map]")
         drawn = page.view.detail.map
         assert signs(drawn) == 1
@@ -633,7 +634,7 @@ def test_a_file_that_the_catalog_does_not_know_is_shown(root):
         write(root, "list.txt/new.md", '---\n"open: [\n---\nNever indexed.\n')
         page.view.open_path("chunked/list.txt/new.md")
         await shows(pilot, "Never indexed.", "not indexed")
-        assert page.view.outline.key == ("r", "guide.md")
+        assert page.view.outline.key == ("guide.md",)
         assert page.action_context().path == "chunked/list.txt/new.md"
         await press(pilot, "down")
         await until(pilot, lambda: "Never indexed." not in seen(page))
@@ -645,7 +646,7 @@ def test_a_key_before_an_unknown_file_was_looked_for_is_followed(root):
     """Where the cursor was moved before it is known that no catalog has a file, it is followed."""
 
     async def act(page, pilot):
-        await until(pilot, lambda: page.view.outline.key == ("r", "guide.md"))
+        await until(pilot, lambda: page.view.outline.key == ("guide.md",))
         write(root, "list.txt/new.md", "Never indexed.\n")
         gate = threading.Event()
         page.task_manager.read(
@@ -653,7 +654,7 @@ def test_a_key_before_an_unknown_file_was_looked_for_is_followed(root):
         )
         page.view.open_path("chunked/list.txt/new.md")
         await press(pilot, "down")
-        assert page.view.outline.key == ("r", "list.txt")
+        assert page.view.outline.key == ("list.txt",)
         gate.set()
         await until(pilot, lambda: page.action_context().path == "")
         assert page.action_context().resource == "list.txt"
@@ -707,7 +708,7 @@ def test_a_store_made_anew_keeps_the_place(root):
         await shows(pilot, "chunk0.md", "▸ aaa")
         await until(pilot, lambda: page.view.outline.path == path)
         assert page.view.outline.key != before
-        assert {"guide.md", "list.txt"} == set(page.view.outline.model.opened)
+        assert {"guide.md", "list.txt"} == {way[0] for way in page.view.outline.model.opened}
         await shows(pilot, "Milk and bread")
 
     browse(root, act)
@@ -935,12 +936,12 @@ def test_documents_of_a_folder_stand_above_their_chunks(root):
         places = [names.index(name) for name in ("lakes.md", "rivers.md")]
         assert places[1] == places[0] + 2
         await press(pilot, "G")
-        file = page.view.outline.key
+        file = page.view.outline.key[-1]
         await press(pilot, "h")
-        assert page.view.outline.key == -file
+        assert page.view.outline.key == ("notes", Document(file))
         await press(pilot, "space")
         assert page.view.outline.rows.marks == {file}
         await press(pilot, "h", "h")
-        assert page.view.outline.key == ("r", "notes")
+        assert page.view.outline.key == ("notes",)
 
     browse(root, act)

@@ -81,5 +81,5 @@ def test_the_first_picture_loads_nothing_heavy(script, root):
     done = script(SHOWN, root)
     assert done.code == 0, done.stderr
     loaded = set(done.stdout.split())
-    assert "filestore.browse.catalog_pages" in loaded
+    assert "filestore.browse.listing" in loaded
     assert HEAVY.intersection(loaded) == set()

@@ -1,30 +1,38 @@
-"""Lines for resources, chunk files, hits, neighbours. Pure.
+"""Lines for what is shown of one file, one resource or one folder. Pure.
 
 One rule: every text of a line is safe for a terminal, whatever the file, name or key it came from.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
-from filestore.browse import CHUNKS, CatalogNewerError, StorePath, Tree, safe_text, shown_path
-from tui.formatting.findings import SEVERITY, drift_bar, place_of
-from tui.formatting.lines import Line, Role, Span, arrow, count, cut, field, line, one_line, span
-from tui.formatting.summaries import question_lines, relations
+from filestore.browse import safe_text, shown_path
+from tui.formatting.findings import SEVERITY
+from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting.rows import (
+    MOST_PLACE,
+    STALE,
+    made_from,
+    pages_words,
+    severity_marks,
+    state_spans,
+)
 
 if TYPE_CHECKING:
-    from filestore import Answer, FilestoreError, Finding
-    from filestore.browse import About, AboutResource, ChunkRow, Family, Neighbour, ResourceRow
+    from filestore import FilestoreError, Finding
+    from filestore.browse import About, AboutResource, Family, Links, Row
 
+NO_TREE: Final = "no summary was made from it"
 FIRST_PART: Final = 64 * 1024
 """Characters of a text that are shown at first."""
-MOST_TITLE: Final = 40
-"""Characters of a title in a row."""
-MOST_PLACE: Final = 60
-"""Characters of the headings above a chunk in its row."""
 MOST_VALUE: Final = 300
 """Characters of one metadata value."""
+MOST_RELATIVES: Final = 40
+"""Children of one summary that are listed among its facts; the rest is counted."""
+_MOST_LINKS: Final = 200
+"""Links of one document that are listed; the rest is counted."""
 MOST_LISTED: Final = 40
 """Vectors or sources of one file that are listed; the rest is counted."""
 SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
@@ -36,17 +44,6 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("map", "m", "Map"),
 )
 """Name, key and title of each view of a chunk."""
-MODES: Final = ("hybrid", "vector", "keyword")
-_PREFIXES: Final[Mapping[str, str]] = {"h:": "hybrid", "v:": "vector", "k:": "keyword"}
-"""The prefix of a query that chooses the search mode."""
-KINDS: Final = ("kind:summary", "kind:chunk")
-"""Words of a query that keep to one kind of file."""
-SYNTAXES: Final = ("syntax:auto", "syntax:plain", "syntax:operators")
-_MODE_WORDS: Final = {
-    "hybrid": "by meaning and by words",
-    "vector": "by meaning (v:)",
-    "keyword": "by words (k:)",
-}
 _MARKS: Final[Mapping[str, tuple[str, str, Role]]] = {
     severity: (f"{severity} {sign}", word, role)
     for severity, (sign, word, role) in SEVERITY.items()
@@ -58,191 +55,10 @@ _FRESHNESS: Final[Mapping[str, tuple[str, Role]]] = {
     "gone": ("the file is gone", "error"),
     "not indexed": ("not indexed: no search finds it", "warning"),
 }
-_NOTHING: Final[Mapping[str, str]] = {
-    "filter": "Nothing matches the filter; escape clears it.",
-    "search": "No results; escape returns to the tree.",
-    "looking": "Nothing is indexed; looking for files …",
-}
-"""Why there is nothing to show."""
 _SHOWN_ELSEWHERE: Final = frozenset(
     {"children", "headings", "kind", "level", "origin", "questions", "questions_origin", "source"}
 )
 """Frontmatter keys that are shown under labels of their own."""
-
-
-# Rows of the tree
-
-
-def resource_row(
-    row: "ResourceRow",
-    found: Mapping[str, int],
-    *,
-    is_open: bool,
-    shown: int | None = None,
-    ascii_only: bool = False,
-) -> Line:
-    """A resource in the tree.
-
-    Args:
-        row: What the catalog lists of it.
-        found: Its findings by severity.
-        is_open: Whether its chunks stand below it.
-        shown: How many of them pass the filter; None without one.
-        ascii_only: Whether the screen shows no more than ASCII.
-    """
-    chunks = f"{row.chunks:,}" if shown is None else f"{shown:,} of {row.chunks:,}"
-    drift = drift_bar(found, row.chunks, ascii_only=ascii_only)
-    return (
-        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
-        span(shown_path(row.resource) or "(no resource)", "title"),
-        Span(f"  {chunks}", "quiet"),
-        *((Span(" "), *drift) if drift else ()),
-        *severity_marks(found),
-        *((span(f"  {cut(row.title, MOST_TITLE)}", "quiet"),) if row.title else ()),
-    )
-
-
-def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Line:
-    """A chunk file in the tree, under its resource: what it is, its worst findings first."""
-    parts = [
-        Span("    "),
-        span(chunk_name(row.path, resource)),
-        *finding_marks(found, row.withheld),
-    ]
-    if row.edited:
-        parts.append(Span("  edited by hand", "note"))
-    if row.title:
-        parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
-    if row.size_bytes is not None:
-        parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
-    above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
-    if above:
-        parts.append(span(f"  {cut(' > '.join(above), MOST_PLACE)}", "quiet"))
-    return tuple(parts)
-
-
-def severity_marks(found: Mapping[str, int]) -> list[Span]:
-    """How much is found of something, worst first."""
-    return [
-        Span(f" {_MARKS[severity][0][0]}{found[severity]:,}", _MARKS[severity][2])
-        for severity in "EWI"
-        if found.get(severity)
-    ]
-
-
-def finding_marks(found: Sequence["Finding"], withheld: str) -> list[Span]:
-    """What is found of one file, worst first, and what keeps it out of answers."""
-    parts: list[Span] = []
-    for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
-        mark, _, role = _MARKS[finding.severity]
-        parts.append(span(f"  {mark} {finding.code}", role))
-    if withheld and all(finding.code != withheld for finding in found):
-        parts.append(span(f"  excluded: {withheld}", "error"))
-    return parts
-
-
-def size(size_bytes: int) -> str:
-    """A number of bytes in few characters."""
-    amount = float(size_bytes)
-    for unit in ("B", "KB", "MB"):
-        if amount < 1_000:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
-        amount /= 1_000
-    return f"{amount:,.1f} GB"
-
-
-def document_row(row: "ChunkRow", about: "ResourceRow") -> Line:
-    """A document in the tree, above its chunks: its name below the source of its resource."""
-    none = "(summaries)" if row.kind == "summary" else "(no document)"
-    name = row.source.removeprefix(f"{about.source}/") if row.source else none
-    return (Span("  "), span(shown_path(StorePath(name)), "title"))
-
-
-def chunk_name(path: str, resource: str) -> str:
-    """A path as it stands below its resource."""
-    below = CHUNKS.chunk_path(StorePath(path))
-    return shown_path(below.removeprefix(f"{resource}/") if resource else below)
-
-
-def count_line(
-    *, shown: int, resources: int, chunks: int | None, filtered: str, in_place: bool
-) -> Line:
-    """Below the tree: what there is of it, and what the filter leaves."""
-    above, below = ("document", "section") if in_place else ("resource", "chunk")
-    message = count(resources, above)
-    if filtered:
-        return (
-            span(f"{count(shown, below)} of {message} for ", "quiet"),
-            span(cut(filtered, 40), "match"),
-            Span("  escape shows all", "quiet"),
-        )
-    return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
-
-
-def filtering_line(filtered: str) -> Line:
-    """Below the tree, while it is not known what a filter leaves."""
-    return (Span("filtering … ", "note"), span(cut(filtered, 40), "match"))
-
-
-def absence_lines(error: "FilestoreError") -> list[Line]:
-    """Shown where the index cannot be read, with the key that rebuilds it."""
-    if isinstance(error, FileNotFoundError):
-        return [
-            line("This store has no index yet:", "title"),
-            (Span("i", "key"), Span(" builds it from its files", "text")),
-        ]
-    lines = [line(shown_path(error.message), "error")]
-    if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
-        return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
-    return [*lines, (Span("i", "key"), Span(" rebuilds the index from its files", "text"))]
-
-
-def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
-    """Shown for files that no search finds, with the key that changes it.
-
-    Args:
-        files: How many.
-        is_short: Whether there is little room for it.
-    """
-    if not files:
-        return []
-    if is_short:
-        return [(span(f"{files:,} not indexed: ", "warning"), Span("i", "key"), Span(" indexes"))]
-    verb, them = ("is", "it") if files == 1 else ("are", "them")
-    return [
-        line(f"{count(files, 'file')} {verb} not indexed yet:", "warning"),
-        (Span("i", "key"), Span(f" indexes {them}")),
-    ]
-
-
-def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = False) -> list[Line]:
-    """The detail where there is nothing under the cursor.
-
-    Args:
-        why: "filter", "search", "asking", "looking" while the files are not known yet, or
-            "empty" for a store with nothing in it.
-        index: Lines about the index.
-        in_place: Whether the documents of the store are its files.
-    """
-    if why in _NOTHING:
-        return [line(_NOTHING[why], "quiet")]
-    if index:
-        return list(index)
-    if in_place:
-        return [
-            line("No documents in this folder yet.", "title"),
-            (),
-            line("Put some there; then i indexes them.", "quiet"),
-        ]
-    return [
-        line("Nothing in this store yet.", "title"),
-        (),
-        line("filestore add PATH…", "key"),
-        line("adds documents; ':' takes that command here.", "quiet"),
-    ]
-
-
-# One chunk file
 
 
 def section_labels(section: str) -> dict[str, Line]:
@@ -275,7 +91,7 @@ def head_lines(about: "About", found: Sequence["Finding"]) -> list[Line]:
 def _source(about: "About") -> list[Span]:
     found = [span(shown_path(about.source) if about.source else "no source known", "quiet")]
     if about.pages:
-        found.append(span(f"  {_pages(about.pages)}", "quiet"))
+        found.append(span(f"  {pages_words(about.pages)}", "quiet"))
     return found
 
 
@@ -284,11 +100,6 @@ def _state(about: "About") -> Line:
         return (span(f"excluded from search: {about.withheld}", "error"),)
     words, role = _FRESHNESS.get(about.freshness, (about.freshness, "quiet"))
     return (span(words, role),)
-
-
-def _pages(pages: Sequence[int]) -> str:
-    numbers = ", ".join(str(page) for page in pages[:12]) + (" …" if len(pages) > 12 else "")
-    return f"{'p.' if len(pages) == 1 else 'pp.'} {numbers}"
 
 
 def problem_lines(about: "About") -> list[Line]:
@@ -348,10 +159,10 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
     document = about.record.get("document") or {}
     parts = (
         ("Document" if about.kind == "document" else "Provenance", _provenance(about)),
-        ("Questions and keys", question_lines(about)),
+        ("Questions and keys", _question_lines(about)),
         ("Frontmatter", [_entry(key, value) for key, value in own.items()]),
         ("Document metadata", [_entry(key, value) for key, value in document.items()]),
-        *relations(about, family),
+        *_relations(about, family),
         ("Vectors", _vectors(about)),
         ("Hashes", _hashes(about)),
     )
@@ -373,7 +184,7 @@ def _provenance(about: "About") -> list[Line]:
     known = shown_path(about.source) if about.source else "none known"
     lines = [field("source", known)]
     if about.pages:
-        lines.append(field("pages", _pages(about.pages)))
+        lines.append(field("pages", pages_words(about.pages)))
     if about.headings:
         lines.append(field("headings", " > ".join(about.headings)))
     lines.append(field("kind", about.kind or "chunk"))
@@ -454,6 +265,109 @@ def resource_lines(
     return lines
 
 
+def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
+    """What is known of a folder."""
+    return [
+        line(shown_path(row.resource), "title"),
+        (),
+        field("documents", f"{row.chunks:,}"),
+        (
+            span(f"{'drift':<11}", "quiet"),
+            *(tuple(severity_marks(found)) or line("none known", "good")),
+        ),
+    ]
+
+
+def place_line(about: "About", part: int | None) -> Line | None:
+    """Which section is shown, and where it stands; None where that is the whole document."""
+    section = about.section(part)
+    if section is None:
+        return None
+    number = f"section {(part or 0) + 1} of {len(about.sections)}"
+    if section.line:
+        where = f"lines {section.line}-{section.end_line}"
+    else:
+        where = f"p. {section.page}" if section.page else ""
+    headings = cut(" > ".join(section.headings), MOST_PLACE)
+    return (
+        span(number, "note"),
+        *((span(f"  {where}", "quiet"),) if where else ()),
+        *((span(f"  {headings}", "title"),) if headings else ()),
+    )
+
+
+def link_lines(found: "Links") -> list[Line]:
+    """The links of a document, and those that lead to it."""
+    lines: list[Line] = []
+    for title, links in (("Links", found.outgoing), ("Linked from", found.incoming)):
+        if not links:
+            continue
+        lines.append(line(title, "title"))
+        for one in links[:_MOST_LINKS]:
+            other = one.target if title == "Links" else one.path
+            where = f"  :{one.line}" if one.line else ""
+            state = () if one.state == "there" else (span(f"  {one.state}", "warning"),)
+            lines.append((Span("  "), span(shown_path(other)), Span(where, "quiet"), *state))
+        if len(links) > _MOST_LINKS:
+            lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
+        lines.append(())
+    return lines
+
+
+def family_lines(family: "Family | None") -> list[Line]:
+    """Above the list of what is above and below a file."""
+    if family is None:
+        return [line(NO_TREE, "quiet")]
+    node = family.node
+    what = "a text"
+    if node.kind == "summary":
+        what = f"level {node.level} · made from {made_from(node.children)}"
+    lines: list[Line] = [(Span("Tree", "title"), Span(f"  {what}", "quiet"))]
+    if node.why:
+        lines.append((Span(f"{STALE[0]}: ", STALE[1]), span(node.why)))
+    return lines
+
+
+def _question_lines(about: "About") -> list[Line]:
+    """The questions that a file answers, each with who wrote it."""
+    own = set(about.own_questions)
+    lines: list[Line] = []
+    for number, question in enumerate(about.questions, start=1):
+        found = [Span(f"{number:>3}. ", "quiet"), span(question)]
+        if question in own:
+            found.append(Span("  a person's own", "note"))
+        elif about.questions_stale:
+            found.append(Span(f"  generated, {STALE[0]}: its text changed", "warning"))
+        else:
+            found.append(Span("  generated", "quiet"))
+        lines.append(tuple(found))
+    return lines
+
+
+def _relations(about: "About", family: "Family | None") -> list[tuple[str, list[Line]]]:
+    """What a file was made from, and what was made from it, each part with its title."""
+    if family is None:
+        named = [line(f"  {shown_path(child.path)}") for child in about.children[:MOST_RELATIVES]]
+        return [("Made from", named + _more(about.children))]
+    return [
+        (title, [_named(node) for node in nodes[:MOST_RELATIVES]] + _more(nodes))
+        for title, nodes in (
+            ("Made from", family.children),
+            ("Summaries made from it", family.above),
+        )
+    ]
+
+
+def _named(node: "Row") -> Line:
+    about = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
+    return (Span("  "), *state_spans(node), span(shown_path(node.path)), *about)
+
+
+def _more(all_of_them: Sequence[object]) -> list[Line]:
+    hidden = len(all_of_them) - MOST_RELATIVES
+    return [line(f"  … {hidden:,} more", "quiet")] if hidden > 0 else []
+
+
 def moved_lines(found: Sequence["Finding"], path: str = "") -> list[Line]:
     """Where a file is now that the catalog has under another path."""
     moved = (one for one in found if one.code == "moved" and one.path != path)
@@ -467,117 +381,6 @@ def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> lis
         lines.append((Span("try: ", "quiet"), span(error.remedy)))
     lines += moved_lines(found)
     return [*lines, (), *finding_lines(found)] if found else lines
-
-
-# Searching, neighbours
-
-
-def parse_query(text: str, mode: str) -> tuple[str, str]:
-    """The query and its mode: `v:`, `k:` or `h:` decides, else the mode set."""
-    asked = text.strip()
-    chosen = _PREFIXES.get(asked[:2].lower())
-    return (asked[2:].strip(), chosen) if chosen else (asked, mode)
-
-
-def longest_word(query: str) -> str:
-    """The part of a query to highlight in a text: its first phrase, else its longest word."""
-    phrase = query.split('"')[1:2] if query.count('"') > 1 else []
-    wanted = [word.strip('"*+()') for word in query.split() if not word.startswith("-")]
-    return (phrase or sorted(wanted, key=len, reverse=True) or [""])[0]
-
-
-def parse_source(text: str) -> tuple[str, str | None]:
-    """The words of a query without its `in:GLOB`, and that glob over sources."""
-    words = text.split(" ")
-    globs = [word for word in words if word.startswith("in:") and len(word) > 3]
-    kept = " ".join(word for word in words if word not in globs).strip()
-    return kept, globs[-1][3:] if globs else None
-
-
-def parse_named(text: str, among: Collection[str]) -> tuple[str, str]:
-    """The words of a query without those of `KINDS` or `SYNTAXES`, and what the last one names."""
-    words = text.split(" ")
-    named = [word for word in words if word in among]
-    kept = " ".join(word for word in words if word not in among).strip()
-    return kept, named[-1].partition(":")[2] if named else ""
-
-
-def next_mode(mode: str) -> str:
-    """The mode after this one."""
-    return MODES[(MODES.index(mode) + 1) % len(MODES)]
-
-
-def has_mode(text: str) -> bool:
-    """Whether a query has a mode prefix."""
-    return text.strip()[:2].lower() in _PREFIXES
-
-
-def other_mode(text: str) -> str:
-    """A query with the next mode prefix in place of its own; "" for one without."""
-    if not has_mode(text):
-        return ""
-    asked, mode = parse_query(text, MODES[0])
-    wanted = next_mode(mode)
-    return next(prefix for prefix, name in _PREFIXES.items() if name == wanted) + asked
-
-
-def mode_lines(mode: str, *, is_typed: bool = False) -> list[Line]:
-    """Below the search box: the mode, what changes it, other options.
-
-    Args:
-        mode: The search mode.
-        is_typed: Whether the query has a prefix of its own.
-    """
-    how = f"{_MODE_WORDS[mode]}, this time" if is_typed else _MODE_WORDS[mode]
-    return [
-        (span(how, "note"), Span("  ^t changes it", "quiet")),
-        line("in:GLOB and kind:summary keep to those", "quiet"),
-    ]
-
-
-def asking_lines(query: str, seconds: float, *, shown_after_s: float = 0.0) -> list[Line]:
-    """While an answer is awaited: the query, and after a moment how long it takes."""
-    asking: Line = (Span("searching for ", "quiet"), span(cut(query, 60), "match"))
-    if seconds < shown_after_s:
-        return [asking]
-    return [asking, line(f"asking … {seconds:.1f} s, escape cancels", "quiet")]
-
-
-def cancelled_line(query: str) -> Line:
-    """In place of an answer that was cancelled."""
-    return (Span("cancelled: ", "quiet"), span(cut(query, 60), "match"))
-
-
-def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
-    """Above the hits: how many there are, by which mode, and the notes of the search.
-
-    Args:
-        answer: What the store found.
-        limit: How many files it was asked for; there may be more.
-    """
-    found = count(len(answer.hits), "file") if answer.hits else "nothing found"
-    if answer.respelt:
-        found = f"nothing for {cut(answer.query, 60)}; for {cut(answer.respelt, 60)}: {found}"
-    elif answer.nearest:
-        found = f"nothing close; the nearest {count(len(answer.nearest), 'file')}"
-    elif len(answer.hits) >= limit:
-        found = f"the best {found}"
-    lines = [line(f"{found} · {answer.mode} · escape returns", "quiet")]
-    return lines + [line(note, "warning") for note in answer.notes]
-
-
-def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
-    """One of the nearest texts: how near, which file, where in its document."""
-    parts = [
-        Span(f"{neighbour.cosine:>5.2f} ", "note"),
-        span(place_of(neighbour.path, tree)),
-        *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
-    ]
-    if neighbour.pages:
-        parts.append(span(f"  {_pages(neighbour.pages)}", "quiet"))
-    if neighbour.headings:
-        parts.append(span(f"  {' > '.join(neighbour.headings[-2:])}", "quiet"))
-    return tuple(parts)
 
 
 def neighbours_title(state: str) -> Line:

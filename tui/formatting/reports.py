@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
 from tui.formatting.lines import Line, Role, count, field, line, span
-from tui.formatting.summaries import counted as summaries
+from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
     from filestore import Finding, RepairReport, SyncReport, UndoResult

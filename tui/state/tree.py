@@ -1,68 +1,210 @@
-"""The tree of resources and their chunk files as rows by number, however many there are. Pure.
+"""Rows below rows, however many there are: resources and files, folders and documents, summaries.
 
-Only opened resources cost anything: the row a number means is found by bisection over sums of what
-is open. One rule: a row's words and the files behind a resource come from the owner, when asked.
-Folders of documents in place come with what is in them right behind, and stay in that order.
+Pure. Only what is opened costs anything: the row that a number means is found by bisection over
+sums of what is open. One rule: a row is known by the way that leads to it from the top, so that a
+text below two summaries is two rows; its words, and what is below it, come from the owner.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from itertools import accumulate, takewhile
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import add
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Any, Final
+
+from msgspec import Struct
 
 from tui.formatting.lines import Line
 from tui.state.rows import Rows
 
-Kind = Literal["r", "c"]
-"""A resource, or a chunk file."""
-ResourceKey = tuple[Literal["r"], str]
-PlaceholderKey = tuple[Literal["p"], str, int]
-"""Of a file of an opened resource whose files are not known yet: its name and place."""
-Label = Callable[[Kind, str | int], Line | None]
-"""The words of a resource, by name, or of a file, by id; None while they are not there."""
+Way = tuple[Any, ...]
+"""The keys of all rows above a row, from the top, and its own."""
 PAGE: Final = 64
-"""Files whose words are asked for at once."""
-REMEMBERED: Final = 4_096
-"""Files whose resource is known without looking for it."""
-HEADER: Final = -1
-"""The place below a resource of the resource's own row."""
+"""Rows whose words are asked for at once."""
+_NONE: Final[Mapping[Way, Sequence[Any]]] = {}
 
 
-class TreeRows(Rows):
-    """Resources, those that are opened with their files below them; see `tui.state.rows.Rows`.
+class Pending(Struct, frozen=True):
+    """The key of a row that is not known yet: its place. It also means the row that came there."""
 
-    The key of a resource is ``("r", name)``, of a file its id, of a document the id of its first
-    file, below 0, and of a file that is not known yet
-    ``("p", name, place)``, which is understood also once it is known.
-    """
+    place: int
+
+
+class Document(Struct, frozen=True):
+    """The key of a document among several of one resource; its files are always shown below it."""
+
+    first: int
+    """The id of its first file."""
+
+
+class Branch:
+    """What is below one row, in order; some of it is opened, and has a branch of its own."""
+
+    __slots__ = (
+        "_before", "_extents", "_opened_places", "_places", "_starts",
+        "above", "keys", "opened", "way",
+    )  # fmt: skip
 
     def __init__(
         self,
-        label: Label,
-        fetch: Callable[[Sequence[int]], None],
-        seek: Callable[[str], None] | None = None,
-        sight: Callable[[Sequence[str]], None] | None = None,
+        keys: Sequence[Any],
+        way: Way = (),
+        above: "tuple[Branch, int] | None" = None,
+    ) -> None:
+        self.keys = keys
+        """A range while no more is known than how many there are."""
+        self.way = way
+        """Of the row above."""
+        self.above = above
+        """The branch and the place of that row; None at the top."""
+        self.opened: dict[int, Branch] = {}
+        self._places: dict[Any, int] | None = None
+        self._opened_places: list[int] = []
+        self._extents: list[int] = []
+        """How many rows are below each that is opened."""
+        self._before: Sequence[int] = (0,)
+        """The sums of these before each, and in all."""
+        self._starts: Sequence[int] = ()
+        """The row of each that is opened."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the keys are there."""
+        return not isinstance(self.keys, range)
+
+    def __len__(self) -> int:
+        return len(self.keys) + self._before[-1]
+
+    def find(self, row: int) -> "tuple[Branch, int]":
+        """The branch that a row is in, and its place there.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        branch = self
+        while (at := bisect_right(branch._starts, row) - 1) >= 0:
+            place = branch._opened_places[at]
+            below, row = branch.opened[place], row - branch._starts[at]
+            if row == 0 or row > len(below):
+                return branch, place + max(row - len(below), 0)
+            branch, row = below, row - 1
+        return branch, row
+
+    def row_of(self, place: int) -> int:
+        """The row of a place, counted from the top."""
+        row, above = self._row_here(place), self.above
+        while above is not None:
+            branch, place = above
+            row += branch._row_here(place) + 1
+            above = branch.above
+        return row
+
+    def _row_here(self, place: int) -> int:
+        return place + self._before[bisect_left(self._opened_places, place)]
+
+    def key(self, place: int) -> Any:
+        """The key at a place."""
+        return self.keys[place] if self.is_known else Pending(place)
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a key is."""
+        if isinstance(key, Pending):
+            return key.place if key.place < len(self.keys) else None
+        if isinstance(self.keys, array):
+            try:
+                return self.keys.index(key)
+            except ValueError:
+                return None
+        if self._places is None:
+            known = self.keys if self.is_known else ()
+            self._places = {one: place for place, one in enumerate(known)}
+        return self._places.get(key)
+
+    def walk(self) -> "Iterator[Branch]":
+        """This and every branch below, those above before those below."""
+        waiting = [self]
+        while waiting:
+            branch = waiting.pop()
+            yield branch
+            waiting += branch.opened.values()
+
+    def open(self, place: int, below: "Branch") -> None:
+        """Show what is below a place, instead of what may be shown there; see `measure`."""
+        at = bisect_left(self._opened_places, place)
+        if place not in self.opened:
+            self._opened_places.insert(at, place)
+            self._extents.insert(at, 0)
+        self.opened[place] = below
+        self._extents[at] = len(below)
+        self._add_up()
+
+    def close(self, place: int) -> None:
+        """Hide what is below a place."""
+        at = bisect_left(self._opened_places, place)
+        del self.opened[place], self._opened_places[at], self._extents[at]
+        self._add_up()
+        self.measure()
+
+    def open_all(self, below: "Mapping[int, Branch]") -> None:
+        """Show what is below some places that are closed; see `measure`."""
+        if len(below) == 1:
+            for place, branch in below.items():
+                self.open(place, branch)
+            return
+        self.opened.update(below)
+        self._opened_places = sorted(self.opened)
+        self._extents = [len(self.opened[place]) for place in self._opened_places]
+        self._add_up()
+
+    def close_all(self) -> None:
+        """Hide what is below every place."""
+        self.opened.clear()
+        self.open_all({})
+
+    def measure(self) -> None:
+        """Count above, too, that there are more rows here, or fewer."""
+        branch = self
+        while branch.above is not None:
+            above, place = branch.above
+            above._extents[bisect_left(above._opened_places, place)] = len(branch)
+            above._add_up()
+            branch = above
+
+    def _add_up(self) -> None:
+        self._before = list(accumulate(self._extents, initial=0))
+        self._starts = list(map(add, self._opened_places, self._before))
+
+
+class TreeRows(Rows):
+    """Rows at the top, and those below what is opened; see `tui.state.rows.Rows`."""
+
+    def __init__(
+        self,
+        label: Callable[[Way], Line | None],
+        below: Callable[[Way], "Sequence[Any] | int"],
+        seek: Callable[[Way], None],
+        fetch: Callable[[Sequence[Way]], None],
     ) -> None:
         """Nothing is there yet.
 
         Args:
-            label: Gives the words of rows.
-            fetch: Receives the ids of files in sight without a label, at most `PAGE` at a time.
-            seek: Receives an opened resource in sight without ids; answered by `open`.
-            sight: Receives the resources that came in sight, each once.
+            label: Gives the words of a row; None while they are not there.
+            below: Gives the keys below a row that is opened; while these are not known, how many.
+            seek: Receives an opened row whose keys are not known, once what is below it comes in
+                sight; answered by `take`.
+            fetch: Receives rows that came in sight, at most `PAGE` at a time, each once.
         """
-        self._label = label
-        self._fetch = fetch
-        self._seek = seek
-        self._sight = sight
-        self._seen: set[str] = set()
-        self._whole = _Outline({})
-        self._filtered: _Outline | None = None
-        self._matches: Mapping[str, array[int]] = {}
-        self._asked: set[tuple[str, int]] = set()
-        self._homes: dict[int, str] = {}
+        self._label, self._below, self._seek, self._fetch = label, below, seek, fetch
+        self._whole = Branch(())
+        self._filtered: Branch | None = None
+        self._matches: Mapping[Any, Sequence[Any]] = {}
+        self._coming: dict[Way, set[Any]] = {}
+        """What is to be opened once it is there, by the way of the row above."""
+        self._asked: set[tuple[Way, int]] = set()
+
+    # What is shown
 
     @property
     def is_filtered(self) -> bool:
@@ -70,333 +212,213 @@ class TreeRows(Rows):
         return self._filtered is not None
 
     @property
-    def opened(self) -> tuple[str, ...]:
-        """The resources that are opened when nothing is filtered, in their order."""
-        return tuple(sorted(self._whole.opened, key=self._whole.position.__getitem__))
-
-    def is_open(self, name: str) -> bool:
-        """Whether a resource shows its files."""
-        return name in self._shown.opened
-
-    def count(self, name: str) -> int:
-        """How many files a resource has, or shows when filtered; 0 for one that is not there."""
-        return self._shown.counts.get(name, 0)
+    def _shown(self) -> Branch:
+        return self._whole if self._filtered is None else self._filtered
 
     @property
-    def resources(self) -> Sequence[str]:
-        """The names of the resources that are shown, in order."""
-        return self._shown.names
+    def tops(self) -> Sequence[Any]:
+        """The keys at the top."""
+        return self._shown.keys
 
-    # What is shown
+    @property
+    def opened(self) -> list[Way]:
+        """What is opened when nothing is filtered, from the top down."""
+        return _opened(self._whole)
 
-    def replace(self, resources: Sequence[tuple[str, int]]) -> None:
-        """Take the resources with their numbers of files; what is open stays so.
+    def is_open(self, way: Hashable) -> bool:
+        """Whether a row shows what is below it."""
+        return self._branch(way) is not None
 
-        Ids that are there stay, too, until `open` brings others.
-        """
-        opened, counts = self._whole.opened, dict(resources)
-        self._whole = _Outline(counts)
-        self._whole.open_each({name: ids for name, ids in opened.items() if name in counts})
+    def knows_below(self, way: Way) -> bool:
+        """Whether it is known what is below an opened row."""
+        branch = self._branch(way)
+        return branch is not None and branch.is_known
 
-    def renew(self, known: "Mapping[str, array[int]]") -> None:
-        """Take these ids for opened resources; those of all others come later."""
-        self._seen.clear()
-        self._whole.open_each({name: known.get(name) for name in self._whole.opened})
-        self._asked.clear()
-
-    def open(self, name: str, ids: "array[int] | None" = None) -> bool:
-        """Show the files of a resource; those that match where a filter is on.
-
-        Args:
-            name: The resource.
-            ids: Its files in reading order, for good; None where they come later.
-
-        Returns:
-            Whether the resource is there.
-        """
-        if ids is not None:
-            # Only with other ids can a file have come from one resource to another.
-            self._homes.clear()
-        if self._filtered is None:
-            return self._whole.open(name, ids)
-        if ids is not None and name in self._whole.opened:
-            self._whole.open(name, ids)
-        return self._filtered.open(name, self._matches.get(name))
-
-    def close(self, name: str) -> None:
-        """Show a resource without its files; once opened again, it is asked about again."""
-        self._shown.close(name)
-        self._asked = {asked for asked in self._asked if asked[0] != name}
-
-    def open_all(self) -> None:
-        """Show the files of every resource, also of those whose ids are yet to come."""
-        self._asked.clear()
-        if self._filtered is None:
-            known = self._whole.opened
-            self._whole.open_each({name: known.get(name) for name in self._whole.names})
-        else:
-            self._filtered.open_each(dict(self._matches))
-
-    def close_all(self) -> None:
-        """Show resources only."""
-        self._shown.open_each({})
-        self._asked.clear()
-
-    def filtered(
-        self, matches: "Mapping[str, array[int]]", opened: Collection[str] | None = None
+    def replace(
+        self, tops: Sequence[Any], known: "Mapping[Way, Sequence[Any]] | None" = None
     ) -> None:
-        """Show these files of these resources only, in the order of the mapping.
+        """Take other rows at the top; what is open stays so.
 
         Args:
-            matches: The files.
-            opened: The resources that are shown with them; None for all.
+            tops: Their keys.
+            known: What is below opened rows where the owner says only how many that are; None for
+                what is there already.
         """
-        self._matches = matches
-        self._filtered = _Outline({name: len(ids) for name, ids in matches.items()})
-        self._filtered.open_each(
-            {name: ids for name, ids in matches.items() if opened is None or name in opened}
-        )
+        if known is None:
+            known = {one.way: one.keys for one in self._whole.walk() if one.is_known}
+        ways = self.opened
+        self._whole = Branch(tops)
         self._asked.clear()
+        self._open_each(self._whole, ways, known)
+
+    def filtered(self, matches: "Mapping[Any, Sequence[Any]]", opened: Iterable[Any]) -> None:
+        """Show these rows at the top only, with what of each passed; some of them opened."""
+        self._matches = matches
+        self._filtered = Branch(list(matches))
+        self._asked.clear()
+        self._open_each(self._filtered, [(key,) for key in opened])
 
     def unfiltered(self) -> None:
         """Show everything again, opened as it was before the filter."""
-        self._filtered = None
-        self._matches = {}
+        self._filtered, self._matches = None, {}
         self._asked.clear()
+
+    def take(self, way: Way, keys: Sequence[Any]) -> bool:
+        """Take what is below an opened row; whether it is one."""
+        branch = self._branch(way)
+        if branch is None or branch.above is None:
+            return False
+        above, place = branch.above
+        ways = _opened(branch)
+        above.open(place, self._grown(keys, way, branch.above))
+        above.measure()
+        self._open_each(self._shown, ways)
+        return True
+
+    # Opening and closing
+
+    def open(self, way: Way) -> bool:
+        """Show what is below a row; whether the row is there."""
+        self._open_each(self._shown, [way])
+        return self.is_open(way)
+
+    def open_each(self, ways: Iterable[Way]) -> None:
+        """Show what is below these rows, also of those that are yet to come."""
+        self._open_each(self._shown, ways)
+
+    def close(self, way: Hashable) -> None:
+        """Hide what is below a row; once opened again, it is asked about again."""
+        branch = self._branch(way)
+        if branch is not None and branch.above is not None:
+            above, place = branch.above
+            above.close(place)
+            size = len(branch.way)
+            self._asked = {one for one in self._asked if one[0][:size] != branch.way}
+            self._coming = {
+                one: keys for one, keys in self._coming.items() if one[:size] != branch.way
+            }
+
+    def close_all(self) -> None:
+        """Show the top alone."""
+        self._shown.close_all()
+        self._asked.clear()
+        self._coming.clear()
+
+    def _open_each(
+        self, root: Branch, ways: Iterable[Way], known: "Mapping[Way, Sequence[Any]]" = _NONE
+    ) -> None:
+        for *above, key in ways:
+            self._coming.setdefault(tuple(above), set()).add(key)
+        there = [one for way in self._coming if (one := _below(root, way)) is not None]
+        waiting, grown = list(there), []
+        while waiting:
+            branch = waiting.pop()
+            keys = self._coming.pop(branch.way, set()) if branch.is_known else set()
+            opened: dict[int, Branch] = {}
+            for key in keys:
+                place, way = branch.place(key), (*branch.way, key)
+                if place is None:
+                    self._coming.setdefault(branch.way, set()).add(key)
+                elif place not in branch.opened:
+                    below = self._matches[key] if root is self._filtered else self._below(way)
+                    if isinstance(below, int):
+                        below = known.get(way, range(below))
+                    opened[place] = self._grown(below, way, (branch, place))
+                    if way in self._coming:
+                        waiting.append(opened[place])
+            grown += [(branch, opened)] if opened else []
+        # Those below first, as what is above counts them.
+        for branch, opened in reversed(grown):
+            branch.open_all(opened)
+        for branch in there:
+            branch.measure()
+
+    def _grown(self, keys: Sequence[Any], way: Way, above: tuple[Branch, int]) -> Branch:
+        if isinstance(keys, list):
+            documents = {key for key in keys if isinstance(key, Document)}
+            if documents:
+                self._coming.setdefault(way, set()).update(documents)
+        return Branch(keys, way, above)
 
     def forget(self) -> None:
         """Ask again for what has no words: the answers to earlier questions will not come."""
         self._asked.clear()
-        self._seen.clear()
 
     # Rows by number
 
     def __len__(self) -> int:
-        """Rows of resources, and of the files of those that are opened."""
+        """Rows at the top, and below what is open."""
         return len(self._shown)
 
     def row(self, index: int) -> Line | None:
         """The owner's words for a row."""
-        key = self.key(index)
-        if isinstance(key, int):
-            return self._label("c", key)
-        return self._label("r", key[1]) if key[0] == "r" else None
+        way = self.key(index)
+        return None if isinstance(way[-1], Pending) else self._label(way)
 
-    def key(self, index: int) -> ResourceKey | PlaceholderKey | int:
-        """The identity of a row."""
-        name, place = self._shown.find(index)
-        if place == HEADER:
-            return ("r", name)
-        ids = self._shown.opened[name]
-        if ids is None:
-            return ("p", name, place)
-        self._remember(ids[place], name)
-        return ids[place]
+    def key(self, index: int) -> Way:
+        """The way to a row."""
+        branch, place = self._shown.find(index)
+        return (*branch.way, branch.key(place))
 
     def index_of(self, key: Hashable) -> int | None:
-        """Where a row is; a file that was not known when its key was given is found, too."""
-        if isinstance(key, int):
-            home = self._homes.get(key)
-            if home is not None:
-                return self.index_below(home, key)
-            for name in self._shown.opened:
-                index = self.index_below(name, key)
-                if index is not None:
-                    self._remember(key, name)
-                    return index
+        """Where a row is; one that was not known when its key was given is found, too."""
+        if not isinstance(key, tuple) or not key:
             return None
-        match key:
-            case ("r", str(name)):
-                return self._shown.row_of(name)
-            case ("p", str(name), int(place)):
-                return self._shown.row_below(name, place)
-        return None
+        branch = self._branch(key[:-1])
+        place = branch.place(key[-1]) if branch is not None else None
+        return branch.row_of(place) if branch is not None and place is not None else None
 
     def want(self, first: int, last: int) -> None:
-        """Ask the owner for what is not there of these rows, a page at a time, each once."""
-        self._want_resources(first, last)
-        for name, place in self._pages(first, last):
-            ids = self._shown.opened.get(name)
-            if (name, place) in self._asked:
-                continue
-            self._asked.add((name, place))
-            if ids is None:
-                if self._seek is not None:
-                    self._seek(name)
-                continue
-            page = ids[place * PAGE : (place + 1) * PAGE]
-            wanted = [one for one in page if self._label("c", one) is None]
-            if wanted:
-                self._fetch(wanted)
-
-    def _want_resources(self, first: int, last: int) -> None:
-        if self._sight is None:
-            return
-        rows = range(max(first, 0), min(last, len(self)))
-        places = (self._shown.find(index) for index in rows)
-        names = [name for name, place in places if place == HEADER and name not in self._seen]
-        if names:
-            self._seen.update(names)
-            self._sight(names)
-
-    # What is where
-
-    def resource_of(self, index: int) -> str:
-        """The resource that a row is of, or below."""
-        return self._shown.find(index)[0]
-
-    def parent_of(self, key: Hashable) -> ResourceKey | int | None:
-        """The row above all its sisters; None for a resource, and for what is not shown."""
-        index = self.index_of(key)
-        if index is None:
-            return None
-        name, place = self._shown.find(index)
-        ids = self._shown.opened.get(name) if place != HEADER else None
-        if ids is not None and ids[place] > 0:
-            for one in reversed(ids[:place]):
-                if one < 0:
-                    return int(one)
-        return None if place == HEADER else ("r", name)
-
-    def files_of(self, key: Hashable) -> "Sequence[int]":
-        """The files of a document, by the key of its row; of a file, the file itself."""
-        index = self.index_of(key)
-        if not isinstance(key, int) or key > 0 or index is None:
-            return (key,) if isinstance(key, int) and key > 0 else ()
-        name, place = self._shown.find(index)
-        ids = self._shown.opened[name] or ()
-        return tuple(takewhile(lambda one: one > 0, ids[place + 1 :]))
-
-    def index_below(self, name: str, file: int) -> int | None:
-        """Where a file of an opened resource is, without looking through the others."""
-        ids = self._shown.opened.get(name)
-        if ids is None:
-            return None
-        try:
-            return self._shown.row_below(name, ids.index(file))
-        except ValueError:
-            return None
-
-    @property
-    def _shown(self) -> "_Outline":
-        return self._whole if self._filtered is None else self._filtered
-
-    def _remember(self, file: int, name: str) -> None:
-        """Keep the resource of a file: the same files are asked for again and again."""
-        if len(self._homes) >= REMEMBERED:
-            self._homes.clear()
-        self._homes[file] = name
-
-    def _pages(self, first: int, last: int) -> dict[tuple[str, int], None]:
-        """The pages of these rows, in order; an opened resource without ids is one page."""
-        pages: dict[tuple[str, int], None] = {}
+        """Ask the owner for what is in these rows, a page at a time, each once."""
+        pages: dict[tuple[Way, int], Branch] = {}
         for index in range(max(first, 0), min(last, len(self))):
-            name, place = self._shown.find(index)
-            if place != HEADER:
-                unknown = self._shown.opened[name] is None
-                pages[name, -1 if unknown else place // PAGE] = None
-        return pages
+            branch, place = self._shown.find(index)
+            pages[branch.way, place // PAGE if branch.is_known else -1] = branch
+        for (way, page), branch in pages.items():
+            if (way, page) in self._asked:
+                continue
+            self._asked.add((way, page))
+            if page < 0:
+                self._seek(way)
+            else:
+                self._fetch([(*way, key) for key in branch.keys[page * PAGE : (page + 1) * PAGE]])
+
+    def below(self, way: Way) -> Sequence[Any]:
+        """The keys below an opened row; none of another one."""
+        branch = self._branch(way)
+        return branch.keys if branch is not None and branch.is_known else ()
+
+    def _branch(self, way: Hashable) -> Branch | None:
+        """What is below a row that is opened."""
+        return _below(self._shown, way) if isinstance(way, tuple) else None
 
 
-class _Outline:
-    """Names in order, some of them opened, each with so many rows below it."""
-
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        self.counts = counts
-        self.names: list[str] = list(counts)
-        self.opened: dict[str, array[int] | None] = {}
-        self.position = {name: position for position, name in enumerate(self.names)}
-        self._positions: list[int] = []
-        self._extents: list[int] = []
-        self._sum()
-
-    def __len__(self) -> int:
-        return len(self.names) + self._before[-1]
-
-    def open(self, name: str, ids: "array[int] | None") -> bool:
-        position = self.position.get(name)
-        if position is None:
-            return False
-        at = bisect_left(self._positions, position)
-        if name not in self.opened:
-            self._positions.insert(at, position)
-            self._extents.insert(at, 0)
-        is_new = name not in self.opened
-        self.opened[name] = ids
-        extent = self._extent(name)
-        # Ids that come later are mostly as many as counted.
-        if is_new or extent != self._extents[at]:
-            self._extents[at] = extent
-            self._sum()
-        return True
-
-    def close(self, name: str) -> None:
-        if name not in self.opened:
-            return
-        at = bisect_left(self._positions, self.position[name])
-        del self.opened[name], self._positions[at], self._extents[at]
-        self._sum()
-
-    def open_each(self, opened: "dict[str, array[int] | None]") -> None:
-        """Open these and no others."""
-        self.opened = opened
-        self._positions = sorted(self.position[name] for name in opened)
-        self._extents = [self._extent(self.names[position]) for position in self._positions]
-        self._sum()
-
-    def find(self, row: int) -> tuple[str, int]:
-        """The name that a row is of, and its place below it; `HEADER` for the name's own row.
-
-        Raises:
-            IndexError: There is no such row.
-        """
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        at = bisect_right(self._starts, row) - 1
-        if at < 0:
-            return self.names[row], HEADER
-        below = row - self._starts[at]
-        extent = self._extents[at]
-        if below <= extent:
-            return self.names[self._positions[at]], below - 1
-        return self.names[self._positions[at] + below - extent], HEADER
-
-    def row_of(self, name: str) -> int | None:
-        position = self.position.get(name)
-        if position is None:
-            return None
-        return position + self._before[bisect_left(self._positions, position)]
-
-    def row_below(self, name: str, place: int) -> int | None:
-        start = self.row_of(name)
-        if start is None or name not in self.opened or not 0 <= place < self._extent(name):
-            return None
-        return start + 1 + place
-
-    def _extent(self, name: str) -> int:
-        ids = self.opened[name]
-        return self.counts[name] if ids is None else len(ids)
-
-    def _sum(self) -> None:
-        """Add up what is open before each opened name, and in all."""
-        self._before = list(accumulate(self._extents, initial=0))
-        self._starts = list(map(add, self._positions, self._before))
+def _below(root: Branch, way: Way) -> Branch | None:
+    branch: Branch | None = root
+    for key in way:
+        place = branch.place(key) if branch is not None else None
+        branch = branch.opened.get(place) if branch is not None and place is not None else None
+    return branch
 
 
-class Named(Protocol):
-    """A folder or a document."""
+def _opened(branch: Branch) -> list[Way]:
+    """The ways of the rows that are opened below, from the top down."""
+    found: list[Way] = []
+    waiting = [branch]
+    while waiting:
+        one = waiting.pop()
+        if one is not branch:
+            found.append(one.way)
+        waiting += [one.opened[place] for place in sorted(one.opened, reverse=True)]
+    return found
 
-    @property
-    def resource(self) -> str:
-        """Its path; that of a folder ends with "/"."""
+
+# Folders of documents
 
 
-Row = TypeVar("Row", bound=Named)
-
-
-def is_folder(name: str) -> bool:
+def is_folder(name: object) -> bool:
     """Whether a name is that of a folder."""
-    return name.endswith("/")
+    return isinstance(name, str) and name.endswith("/")
 
 
 def folder_above(name: str) -> str:
@@ -405,30 +427,14 @@ def folder_above(name: str) -> str:
     return f"{above}/" if above else ""
 
 
-def folders_above(name: str) -> Iterator[str]:
-    """All folders that something lies in, from the innermost."""
-    while name := folder_above(name):
-        yield name
-
-
-def depth(name: str) -> int:
-    """In how many folders something lies."""
-    return name.removesuffix("/").count("/")
+def way_of(name: str) -> tuple[str, ...]:
+    """All folders that a document or folder lies in, from the outermost, and itself."""
+    way = [name]
+    while folder := folder_above(way[-1]):
+        way.append(folder)
+    return tuple(reversed(way))
 
 
 def own_name(name: str) -> str:
     """A name without the folders above; that of a folder keeps its "/"."""
-    last = name.removesuffix("/").rpartition("/")[2]
-    return f"{last}/" if is_folder(name) else last
-
-
-def in_sight(rows: Sequence[Row], opened: set[str]) -> list[Row]:
-    """The rows all of whose folders are opened."""
-    found: list[Row] = []
-    hidden = ""
-    for row in rows:
-        if hidden and row.resource.startswith(hidden):
-            continue
-        found.append(row)
-        hidden = row.resource if is_folder(row.resource) and row.resource not in opened else ""
-    return found
+    return name.removeprefix(folder_above(name))

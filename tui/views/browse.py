@@ -15,10 +15,11 @@ from textual.events import DescendantFocus
 from textual.widget import Widget
 
 from filestore import FilestoreError
-from filestore.browse import InspectedStore
 from tui.actions.table import ActionContext, Place
-from tui.formatting.chunks import KINDS, SECTIONS, longest_word, nothing_lines
+from tui.formatting.chunks import SECTIONS
 from tui.formatting.lines import Line, count
+from tui.formatting.rows import nothing_lines
+from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail, Target
 from tui.views.browse_map import MapPane
 from tui.views.browse_search import BrowseSearch
@@ -26,6 +27,7 @@ from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.browse_work import Enriching, MarkedFiles
 from tui.views.context import View, ViewContext
+from tui.views.tree_list import TreeList
 from tui.widgets.rows import VirtualRows
 
 NOWHERE: Final = Target()
@@ -190,11 +192,12 @@ class BrowseView(View):
         """The lines shown while the cursor is on nothing."""
         if self._is_searching:
             return nothing_lines(why="search") if self.search.query_words else ()
-        if self._is_on_summaries and not self.summaries.is_filtered:
-            return self.summaries.nothing_lines()
+        if self._is_on_summaries and not self.summaries.filter:
+            is_read = self.summaries.is_known and not self.summaries.problem
+            return nothing_lines(why="summaries") if is_read else ()
         if self._is_on_summaries or self.outline.model.is_filtered:
             return nothing_lines(why="filter")
-        if self.outline.model.resources or not self.outline.is_known:
+        if self.outline.resources or not self.outline.is_known:
             return ()
         index = self.outline.index_lines()
         is_known = bool(index or self.host.findings.coverage.level)
@@ -205,25 +208,19 @@ class BrowseView(View):
     # The cursor moves
 
     @on(VirtualRows.Highlighted)
-    @on(BrowseTree.Pointed)
+    @on(TreeList.Pointed)
     def _pointed_in_tree(self) -> None:
-        # The tree is also renewed while the search hides it.
-        if not self._is_searching and not self._is_on_summaries:
-            if self._going_to:
-                return
-            target = self.outline.target
-            # A file that only the detail shows stays there until the cursor moves.
-            if target != self._followed:
-                self._followed = target
-                self.detail.follow(target)
-            self.host.context_changed()
-
-    @on(VirtualRows.Highlighted)
-    @on(BrowseSummaries.Pointed)
-    def _pointed_in_summaries(self) -> None:
-        if self._is_on_summaries and not self._is_searching:
-            self.detail.follow(self.summaries.target)
-            self.host.context_changed()
+        # A tree is also read again while the search hides it.
+        if self._is_searching or (self._going_to and not self._is_on_summaries):
+            return
+        target = self._tree.target
+        # A file that only the detail shows stays there until the cursor moves.
+        if self._is_on_summaries:
+            self.detail.follow(target)
+        elif target != self._followed:
+            self._followed = target
+            self.detail.follow(target)
+        self.host.context_changed()
 
     @on(BrowseSearch.Pointed)
     def _pointed_in_hits(self) -> None:
@@ -244,8 +241,7 @@ class BrowseView(View):
     def _shown(self) -> None:
         self.host.context_changed()
 
-    @on(BrowseTree.Chosen)
-    @on(BrowseSummaries.Chosen)
+    @on(TreeList.Chosen)
     @on(VirtualRows.Chosen)
     def _reading(self) -> None:
         """Go to the detail; show it alone where there is no room for both."""
@@ -324,7 +320,7 @@ class BrowseView(View):
             elif self._is_on_summaries and name is not None:
                 self.summaries.open_resource(name)
             elif name is not None:
-                self.outline.rows.move_to(("r", name))
+                self.outline.rows.move_to(self.outline.way(name))
             self.detail.follow(self._tree.target)
         self._listing()
         self.host.context_changed()
@@ -470,7 +466,7 @@ class BrowseView(View):
             self.host.fail(error)
 
         self.host.task_manager.read(
-            lambda store: _walked(store, path, part, steps),
+            lambda store: store.listing.walk(path, part, steps),
             go,
             group="step",
             failed=fail,
@@ -501,20 +497,3 @@ class BrowseView(View):
             self._listing()
         else:
             self.screen.set_focus(to)
-
-
-def _walked(store: InspectedStore, path: str, part: int | None, steps: int) -> tuple[str, int]:
-    """The file so many steps further in reading order, or the last on the way.
-
-    Returns:
-        Its path; of a document in place, the same path and the id of its section; 0 where that is
-        the one where the walk began.
-    """
-    listing = store.listing
-    if store.places.is_in_place:
-        found = listing.section_beside(path, part, steps)
-        is_same = part is not None and found and listing.file_of(found)[1] == part
-        return path, 0 if is_same else found
-    for _ in range(abs(steps)):
-        path = listing.neighbours_in_order(path)[steps > 0] or path
-    return path, 0

@@ -23,9 +23,9 @@ from textual.widget import Widget
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
 from tui.formatting import chunks as texts
-from tui.formatting import documents
 from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
+from tui.formatting.rows import neighbour_row
 from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
 from tui.views.browse_family import FamilyPane
@@ -343,7 +343,7 @@ class Detail(Vertical):
         if about is not None:
             found = self._host.findings.index.of_resource(about.resource)
             if not self._host.findings.tree.folder:
-                lines = documents.folder_lines(about, found)
+                lines = texts.folder_lines(about, found)
             else:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
@@ -405,7 +405,7 @@ class Detail(Vertical):
             return []
         if self._links is not None and self._links[0] == about.path:
             found = self._links[1]
-            return documents.link_lines(found) if found is not None else []
+            return texts.link_lines(found) if found is not None else []
         self._links = (about.path, None)
         self._host.task_manager.ask(
             Job(name="links", arguments={"path": about.path}),
@@ -422,7 +422,7 @@ class Detail(Vertical):
             self._draw_file()
 
     def _head_lines(self, about: "About", found: "Sequence[Finding]") -> list[Line]:
-        place = documents.place_line(about, self.part)
+        place = texts.place_line(about, self.part)
         lines = [*texts.head_lines(about, found), *texts.moved_lines(found, about.path)]
         return lines if place is None else [lines[0], place, *lines[1:]]
 
@@ -505,7 +505,7 @@ class Detail(Vertical):
         state = "" if found or not of[0] else "none"
         self._neighbours_title.show([texts.neighbours_title(state)])
         tree = self._host.findings.tree
-        rows = [((one.path, one.line), texts.neighbour_row(one, tree)) for one in found]
+        rows = [((one.path, one.line), neighbour_row(one, tree)) for one in found]
         self.neighbours.show(Listed(rows))
 
     @on(VirtualRows.Highlighted)

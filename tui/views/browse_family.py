@@ -13,9 +13,9 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from filestore import FilestoreError
-from tui.formatting import summaries as texts
-from tui.formatting.chunks import error_lines
+from tui.formatting.chunks import error_lines, family_lines
 from tui.formatting.lines import Line
+from tui.formatting.rows import family_rows
 from tui.state.rows import Listed
 from tui.views.context import ViewContext
 from tui.widgets.bar import Caption
@@ -79,7 +79,7 @@ class FamilyPane(Vertical):
 
     def _take(self, path: str, family: "Family | None") -> None:
         if path == self._path:
-            self._draw(texts.family_lines(family), family)
+            self._draw(family_lines(family), family)
 
     def _fail(self, path: str, error: FilestoreError) -> None:
         if path == self._path:
@@ -91,8 +91,8 @@ class FamilyPane(Vertical):
         if family is None:
             self.rows.show(Listed())
             return
-        listed = texts.family_rows(family, self._host.findings.tree)
-        self.rows.show(Listed(listed), at=family.path)
+        listed = family_rows(family, self._host.findings.tree)
+        self.rows.show(Listed(listed), at=family.node.path)
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:

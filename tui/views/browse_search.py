@@ -14,8 +14,8 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from tui.formatting import chunks as texts
-from tui.formatting.hits import hit_lines, hit_row
+from tui.formatting import search as texts
+from tui.formatting.chunks import error_lines
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
 from tui.views.browse_detail import Target
@@ -194,7 +194,7 @@ class BrowseSearch(Vertical):
 
         def no_answer(error: FilestoreError) -> None:
             self._end_waiting()
-            self._answer_caption.show(texts.error_lines(error))
+            self._answer_caption.show(error_lines(error))
             self.hits.show(Listed())
 
         self._question = self._host.task_manager.ask(
@@ -242,7 +242,7 @@ class BrowseSearch(Vertical):
         self._known_of = {path: self._codes(path) for path in self._found}
         self._changed = set()
         self.hits.show(self._rows())
-        self._hit_caption.show(hit_lines(self.hit))
+        self._hit_caption.show(texts.hit_lines(self.hit))
         # Also where nothing was found, and the cursor is on nothing as before.
         self.post_message(self.Pointed())
 
@@ -253,7 +253,7 @@ class BrowseSearch(Vertical):
         hits = enumerate(self._found.values(), start=1)
         changed = self._changed
         return Listed(
-            [(hit.path, hit_row(n, hit, is_changed=hit.path in changed)) for n, hit in hits]
+            [(hit.path, texts.hit_row(n, hit, is_changed=hit.path in changed)) for n, hit in hits]
         )
 
     def findings_changed(self) -> None:
@@ -270,5 +270,5 @@ class BrowseSearch(Vertical):
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
         event.stop()
-        self._hit_caption.show(hit_lines(self.hit))
+        self._hit_caption.show(texts.hit_lines(self.hit))
         self.post_message(self.Pointed())

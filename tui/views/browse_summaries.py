@@ -1,99 +1,179 @@
 """The other left side of Browse: the tree of summaries, and a filter.
 
-What stands below a row is read when it is opened, what it is called when it comes in sight. One
-rule: the store is asked in the reading thread, and what comes too late is dropped.
+What is below a row is read when it is opened, what it is called when it comes in sight. One rule:
+the store is asked in the reading thread, and what comes too late is dropped.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from textual import on
-from textual.message import Message
+from msgspec.structs import replace
 
 from filestore import FilestoreError
-from tui.formatting import summaries as texts
+from tui.formatting import rows as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line
-from tui.state.summary_rows import SummaryRows, Way
+from tui.state.tree import Way
 from tui.views.browse_detail import Target
 from tui.views.context import ViewContext
-from tui.widgets.rows import FilteredRows, VirtualRows
+from tui.views.tree_list import TreeList
+from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import (
-        InspectedStore,
-        StorePath,
-        SummarisedResource,
-        TreeNode,
-    )
+    from filestore.browse import InspectedStore, Row, StorePath
 
 MOST_TITLES: Final = 20_000
 """Titles that are kept; beyond that all are dropped and read again."""
+MOST_OPENED: Final = 50_000
+"""Rows that `open_all` goes on to open."""
 
 
-class BrowseSummaries(FilteredRows):
-    """Filter, tree, and how much there is."""
+class BrowseSummaries(TreeList):
+    """Resources, their roots, and what these were made from; with a filter summaries at the top.
+
+    The key of a resource is its name, of a summary or text its path. Nothing is opened below
+    itself, so circles end where they close.
+    """
 
     DEFAULT_CSS: ClassVar[str] = "BrowseSummaries { display: none; }"
 
-    class Pointed(Message):
-        """The cursor is on something else."""
-
-    class Chosen(Message):
-        """A person wants to read the file under the cursor."""
-
     def __init__(self, host: ViewContext) -> None:
-        super().__init__("browse-summary", VirtualRows(id="browse-summaries", marking=False))
-        self._host = host
-        self._resources: dict[str, SummarisedResource] = {}
+        rows = VirtualRows(id="browse-summaries", marking=False)
+        super().__init__("browse-summary", host, rows)
+        self._rows: dict[Way, Row] = {}
+        """What is known of each row, but for its title."""
         self._titles: dict[StorePath, str] = {}
-        self._filter = ""
-        self._problem: list[Line] = []
+        self.problem: list[Line] = []
+        """Why the tree, or the filter, cannot be used."""
         self._going_to: Way = ()
         """Where the cursor goes once what is above it is known."""
         self.is_known = False
-        """Whether the tree was read."""
-        self.model = SummaryRows(self._label, self._seek, self._fetch)
-
-    def on_mount(self) -> None:
-        """Nothing is there until it is asked for."""
-        self.rows.show(self.model)
+        """Whether the tree was read, or cannot be."""
 
     # What is under the cursor
 
-    @property
-    def key(self) -> Way | None:
-        """Of the row under the cursor."""
-        key = self.rows.cursor_key
-        return key if isinstance(key, tuple) else None
+    def _row(self, way: Way | None) -> "Row | None":
+        return self._rows.get(way) if way is not None else None
 
     @property
     def resource(self) -> str | None:
         """The resource that the cursor is on or below; None for what a filter found."""
-        key = self.key
-        return key[1] if key is not None and key[0] == "r" else None
+        return self.key[0] if self.key is not None and not self.filter else None
 
     @property
     def path(self) -> str:
         """Of the file under the cursor; "" for a resource."""
-        node = self.model.node(self.rows.cursor_key)
-        return node.path if node is not None else ""
+        row = self._row(self.key)
+        return row.path if row is not None else ""
 
     @property
     def target(self) -> Target | None:
         """What to show for the row under the cursor."""
-        path, name = self.path, self.resource
-        if path:
-            return Target(path=path)
-        return Target(resource=name) if name is not None else None
+        if self.path:
+            return Target(path=self.path)
+        return Target(resource=self.resource) if self.resource is not None else None
+
+    # What the rows are
+
+    def below(self, way: Way) -> Sequence[Any] | int:
+        """Something that is not known yet."""
+        return 1
+
+    def seek(self, way: Way) -> None:
+        """Read the roots of a resource, or what a summary was made from."""
+        row = self._rows[way]
+
+        def take_below(found: "Sequence[Row]") -> None:
+            self._rows.update({(*way, one.path): one for one in found})
+            self.model.take(way, [one.path for one in found])
+            self.changed()
+            self._go_on()
+
+        self.host.task_manager.read(
+            lambda store: (
+                store.summaries.children(row.path)
+                if row.path
+                else store.summaries.roots(row.resource)
+            ),
+            take_below,
+            group=f"below {way}",
+            failed=self._fail,
+            urgent=True,
+        )
+
+    def fetch(self, ways: Sequence[Way]) -> None:
+        """Read the titles of some files."""
+        paths = [row.path for way in ways if (row := self._row(way)) is not None and row.path]
+        wanted = [path for path in paths if path not in self._titles]
+
+        def take_titles(found: "Mapping[StorePath, str]") -> None:
+            if len(self._titles) + len(found) > MOST_TITLES:
+                self._titles.clear()
+                self.model.forget()
+            self._titles.update(found)
+            self.rows.loaded(0, len(self.model))
+
+        if wanted:
+            self.host.task_manager.read(
+                lambda store: store.summaries.titles(wanted),
+                take_titles,
+                group="",
+                failed=lambda _: None,
+                urgent=True,
+            )
+
+    def can_open(self, way: Way) -> bool:
+        """Whether there is something below a row."""
+        row = self._row(way)
+        return row is not None and row.children > 0 and not self._is_circle(way)
+
+    def is_file(self, way: Way) -> bool:
+        """Whether it is no resource."""
+        row = self._row(way)
+        return row is None or bool(row.path)
+
+    def _is_circle(self, way: Way) -> bool:
+        """Whether a row names what stands above it."""
+        return way[-1] in way[0 if self.filter else 1 : -1]
+
+    def label(self, way: Way) -> Line | None:
+        """The words of a row; None where nothing is known of it."""
+        row, above = self._row(way), self._row(way[:-1])
+        if row is None:
+            return None
+        shown = texts.Shown(
+            depth=len(way) - 1,
+            is_open=self.model.is_open(way),
+            is_circle=self._is_circle(way),
+            title_above=self._titles.get(above.path, "") if above is not None else "",
+            ascii_only=self.is_ascii,
+        )
+        titled = replace(row, title=self._titles.get(row.path, ""))
+        return texts.summary_row(titled, self.host.findings.tree, shown)
+
+    def show_count(self) -> None:
+        """Show how much there is."""
+        rows = [self._rows[name,] for name in self.model.tops]
+        if self.problem:
+            self.caption.show(self.problem)
+        elif self.filter:
+            self.caption.show([texts.found_line(len(rows), self.filter)])
+        else:
+            self.caption.show(
+                texts.summaries_lines(
+                    resources=len(rows),
+                    total=sum(row.children for row in rows),
+                    stale=sum(row.stale for row in rows),
+                )
+            )
 
     # Reading
 
     def read(self) -> None:
         """Read the resources, or what the filter leaves; what is open is read again."""
-        text = self._filter
-        self._host.task_manager.read(
+        text = self.filter
+        self.host.task_manager.read(
             partial(_tops, text=text),
             partial(self._take_tops, text),
             group="summaries",
@@ -101,160 +181,43 @@ class BrowseSummaries(FilteredRows):
             urgent=True,
         )
 
-    def _take_tops(
-        self, text: str, found: "Sequence[SummarisedResource] | Sequence[TreeNode]"
-    ) -> None:
-        if text != self._filter:
-            return
-        from filestore.browse import SummarisedResource, TreeNode
-
-        self._problem = []
-        if not text:
-            rows = [one for one in found if isinstance(one, SummarisedResource)]
-            self._resources = {row.resource: row for row in rows}
-            self.model.replace([(("r", row.resource), None) for row in rows])
-        else:
-            nodes = [one for one in found if isinstance(one, TreeNode)]
-            self.model.replace([(("f", node.path), node) for node in nodes])
-        self.is_known = True
-        self._titles.clear()
-        self._changed()
-        if self._going_to:
+    def _take_tops(self, text: str, found: "Sequence[Row]") -> None:
+        if text == self.filter:
+            self.problem = []
+            self._show_tops(found)
             self._go_on()
 
-    def _fail(self, error: FilestoreError) -> None:
+    def _show_tops(self, found: "Sequence[Row]") -> None:
         self.is_known = True
-        self._problem = error_lines(error)
-        self._resources = {}
-        self.model.replace([])
-        self._changed()
+        self._titles.clear()
+        self._rows = {(row.path or row.resource,): row for row in found}
+        self.model.replace([key for (key,) in self._rows], {})
+        self.changed()
 
-    def _seek(self, way: Way) -> None:
-        def take_below(nodes: "Sequence[TreeNode]") -> None:
-            self.model.take(way, nodes)
-            self._changed()
-            if self._going_to:
-                self._go_on()
-
-        self._host.task_manager.read(
-            partial(_nodes_below, way=way),
-            take_below,
-            group=f"below {way}",
-            failed=self._fail,
-            urgent=True,
-        )
-
-    def _fetch(self, paths: "Sequence[StorePath]") -> None:
-        wanted = [path for path in paths if path not in self._titles]
-        if wanted:
-            self._host.task_manager.read(
-                lambda store: store.summaries.titles(wanted),
-                self._take_titles,
-                group="",
-                failed=lambda _: None,
-                urgent=True,
-            )
-
-    def _take_titles(self, found: "Mapping[StorePath, str]") -> None:
-        if len(self._titles) + len(found) > MOST_TITLES:
-            self._titles.clear()
-            self.model.forget_words()
-        self._titles.update(found)
-        self.rows.loaded(0, len(self.model))
-
-    # Drawing
-
-    def _label(self, way: Way) -> Line | None:
-        ascii_only = bool(getattr(self.app, "ascii", False))
-        is_open = self.model.is_open(way)
-        node = self.model.node(way)
-        if node is None:
-            row = self._resources.get(way[1])
-            return texts.resource_row(row, is_open=is_open, ascii_only=ascii_only) if row else None
-        above = self.model.node(way[:-1])
-        return texts.node_row(
-            node,
-            self._titles.get(node.path, ""),
-            self._host.findings.tree,
-            depth=len(way) - 2,
-            above=self._titles.get(above.path, "") if above is not None else "",
-            is_open=is_open,
-            is_circle=self.model.is_circle(way),
-            ascii_only=ascii_only,
-        )
-
-    def _changed(self) -> None:
-        self.rows.changed()
-        rows = self._resources.values()
-        if self._problem:
-            self.caption.show(self._problem)
-        elif self._filter:
-            self.caption.show([texts.found_line(self.model.top_count, self._filter)])
-        else:
-            self.caption.show(
-                texts.count_lines(
-                    resources=len(rows),
-                    summaries=sum(row.summaries for row in rows),
-                    stale=sum(row.stale for row in rows),
-                )
-            )
-        self.post_message(self.Pointed())
-
-    def nothing_lines(self) -> Sequence[Line]:
-        """What is shown while there is no tree."""
-        if not self.is_known or self._problem or self._filter:
-            return ()
-        return texts.nothing_lines()
+    def _fail(self, error: FilestoreError) -> None:
+        self.problem = error_lines(error)
+        self._show_tops(())
 
     # Opening and closing
 
-    @on(VirtualRows.Chosen)
-    def _chosen(self, event: VirtualRows.Chosen) -> None:
-        event.stop()
-        if self.model.node(event.key) is None:
-            self.toggle(event.key)
-        else:
-            self.post_message(self.Chosen())
-
-    def toggle(self, key: Hashable) -> None:
+    def toggle(self, way: Way) -> None:
         """Open a row, or close it."""
         self._going_to = ()
-        if self.model.is_open(key):
-            self.model.close(key)
-        elif isinstance(key, tuple):
-            self.model.open(key)
-        self._changed()
-
-    def open(self) -> bool:
-        """Open the row under the cursor; False where nothing is below it, or is shown."""
-        key = self.key
-        if key is None or not self.model.open(key):
-            return False
-        self._changed()
-        return True
-
-    def close(self) -> None:
-        """Close the row under the cursor, or go up from it."""
-        key = self.key
-        if self.model.is_open(key):
-            self.toggle(key)
-            return
-        above = self.model.parent_of(key)
-        if above is not None:
-            self.rows.move_to(above)
+        super().toggle(way)
 
     def close_all(self) -> None:
         """Show the top alone; the cursor goes to what it was below."""
         key = self.key
         self.model.close_all()
-        self._changed()
+        self.changed()
         if key is not None:
-            self.rows.move_to(key[:2])
+            self.rows.move_to(key[:1])
 
     def open_all(self) -> None:
         """Open one level more of everything shown."""
-        self.model.open_all()
-        self._changed()
+        rows = map(self.model.key, range(min(len(self.model), MOST_OPENED)))
+        self.model.open_each([way for way in rows if self.can_open(way)])
+        self.changed()
 
     def open_path(self, path: str, resource: str | None = None) -> None:
         """Put the cursor on a file, what leads to it opened; else on a resource."""
@@ -262,11 +225,11 @@ class BrowseSummaries(FilteredRows):
         def take(found: "tuple[str, Sequence[str]] | None") -> None:
             """Go there."""
             if found is not None:
-                self._take_way(found)
+                self._go((found[0], *found[1]))
             elif resource is not None:
                 self.open_resource(resource)
 
-        self._host.task_manager.read(
+        self.host.task_manager.read(
             lambda store: store.summaries.way_to(path),
             take,
             group="way",
@@ -276,51 +239,40 @@ class BrowseSummaries(FilteredRows):
 
     def open_resource(self, name: str) -> None:
         """Put the cursor on a resource, its roots shown."""
-        self._take_way((name, ()))
+        self._go((name,))
 
-    def _take_way(self, found: "tuple[str, Sequence[str]]") -> None:
-        name, way = found
-        if self._filter:
+    def _go(self, way: Way) -> None:
+        if self.filter:
             self.show_all()
-        self._going_to = ("r", name, *way)
-        self.model.open_each([self._going_to[:end] for end in range(2, len(self._going_to))])
-        if not way:
-            self.model.open_each([self._going_to])
-        self._changed()
+        self._going_to = way
+        self.model.open_each([way[:end] for end in range(1, max(len(way), 2))])
+        self.changed()
         self._go_on()
 
     def _go_on(self) -> None:
         """Go as far on the way as is known; further once more is."""
         wanted = self._going_to
-        if self.rows.move_to(wanted):
-            self._going_to = ()
-            return
-        for end in range(len(wanted) - 1, 1, -1):
+        for end in range(len(wanted), 0, -1):
             place = self.model.index_of(wanted[:end])
             if place is None:
                 continue
             self.rows.move_to(wanted[:end])
-            if self.model.has_children_of(wanted[:end]):
-                # It is not there any more.
+            if end == len(wanted) or self.model.knows_below(wanted[:end]):
+                # It is there, or it is not there any more.
                 self._going_to = ()
             else:
-                # Not in sight before, so nobody asked for it.
-                self.model.want(place, place + 1)
+                # Not in sight before, so it was not asked for.
+                self.model.want(place, place + 2)
             return
 
     # The filter
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether only what a filter found is shown."""
-        return bool(self._filter)
 
     def show_all(self, *, back: bool = False) -> None:
         """Clear the filter; the cursor stays on its file, or goes back to the top."""
         path = "" if back else self.path
         self.put_filter("")
-        if self._filter:
-            self._filter = ""
+        if self.filter:
+            self.filter = ""
             self.model.close_all()
             self.read()
             if path:
@@ -328,10 +280,10 @@ class BrowseSummaries(FilteredRows):
 
     def filter_typed(self, text: str) -> None:
         """Read what a filter leaves, unless it is the one that is shown."""
-        if text != self._filter:
-            if bool(text) != bool(self._filter):
+        if text != self.filter:
+            if bool(text) != bool(self.filter):
                 self.model.close_all()
-            self._filter = text
+            self.filter = text
             self.read()
 
     # The store changed
@@ -342,20 +294,14 @@ class BrowseSummaries(FilteredRows):
             self.read()
 
 
-def _tops(
-    store: "InspectedStore", text: str
-) -> "Sequence[SummarisedResource] | Sequence[TreeNode]":
+def _tops(store: "InspectedStore", text: str) -> "Sequence[Row]":
     """The resources that have summaries; with a filter the summaries that it leaves.
 
     Raises:
         UsageError: It is a regular expression, and an invalid one.
     """
-    from filestore.browse import Wanted
+    from filestore.browse import NameFilter
 
-    return store.summaries.matching(Wanted.parse(text)) if text else store.summaries.resources()
-
-
-def _nodes_below(store: "InspectedStore", way: Way) -> "Sequence[TreeNode]":
-    if way[0] == "r" and len(way) == 2:
-        return store.summaries.roots(way[1])
-    return store.summaries.children(way[-1])
+    if text:
+        return store.summaries.matching(NameFilter.parse(text))
+    return store.summaries.resources()

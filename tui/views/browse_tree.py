@@ -1,56 +1,49 @@
 """The left side of Browse: resources, those that are opened with their files, and a filter.
 
-Names and numbers come from the catalog, a page at a time as they come in sight. One rule: the
-cursor stays on its file, also where a rebuilt catalog gave it another number.
+Names and numbers come from the catalog, words a page at a time as the rows come in sight. One rule:
+the cursor stays on its file, also where a rebuilt catalog gave it another number.
 """
 
 from array import array
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from textual import on
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from tui.formatting import chunks as texts
+from filestore.browse import DocumentFiles, InspectedStore
+from tui.formatting import rows as texts
 from tui.formatting.lines import Line, line
-from tui.state.tree import TreeRows, folder_above, folders_above, in_sight, is_folder
+from tui.state.tree import Document, Pending, Way, folder_above, is_folder, own_name, way_of
 from tui.views.browse_detail import Target
-from tui.views.browse_labels import (
-    Place,
-    Renewed,
-    TreeLabels,
-    matches,
-    partly_shown,
-    place_of,
-    renewed,
-)
-from tui.views.browse_work import markable, marked_line
+from tui.views.browse_work import marked_line
 from tui.views.context import ViewContext
-from tui.widgets.rows import FilteredRows, VirtualRows
+from tui.views.tree_list import Below, Located, Renewed, TreeList, located, matches, renewed
+from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import Counts, ResourceRow
+    from filestore.browse import Counts, Row
 
 FIRST_PAGE: Final = 64
 FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
 MOST_REOPENED: Final = 200
 """Opened resources whose files are read again at once; others when they come in sight."""
+MOST_ROWS: Final = 10_000
+"""Rows whose words are kept; beyond that all are dropped and read again."""
 
 
-class BrowseTree(FilteredRows):
-    """Filter, tree, and how much there is."""
+class BrowseTree(TreeList):
+    """Resources and their files; of a store in place folders, documents and their sections.
 
-    class Pointed(Message):
-        """The cursor is on something else, or what it is on became known."""
-
-    class Chosen(Message):
-        """A person wants to read the file under the cursor."""
+    The key of a resource, folder or document is its name, of a file or section its id.
+    """
 
     @dataclass
     class Arrived(Message):
@@ -61,20 +54,19 @@ class BrowseTree(FilteredRows):
         """What the cursor is on if no key moved it: that file, or what it was on before."""
 
     def __init__(self, host: ViewContext) -> None:
-        rows = VirtualRows(
-            id="browse-tree",
-            marked_with=lambda key: (
-                self.model.files_of(key) if isinstance(key, int) else markable(key)
-            ),
-        )
-        super().__init__("browse", rows)
-        self._host = host
-        self._all: Sequence[ResourceRow] = ()
-        """Resources; of a store in place documents and folders, also those that are not shown."""
-        self._labels = TreeLabels(host, self._take_rows)
+        rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
+        super().__init__("browse", host, rows)
+        self.resources: dict[str, Row] = {}
+        """All that are known; of a store in place folders and documents."""
+        self._inside: dict[str, list[str]] = {}
+        """Folder to what is in it; "" for the top."""
+        self._documents: dict[Document, array[int]] = {}
+        """The files of each document that is shown."""
+        self._read: dict[str | int, Row] = {}
+        """What was read for rows that came in sight."""
+        self._matches: Mapping[str, array[int]] = {}
         self._counts: Counts | None = None
         self._is_whole = False
-        self._filter = ""
         self._problem = ""
         self._filtering: Timer | None = None
         """Set while the answer to a filter is awaited."""
@@ -86,33 +78,34 @@ class BrowseTree(FilteredRows):
         """Where the cursor is to go once there is such a row: path, line, section."""
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
-        self.model = TreeRows(
-            lambda kind, key: self._labels.label(kind, key, self.model),
-            self._labels.fetch,
-            self._seek,
-            self._labels.fetch_documents,
-        )
-        self._first: Sequence[ResourceRow] | None = None
+        self._first: Sequence[Row] | None = None
         """The first page, which may come before there is a place to show it."""
-        self._host.task_manager.read(
-            lambda store: store.listing.resources(limit=FIRST_PAGE),
-            self._take_first,
-            group="resources",
-            failed=self._take_absence,
-            urgent=True,
+        self._ask(
+            lambda store: store.listing.resources(limit=FIRST_PAGE), self._take_first, urgent=True
+        )
+
+    def _ask(
+        self,
+        question: Callable[[InspectedStore], Any],
+        then: Callable[[Any], None],
+        group: str = "resources",
+        *,
+        urgent: bool = False,
+    ) -> None:
+        self.host.task_manager.read(
+            question, then, group=group, failed=self._take_absence, urgent=urgent
         )
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
-        self._labels.ascii_only = bool(getattr(self.app, "ascii", False))
-        self.rows.show(self.model)
+        super().on_mount()
         if self._first is not None:
             self._take_first(self._first)
 
     @property
-    def resources(self) -> "Sequence[ResourceRow]":
-        """All resources that are known."""
-        return tuple(self._all)
+    def is_in_place(self) -> bool:
+        """Whether the rows are documents, and their sections."""
+        return not self.host.findings.tree.folder
 
     @property
     def is_known(self) -> bool:
@@ -122,118 +115,216 @@ class BrowseTree(FilteredRows):
     # What is under the cursor
 
     @property
-    def key(self) -> Hashable | None:
-        """Of the row under the cursor."""
-        return self.rows.cursor_key
-
-    @property
     def resource(self) -> str | None:
         """The resource that the cursor is on or below."""
-        index = self.model.index_of(self.key) if self.key is not None else None
-        return self.model.resource_of(index) if index is not None else None
+        return _resource_of(self.key) if self.key is not None else None
 
     @property
     def path(self) -> str:
         """Of the file under the cursor; "" for a resource, and while it is not known."""
-        return self._labels.path_of(self.key)
+        row = self._read.get(self.key[-1]) if self.key is not None else None
+        return row.path if row is not None else ""
 
     @property
     def target(self) -> Target | None:
         """What to show for the row under the cursor."""
         key = self.key
-        if isinstance(key, int) and key > 0:
-            return Target(file=key)
-        name = self.resource
-        if name is not None and self._labels.is_in_place and not is_folder(name):
-            path = self.path
-            return Target(path=path) if path else None
-        return Target(resource=name) if name is not None else None
+        if key is None:
+            return None
+        if isinstance(key[-1], int):
+            return Target(file=key[-1])
+        name = _resource_of(key)
+        if self.is_in_place and not is_folder(name):
+            return Target(path=self.path) if self.path else None
+        return Target(resource=name)
+
+    def _marked_with(self, way: Hashable) -> Collection[Hashable]:
+        """What is marked with a row: nothing while its file is not known."""
+        match way:
+            case (*_, Pending()):
+                return ()
+            case (*_, Document() as document):
+                return self._documents.get(document, ())
+            case (*_, int(file)):
+                return (file,)
+        return (way,)
+
+    # What the rows are
+
+    def below(self, way: Way) -> Sequence[Any] | int:
+        """The names in a folder, the files of a document; of a resource how many it has."""
+        key = way[-1]
+        if isinstance(key, Document):
+            return self._documents[key]
+        return self._inside[key] if key in self._inside else self.resources[key].children
+
+    def _keys(self, found: Below) -> Sequence[Any]:
+        """The keys of what is below a resource."""
+        if isinstance(found, array):
+            return found
+        keys: list[Any] = []
+        for one in found:
+            if isinstance(one, DocumentFiles):
+                keys.append(Document(one.ids[0]))
+                self._documents[keys[-1]] = one.ids
+            else:
+                keys.append(one)
+        return keys
+
+    def seek(self, way: Way) -> None:
+        """Read the files of a resource; what is in a folder comes with all folders."""
+        name = way[-1]
+
+        def take_below(found: Below) -> None:
+            if not self.model.is_filtered and self.model.take(way, self._keys(found)):
+                self.rows.changed()
+                self.post_message(self.Pointed())
+
+        if not is_folder(name):
+            self.host.task_manager.read(
+                lambda store: store.listing.below(name),
+                take_below,
+                group=f"files of {name}",
+                urgent=True,
+            )
+
+    def fetch(self, ways: Sequence[Way]) -> None:
+        """Read some files, sections, or documents in place."""
+        keys = [way[-1] for way in ways]
+        # What is known of its first file says the name of a document.
+        files = [key.first if isinstance(key, Document) else key for key in keys]
+        files = [key for key in dict.fromkeys(files) if not isinstance(key, str | Pending)]
+        files = [key for key in files if key not in self._read]
+        known = (self.resources[key] for key in keys if key in self.resources)
+        names = {row.id: row.resource for row in known if row.id and row.resource not in self._read}
+
+        def take_rows(found: "Mapping[int, Row]") -> None:
+            rows = {names.get(one, one): row for one, row in found.items()}
+            if len(self._read) + len(rows) > MOST_ROWS:
+                self._read.clear()
+                self.model.forget()
+            self._read.update(rows)
+            self.rows.loaded(0, len(self.model))
+            if self.key is not None and self.key[-1] in rows:
+                self.post_message(self.Pointed())
+
+        def read(question: Callable[[InspectedStore], Any]) -> None:
+            self.host.task_manager.read(question, take_rows, group="", urgent=True)
+
+        if names:
+            read(lambda store: store.listing.documents(list(names)))
+        elif files and self.is_in_place:
+            read(lambda store: store.listing.sections(files))
+        elif files:
+            read(lambda store: store.listing.chunks(files))
+
+    def can_open(self, way: Way) -> bool:
+        """Whether a row is that of a resource, or a folder."""
+        return isinstance(way[-1], str)
+
+    def is_file(self, way: Way) -> bool:
+        """Whether it is none."""
+        return not self.can_open(way)
+
+    def label(self, way: Way) -> Line | None:
+        """The words of a row; None while nothing is known of it."""
+        key, is_filtered = way[-1], self.model.is_filtered
+        name = _resource_of(way)
+        resource, index = self.resources.get(name), self.host.findings.index
+        read = self._read.get(key.first if isinstance(key, Document) else key)
+        if isinstance(key, Document):
+            return texts.heading_row(read, resource) if read and resource else None
+        if not isinstance(key, str):
+            # What a filter leaves is in no folder, and so says where it lies.
+            depth = 0 if is_filtered else len(way) - 2
+            shown = texts.Shown(name=name, depth=depth)
+            if read is not None and not self.is_in_place:
+                shown = replace(shown, findings=index.of_row(read.path))
+            return texts.file_row(read, shown) if read is not None else None
+        if resource is None:
+            return None
+        shown = texts.Shown(
+            name=name if is_filtered else own_name(name),
+            depth=len(way) - 1,
+            is_open=self.model.is_open(way),
+            matches=len(self._matches[name]) if is_filtered else None,
+            ascii_only=self.is_ascii,
+        )
+        if resource.kind != "document":
+            return texts.file_row(resource, replace(shown, severities=index.of_resource(name)))
+        if read is None:
+            return texts.file_row(resource, shown)
+        shown = replace(shown, findings=index.of_row(read.path))
+        return texts.file_row(replace(read, children=resource.children), shown)
 
     # Reading
 
     def _take_absence(self, error: FilestoreError) -> None:
         """There is no catalog, or none that can be read."""
         self._absence = error
-        self._labels.forget()
+        self._read.clear()
         self._take_resources(())
 
-    def _take_first(self, found: "Sequence[ResourceRow]") -> None:
+    def _take_first(self, found: "Sequence[Row]") -> None:
         if self.rows.rows is not self.model:
             self._first = found
             return
         if not self._is_whole:
             self._take_resources(found)
         # Of documents in place the first page is what lies in no folder.
-        if len(found) < FIRST_PAGE and not self._labels.is_in_place:
+        if len(found) < FIRST_PAGE and not self.is_in_place:
             self._take_whole(found)
         else:
-            self._host.task_manager.read(
-                lambda store: store.listing.resources(),
-                self._take_whole,
-                group="resources",
-                failed=self._take_absence,
-            )
+            self._ask(lambda store: store.listing.resources(), self._take_whole)
 
-    def _take_whole(self, found: "Sequence[ResourceRow]") -> None:
+    def _take_whole(self, found: "Sequence[Row]") -> None:
         self._is_whole = True
         self._absence = None
         self._take_resources(found)
         # Open what was open the last time.
-        self._labels.opened_folders.update(filter(is_folder, self._opened_before))
-        self._show_resources()
-        for name in self._opened_before:
-            self.model.open(name)
+        self.model.open_each(self.way(name) for name in self._opened_before)
         self._opened_before = ()
-        if self._filter:
-            self.set_filter(self._filter)
+        if self.filter:
+            self.set_filter(self.filter)
         if self._wanted[0]:
             self.open_path(*self._wanted)
         self.rows.changed()
         self._count()
 
-    def _take_resources(self, found: "Sequence[ResourceRow]") -> None:
-        self._all = found
-        self._labels.resources = {row.resource: row for row in found}
-        self._show_resources()
-        self.rows.changed()
-        self._show_count()
-        self.post_message(self.Pointed())
-
-    def _show_resources(self) -> None:
-        """Show all resources, but for what lies in folders that are closed."""
-        shown = in_sight(self._all, self._labels.opened_folders)
-        self.model.replace(
-            [(row.resource, 0 if is_folder(row.resource) else row.chunks) for row in shown]
-        )
+    def _take_resources(
+        self, found: "Sequence[Row]", known: Mapping[Way, Sequence[Any]] | None = None
+    ) -> None:
+        self.resources = {row.resource: row for row in found}
+        self._inside = {"": []}
+        for name in self.resources:
+            above = folder_above(name) if self.is_in_place else ""
+            self._inside.setdefault(above, []).append(name)
+        self.model.replace(self._inside[""], known)
+        self.changed()
 
     def _count(self) -> None:
         def take(counts: "Counts") -> None:
             """Show the numbers."""
             self._counts = counts
-            self._show_count()
+            self.show_count()
 
-        self._host.task_manager.read(
-            lambda store: store.listing.counts(),
-            take,
-            group="counts",
-            failed=self._take_absence,
-        )
+        self._ask(lambda store: store.listing.counts(), take, "counts")
 
-    def _show_count(self) -> None:
-        matches, known = self.model.is_filtered, self._counts
-        names = self.model.resources
-        shown = sum(self.model.count(name) for name in names) if matches else 0
-        filtered = self._filter if matches else ""
-        total, in_place = len(names), self._labels.is_in_place
-        if in_place and not matches:
-            total = sum(not is_folder(row.resource) for row in self._all)
+    def show_count(self) -> None:
+        """Show how much there is, how much is marked, and what is not indexed."""
+        if self._filtering is not None:
+            return
+        is_filtered, known = self.model.is_filtered, self._counts
+        total = len(self.model.tops)
+        if self.is_in_place and not is_filtered:
+            total = sum(row.kind == "document" for row in self.resources.values())
             total = known.resources if known else total
         counts = texts.count_line(
-            shown=shown,
+            shown=sum(map(len, self._matches.values())) if is_filtered else 0,
             resources=total,
             chunks=known.chunks if known is not None else None,
-            filtered=filtered,
-            in_place=in_place,
+            filtered=self.filter if is_filtered else "",
+            in_place=self.is_in_place,
         )
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
@@ -242,111 +333,65 @@ class BrowseTree(FilteredRows):
 
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
-        self._show_count()
+        self.show_count()
 
     def index_lines(self) -> list[Line]:
         """How many files are not indexed, and the key that indexes them; nothing where all are."""
         if self._absence is not None:
             return texts.absence_lines(self._absence)
-        files = self._host.findings.by_code().get("untracked", 0)
-        return texts.unindexed_lines(files, is_short=bool(self._all))
-
-    def _seek(self, name: str) -> None:
-        def take_ids(ids: "array[int]") -> None:
-            if self.model.open(name, ids):
-                self.rows.changed()
-                self.post_message(self.Pointed())
-
-        self._host.task_manager.read(
-            lambda store: store.listing.outline(name),
-            take_ids,
-            group=f"files of {name}",
-            urgent=True,
-        )
-
-    def _take_rows(self, found: Collection[int], *, is_fresh: bool) -> None:
-        if is_fresh:
-            self.model.forget()
-        self.rows.loaded(0, len(self.model))
-        key = self.key
-        if key in found or (isinstance(key, tuple) and self._labels.is_in_place):
-            self.post_message(self.Pointed())
-
-    # Drawing again
+        files = self.host.findings.by_code().get("untracked", 0)
+        return texts.unindexed_lines(files, is_short=bool(self.resources))
 
     def findings_changed(self) -> None:
         """Draw the findings of the rows again."""
         self.rows.loaded(0, len(self.model))
-        if self._filtering is None:
-            self._show_count()
+        self.show_count()
 
     # Opening and closing
 
-    @on(VirtualRows.Chosen)
-    def _chosen(self, event: VirtualRows.Chosen) -> None:
-        event.stop()
-        match event.key:
-            case ("r", str(name)):
-                self.toggle(name)
-            case _:
-                self.post_message(self.Chosen())
+    def toggle(self, way: Way) -> None:
+        """Open a resource or a folder, or close it; folders inside stay as they are."""
+        inside = [one for one in self._opened_folders() if one[: len(way)] == way and one != way]
+        super().toggle(way)
+        self.model.open_each(inside)
 
-    def toggle(self, name: str) -> None:
-        """Open a resource or a folder, or close it."""
-        if is_folder(name) and self._labels.is_in_place:
-            self._labels.opened_folders ^= {name}
-            self._show_resources()
-        elif self.model.is_open(name):
-            self.model.close(name)
-        else:
-            self.model.open(name)
-        self.rows.changed()
-
-    def _is_open(self, name: str) -> bool:
-        return name in self._labels.opened_folders or self.model.is_open(name)
-
-    def open(self) -> bool:
-        """Open the resource under the cursor; False where that is none, or is open."""
-        match self.key:
-            case ("r", str(name)) if not self._is_open(name):
-                self.toggle(name)
-                return True
-        return False
-
-    def close(self) -> None:
-        """Close the resource under the cursor, or go up to it."""
-        key = self.key
-        if key is None:
-            return
-        above = self.model.parent_of(key)
-        if above is not None:
-            self.rows.move_to(above)
-        elif isinstance(key, tuple) and self._is_open(str(key[1])):
-            self.toggle(str(key[1]))
-        elif isinstance(key, tuple) and self._labels.is_in_place:
-            self.rows.move_to(("r", folder_above(str(key[1]))))
+    def _opened_folders(self) -> list[Way]:
+        return [way for way in self.model.opened if is_folder(way[-1])] if self.is_in_place else []
 
     def close_all(self) -> None:
         """Close every resource, then every folder; the cursor goes to the one it was in."""
-        name = self.resource
-        if self._labels.opened_folders and not self.model.opened:
-            self._labels.opened_folders.clear()
-            self._show_resources()
-            name = f"{name.partition('/')[0]}/" if name and "/" in name else name
+        key, folders = self.key, self._opened_folders()
+        is_last = self.model.is_filtered or len(folders) == len(self.model.opened)
         self.model.close_all()
+        if not is_last:
+            self.model.open_each(folders)
         self.rows.changed()
-        if name is not None:
-            self.rows.move_to(("r", name))
+        if key is not None:
+            names = [one for one in key if isinstance(one, str)]
+            self.rows.move_to(tuple(names[:1] if is_last else names))
 
     def open_all(self) -> None:
         """Open every folder; where these are open, every resource."""
-        folders = {name for name in self._labels.resources if is_folder(name)}
-        if self._labels.is_in_place and not folders <= self._labels.opened_folders:
-            self._labels.opened_folders = folders
-            self._show_resources()
-        else:
-            self.model.open_all()
+        ways: list[Way] = [(name,) for name in self.model.tops]
+        if self.is_in_place and not self.model.is_filtered:
+            every = list(map(way_of, self.resources))
+            folders = [way for way in every if is_folder(way[-1])]
+            ways = folders if len(self._opened_folders()) < len(folders) else every
+        self.model.open_each(ways)
         self.rows.changed()
+
+    def way(self, name: str) -> Way:
+        """The way to a resource, a folder, or a document."""
+        return way_of(name) if self.is_in_place and not self.model.is_filtered else (name,)
+
+    def _way_to(self, name: str, file: int) -> Way:
+        """The way to a file of a resource; 0 for the resource itself."""
+        way = self.way(name)
+        below = self.model.below(way)
+        for document in below if isinstance(below, list) else ():
+            if isinstance(document, Document) and file in self._documents[document]:
+                return (*way, document, file)
+        return (*way, file) if file else way
 
     def open_path(self, path: str, line: int = 0, section: int = 0) -> None:
         """Put the cursor on a file, its resource opened, if the catalog has it.
@@ -358,20 +403,24 @@ class BrowseTree(FilteredRows):
         """
         self._wanted = (path, line, section)
         arrive = partial(self._arrive, path, self.target)
-        self._host.task_manager.read(
-            lambda store: place_of(store, path, line, section),
+        self.host.task_manager.read(
+            lambda store: located(store, path, line, section),
             arrive,
             group="place",
             failed=lambda _: arrive(None),
             urgent=True,
         )
 
-    def _arrive(self, path: str, before: Target | None, found: Place | None) -> None:
+    def _arrive(self, path: str, before: Target | None, found: Located | None) -> None:
         while found is not None:
-            is_there = self._reveal(found)
+            way = self.way(found.resource)
+            if not self.model.is_filtered:
+                self.model.open_each([way[:end] for end in range(1, len(way))])
+            if found.file and self.model.open(way) and not self.model.is_filtered:
+                self.model.take(way, self._keys(found.below))
             self.rows.changed()
-            key = found.file or ("r", found.resource)
-            if (is_there and self.rows.move_to(key)) or not self.model.is_filtered:
+            is_there = self.rows.move_to(self._way_to(found.resource, found.file))
+            if is_there or not self.model.is_filtered:
                 break
             # The filter hides it.
             self.show_all()
@@ -380,25 +429,7 @@ class BrowseTree(FilteredRows):
         left_on = before if found is None else self.target
         self.post_message(self.Arrived(path, left_on=left_on))
 
-    def _reveal(self, found: Place) -> bool:
-        """Have a resource shown with its files, a document in place below its folders."""
-        name = found.resource
-        if not self._labels.is_in_place:
-            return self.model.open(name, found.ids)
-        folders = set(folders_above(name))
-        if not self.model.is_filtered and not folders <= self._labels.opened_folders:
-            self._labels.opened_folders |= folders
-            self._show_resources()
-        if found.file:
-            return self.model.open(name, found.ids)
-        return self.model.index_of(("r", name)) is not None
-
     # The filter
-
-    def set_filter(self, text: str) -> None:
-        """Show only what matches a filter."""
-        self.put_filter(text)
-        self.filter_typed(text)
 
     def show_all(self, *, back: bool = False) -> None:
         """Clear the filter.
@@ -410,10 +441,10 @@ class BrowseTree(FilteredRows):
         self._problem = ""
         self._end_filtering()
         self.put_filter("")
-        self._filter = ""
+        self.filter = ""
         if self.model.is_filtered:
             self._unfilter(back=back)
-        self._show_count()
+        self.show_count()
 
     def _unfilter(self, *, back: bool) -> None:
         key, path = self.key, self.path
@@ -422,9 +453,11 @@ class BrowseTree(FilteredRows):
         if back or key is None:
             if self._unfiltered_key is not None:
                 self.rows.move_to(self._unfiltered_key)
-        elif not self.rows.move_to(key) and path:
-            # Its resource was opened by the filter alone.
-            self.open_path(path)
+        else:
+            file = key[-1] if isinstance(key[-1], int) else 0
+            if not self.rows.move_to(self._way_to(key[0], file)) and path:
+                # Its resource was opened by the filter alone.
+                self.open_path(path)
         self._unfiltered_key = None
 
     @on(Input.Submitted)
@@ -434,22 +467,22 @@ class BrowseTree(FilteredRows):
 
     def filter_typed(self, text: str) -> None:
         """Ask for what matches a filter."""
-        self._filter = text
+        self.filter = text
         if not text:
             self._take_matches("", None)
             return
         if self._filtering is None:
             self._filtering = self.set_interval(
                 FILTERING_S,
-                lambda: self.caption.show([texts.filtering_line(self._filter)]),
+                lambda: self.caption.show([texts.filtering_line(self.filter)]),
             )
 
         def bad_filter(error: FilestoreError) -> None:
             self._problem = error.message
             self._end_filtering()
-            self._show_count()
+            self.show_count()
 
-        self._host.task_manager.read(
+        self.host.task_manager.read(
             lambda store: matches(store, text),
             partial(self._take_matches, text),
             group="filter",
@@ -457,7 +490,7 @@ class BrowseTree(FilteredRows):
         )
 
     def _take_matches(self, text: str, found: "Mapping[str, array[int]] | None") -> None:
-        if text != self._filter:
+        if text != self.filter:
             return
         self._problem = ""
         self._end_filtering()
@@ -465,16 +498,22 @@ class BrowseTree(FilteredRows):
             if not self.model.is_filtered:
                 self._unfiltered_key = self.key
             self._show_matches(found)
-            self.rows.changed()
         elif self.model.is_filtered:
             self._unfilter(back=True)
-        self._show_count()
-        self.post_message(self.Pointed())
+        self.changed()
 
     def _show_matches(self, found: "Mapping[str, array[int]]") -> None:
-        # A document that fits as a whole need not show what is in it.
-        partly = partly_shown(self._labels.resources, found)
-        self.model.filtered(found, partly if self._labels.is_in_place else None)
+        self._matches = found
+        known = self.resources
+        self.model.filtered(
+            found,
+            # A document that fits as a whole need not show what is in it.
+            [
+                name
+                for name, ids in found.items()
+                if not self.is_in_place or (name in known and len(ids) < known[name].children)
+            ],
+        )
 
     def _end_filtering(self) -> None:
         """The answer is there, or not wanted any more."""
@@ -486,49 +525,40 @@ class BrowseTree(FilteredRows):
 
     def store_changed(self) -> None:
         """Read everything again; what is open stays open, the cursor where it is."""
-        path, text = self.path, self._filter
-        opened = self.model.opened[:MOST_REOPENED]
-        self._host.task_manager.read(
-            lambda store: renewed(store, opened, path, text),
-            self._renew,
-            group="resources",
-            failed=self._take_absence,
-        )
+        path, text = self.path, self.filter
+        names = [way[-1] for way in self.model.opened if isinstance(way[-1], str)]
+        opened = [name for name in names if not is_folder(name)][:MOST_REOPENED]
+        self._ask(lambda store: renewed(store, opened, path, text), self._renew)
 
     def _renew(self, found: Renewed) -> None:
         key = self.key
-        is_on_file = isinstance(key, int)
         self._absence = None
-        self._labels.forget()
+        self._read.clear()
         self._is_whole = True
-        self._all = found.resources
-        self._labels.resources = {row.resource: row for row in found.resources}
-        self._show_resources()
-        self.model.renew(found.opened)
-        if found.matches is not None and self._filter:
+        way = way_of if self.is_in_place else lambda name: (name,)
+        known = {way(name): self._keys(below) for name, below in found.below.items()}
+        if found.matches is not None and self.filter:
             self._show_matches(found.matches)
-        self.rows.changed()
-        if (
-            is_on_file
-            and not self._labels.is_in_place
-            and found.place is not None
-            and found.place[1] != key
-        ):
-            self.rows.move_to(found.place[1])
+        self._take_resources(found.resources, known)
+        if key is not None and isinstance(key[-1], int) and not self.is_in_place and found.place:
+            self.rows.move_to(self._way_to(*found.place))
         self._count()
-        self._show_count()
-        self.post_message(self.Pointed())
 
     # What is kept
 
     def saved(self) -> dict[str, Any]:
         """What is open, where the cursor is, what is filtered."""
-        folders = sorted(self._labels.opened_folders)
-        opened = [*folders, *self.model.opened][:MOST_REOPENED]
-        return {"opened": opened, "path": self.path, "filter": self._filter}
+        opened = [way[-1] for way in self.model.opened if isinstance(way[-1], str)]
+        opened.sort(key=lambda name: not is_folder(name))
+        return {"opened": opened[:MOST_REOPENED], "path": self.path, "filter": self.filter}
 
     def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
         """Open this again, once it is known."""
         self._opened_before = tuple(opened)
         self._wanted = (path, 0, 0)
-        self._filter = text
+        self.filter = text
+
+
+def _resource_of(way: Way) -> str:
+    """The resource, folder or document that a row is, or is below."""
+    return next(key for key in reversed(way) if isinstance(key, str))

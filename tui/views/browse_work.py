@@ -25,11 +25,6 @@ PAGE = 500
 """Files that are asked for at once."""
 
 
-def markable(key: Hashable) -> Collection[Hashable]:
-    """What is marked with a row of the tree: nothing while its file is not known."""
-    return () if isinstance(key, tuple) and key[0] == "p" else (key,)
-
-
 def marked_line(number: int) -> Line:
     """Below a list: how many rows are marked, and what can be done with them."""
     keys = "y copies their paths, p plans their repair, esc clears"
@@ -74,7 +69,7 @@ def _paths(store: InspectedStore, keys: Sequence[Hashable]) -> Sequence[str]:
         match key:
             case str(path):
                 found[path] = None
-            case ("r", str(name)):
+            case (*_, str(name)):
                 found |= dict.fromkeys(_of_ids(store, store.listing.chunk_ids(name)))
     found |= dict.fromkeys(_of_ids(store, [key for key in keys if isinstance(key, int)]))
     return tuple(found)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from filestore.browse import InspectedStore, Wanted
+from filestore.browse import InspectedStore, NameFilter
 
 NOTES = {
     "Home.md": "---\naliases: [Start page]\n---\n# Where all begins\n\nText of it. #house\n",
@@ -37,7 +37,7 @@ def notes(tmp_path):
 
 
 def outline(store, name):
-    ids = store.listing.outline(name)
+    ids = store.listing.below(name)
     rows = store.listing.sections(ids)
     return [rows[one] for one in ids]
 
@@ -45,7 +45,7 @@ def outline(store, name):
 def test_folders_and_documents_are_listed_as_a_tree(notes):
     """Folders first, each with what is in it right behind, and how many documents these are."""
     rows = notes.listing.resources()
-    assert [(row.resource, row.document > 0) for row in rows] == [
+    assert [(row.resource, row.kind == "document") for row in rows] == [
         ("garden/", False),
         ("garden/2026/", False),
         ("garden/2026/May.md", True),
@@ -53,17 +53,17 @@ def test_folders_and_documents_are_listed_as_a_tree(notes):
         ("garden.txt", True),
         ("Home.md", True),
     ]
-    assert [row.chunks for row in rows if not row.document] == [2, 1]
+    assert [row.children for row in rows if row.kind == "folder"] == [2, 1]
     top = notes.listing.resources(limit=64)
-    assert [(row.resource, row.chunks) for row in top] == [
-        (row.resource, row.chunks) for row in rows if "/" not in row.resource.rstrip("/")
+    assert [(row.resource, row.children) for row in top] == [
+        (row.resource, row.children) for row in rows if "/" not in row.resource.rstrip("/")
     ]
     assert notes.listing.counts().resources == 4
 
 
 def test_a_document_says_its_title_and_its_size(notes):
     """The title of one without any is its first words; an unknown id is left out."""
-    ids = [row.document for row in notes.listing.resources() if row.document]
+    ids = [row.id for row in notes.listing.resources() if row.id]
     found = notes.listing.documents([*ids, 9_999])
     size = os.path.getsize
     root = notes.places.root
@@ -80,7 +80,7 @@ def test_a_document_says_its_title_and_its_size(notes):
 
 def test_a_section_says_its_headings_its_line_and_its_words(notes):
     """Without the title of the document, which stands above."""
-    found = [(row.headings, row.line, row.words) for row in outline(notes, "garden/Beans.md")]
+    found = [(row.headings, row.line, row.title) for row in outline(notes, "garden/Beans.md")]
     assert found == [
         ((), 1, "They climb."),
         (("Sowing",), 5, "In May, not before, the soil is warm enough."),
@@ -103,19 +103,19 @@ def test_a_section_says_its_headings_its_line_and_its_words(notes):
 )
 def test_the_filter_finds_names_titles_aliases_and_headings(notes, text, left):
     """All sections of a document that fits itself, else those below a heading that does."""
-    found = notes.listing.matching(Wanted.parse(text))
+    found = notes.listing.matching(NameFilter.parse(text))
     assert {name: len(ids) for name, ids in found.items()} == left
 
 
 def test_the_filter_finds_a_heading_that_was_changed(notes):
     """What was read once is read again when the document was indexed again."""
-    assert notes.listing.matching(Wanted.parse("harvest"))
+    assert notes.listing.matching(NameFilter.parse("harvest"))
     path = os.path.join(notes.places.root, "garden/Beans.md")
     with open(path, "w", encoding="utf-8") as file:
         file.write(NOTES["garden/Beans.md"].replace("Harvest", "Picking"))
     notes.sync()
-    assert not notes.listing.matching(Wanted.parse("harvest"))
-    assert notes.listing.matching(Wanted.parse("picking"))
+    assert not notes.listing.matching(NameFilter.parse("harvest"))
+    assert notes.listing.matching(NameFilter.parse("picking"))
 
 
 def test_a_document_is_shown_with_its_sections_and_tags(notes):
@@ -177,4 +177,4 @@ def test_what_was_made_of_documents_is_not_listed_among_them(notes):
     assert (listing.resources(), outline(notes, "garden/Beans.md")) == before
     after = listing.counts()
     assert (after.resources, after.chunks) == (counts.resources, counts.chunks)
-    assert not listing.matching(Wanted(text="summary"))
+    assert not listing.matching(NameFilter(text="summary"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filestore.browse import InspectedStore, Wanted
+from filestore.browse import InspectedStore, NameFilter
 
 CHUNKED = "chunked/garden"
 
@@ -46,7 +46,7 @@ def test_from_a_resource_to_its_texts(garden: Any) -> None:
     with opened(garden) as store:
         tree = store.summaries
         (resource,) = tree.resources()
-        assert (resource.resource, resource.summaries, resource.stale) == ("garden", 2, 0)
+        assert (resource.resource, resource.children, resource.stale) == ("garden", 2, 0)
         (root,) = tree.roots("garden")
         assert (root.level, root.children, root.why) == (2, 2, "")
         children = tree.children(root.path)
@@ -63,8 +63,8 @@ def test_from_a_resource_to_its_texts(garden: Any) -> None:
             "summary1.md",
             "chunk10.md",
         ]
-        assert names(tree.matching(Wanted.parse("climbing"))) == ["summary1"]
-        assert names(tree.matching(Wanted.parse("!climbing"))) == ["summary2"]
+        assert names(tree.matching(NameFilter.parse("climbing"))) == ["summary1"]
+        assert names(tree.matching(NameFilter.parse("!climbing"))) == ["summary2"]
 
 
 def test_what_changed_marks_what_is_above_it(garden: Any) -> None:
@@ -108,7 +108,7 @@ def test_circles_and_lies(garden: Any) -> None:
         assert names(tree.roots("garden")) == ["summary2", "summary3", "summary5", "summary6"]
         assert names(tree.children(f"{CHUNKED}/summary5.md")) == ["summary5"]
         (gone,) = tree.children(f"{CHUNKED}/summary6.md")
-        assert (gone.state, gone.is_summary, gone.children) == ("gone", False, 0)
+        assert (gone.state, gone.kind, gone.children) == ("gone", "chunk", 0)
         assert tree.way_to(f"{CHUNKED}/summary4.md") == (
             "garden",
             (f"{CHUNKED}/summary3.md", f"{CHUNKED}/summary4.md"),
@@ -121,4 +121,4 @@ def test_no_summaries_at_all(workspace: Any) -> None:
     workspace.sync()
     with opened(workspace) as store:
         assert store.summaries.resources() == []
-        assert store.summaries.matching(Wanted.parse("x")) == []
+        assert store.summaries.matching(NameFilter.parse("x")) == []

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import Answer, FilestoreError, Finding, Hit
-from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow, VectorFacts
+from filestore.browse import About, AboutResource, Neighbour, Row, VectorFacts
 from filestore.fulltext import Understood
 from filestore.search.answer import Lazily, Shown
-from tui.formatting import chunks, hits
+from tui.formatting import chunks, rows, search
 from tui.formatting.lines import plain
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -87,7 +87,7 @@ def test_no_word_steers_the_terminal(text, name):
         withheld=text,
         model=text,
     )
-    row = ChunkRow(id=1, path=name, kind="chunk", edited=True, withheld=text)
+    row = Row(path=name, kind="chunk", edited=True, excluded=text)
     resource = AboutResource(
         resource=name,
         source=text,
@@ -114,19 +114,19 @@ def test_no_word_steers_the_terminal(text, name):
         *chunks.finding_lines([found]),
         *chunks.resource_lines(resource, {"E": 1}),
         *chunks.error_lines(FilestoreError(text, remedy=name), [found]),
-        *chunks.answer_lines(answer, limit=5),
-        chunks.resource_row(ResourceRow(resource=name, source=text, chunks=3), {}, is_open=True),
-        chunks.chunk_row(row, name, [found]),
-        hits.hit_row(1, hit(path=name, excerpt=text, marks=((0, 3),))),
-        hits.hit_row(1, hit(path=name, document=text, text=text)),
-        *hits.hit_lines(hit(path=name, section=(text,))),
-        chunks.neighbour_row(near),
-        *chunks.asking_lines(text, 1.0),
-        chunks.cancelled_line(text),
-        chunks.filtering_line(text),
-        *chunks.absence_lines(FilestoreError(text, remedy=name)),
-        *chunks.absence_lines(FilestoreError(text, remedy="filestore sync")),
-        chunks.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=False),
+        *search.answer_lines(answer, limit=5),
+        rows.file_row(Row(kind="resource", resource=name, source=text, children=3), rows.Shown()),
+        rows.file_row(row, rows.Shown(name=name, findings=[found])),
+        search.hit_row(1, hit(path=name, excerpt=text, marks=((0, 3),))),
+        search.hit_row(1, hit(path=name, document=text, text=text)),
+        *search.hit_lines(hit(path=name, section=(text,))),
+        rows.neighbour_row(near),
+        *search.asking_lines(text, 1.0),
+        search.cancelled_line(text),
+        rows.filtering_line(text),
+        *rows.absence_lines(FilestoreError(text, remedy=name)),
+        *rows.absence_lines(FilestoreError(text, remedy="filestore sync")),
+        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=False),
     ]
     for one in lines:
         for span in one:
@@ -135,35 +135,35 @@ def test_no_word_steers_the_terminal(text, name):
 
 def test_a_resource_row_says_how_much_drifted():
     """A resource is told with its chunks, a bar and the number of each severity."""
-    row = ResourceRow(resource="guide.md", source="../guide.md", chunks=1200)
-    calm = plain([chunks.resource_row(row, {}, is_open=False)])
+    row = Row(kind="resource", resource="guide.md", source="../guide.md", children=1200)
+    calm = plain([rows.file_row(row, rows.Shown())])
     assert calm == "▸ guide.md  1,200"
-    drifted = plain([chunks.resource_row(row, {"E": 2, "W": 1}, is_open=True)])
+    drifted = plain([rows.file_row(row, rows.Shown(severities={"E": 2, "W": 1}, is_open=True))])
     assert drifted.startswith("▾ guide.md  1,200 ▕")
     assert drifted.endswith(" E2 W1")
-    filtered = chunks.resource_row(row, {"E": 1}, is_open=True, shown=7, ascii_only=True)
-    assert plain([filtered]) == "- guide.md  7 of 1,200 [#    ] E1"
+    shown = rows.Shown(severities={"E": 1}, is_open=True, matches=7, ascii_only=True)
+    assert plain([rows.file_row(row, shown)]) == "- guide.md  7 of 1,200 [#    ] E1"
 
 
 def test_a_resource_without_a_name_has_words():
     """Files that lie in no resource are shown under words, not under nothing."""
-    row = ResourceRow(resource="", source="", chunks=1)
-    assert "(no resource)" in plain([chunks.resource_row(row, {}, is_open=False)])
+    row = Row(kind="resource", resource="", children=1)
+    assert "(no resource)" in plain([rows.file_row(row, rows.Shown())])
 
 
 def test_a_chunk_row_shows_its_worst_finding_first():
     """Findings are told by letter, sign and code, errors first; so is what was edited."""
-    row = ChunkRow(id=1, path="chunked/a.md/chunk1.md", kind="chunk", edited=True, withheld="")
-    said = plain([chunks.chunk_row(row, "a.md", [SYMLINK, MODIFIED])])
+    row = Row(path="chunked/a.md/chunk1.md", kind="chunk", edited=True)
+    said = plain([rows.file_row(row, rows.Shown(name="a.md", findings=[SYMLINK, MODIFIED]))])
     assert said == "    chunk1.md  E x modified  W ! symlink  edited by hand"
 
 
 def test_what_is_withheld_is_said_once():
     """The reason why a file is left out is said, but not beside the same finding."""
-    row = ChunkRow(id=1, path="chunked/x.md", kind="", edited=False, withheld="empty")
-    assert plain([chunks.chunk_row(row, "", [])]) == "    x.md  excluded: empty"
+    row = Row(path="chunked/x.md", kind="chunk", excluded="empty")
+    assert plain([rows.file_row(row, rows.Shown())]) == "    x.md  excluded: empty"
     finding = Finding(code="empty", path="chunked/x.md")
-    assert plain([chunks.chunk_row(row, "", [finding])]) == "    x.md  W ! empty"
+    assert plain([rows.file_row(row, rows.Shown(findings=[finding]))]) == "    x.md  W ! empty"
 
 
 @pytest.mark.parametrize(
@@ -308,68 +308,68 @@ def test_a_resource_is_told_with_its_documents():
 )
 def test_a_prefix_chooses_the_mode(typed, query, mode):
     """`v:`, `k:` and `h:` say how is searched, for this and the following queries."""
-    assert chunks.parse_query(typed, "hybrid") == (query, mode)
+    assert search.parse_query(typed, "hybrid") == (query, mode)
 
 
 def test_without_a_prefix_the_mode_stays():
     """The mode that was set holds for what says nothing else."""
-    assert chunks.parse_query("words", "keyword") == ("words", "keyword")
-    assert chunks.parse_query("h:words", "keyword") == ("words", "hybrid")
+    assert search.parse_query("words", "keyword") == ("words", "keyword")
+    assert search.parse_query("h:words", "keyword") == ("words", "hybrid")
 
 
 def test_modes_go_round():
     """Three presses lead back to the first mode, each with other words."""
     seen = ["hybrid"]
     for _ in range(3):
-        seen.append(chunks.next_mode(seen[-1]))
+        seen.append(search.next_mode(seen[-1]))
     assert seen == ["hybrid", "vector", "keyword", "hybrid"]
-    assert len({plain(chunks.mode_lines(mode)) for mode in seen}) == 3
+    assert len({plain(search.mode_lines(mode)) for mode in seen}) == 3
 
 
 @given(st.text())
 def test_another_mode_asks_the_same_words(text):
     """A query that says how it is searched keeps its words when that is changed, through all."""
-    asked, mode = chunks.parse_query(f"k:{text}", "hybrid")
+    asked, mode = search.parse_query(f"k:{text}", "hybrid")
     seen = {mode}
     other = f"k:{text}"
-    for _ in chunks.MODES[1:]:
-        other = chunks.other_mode(other)
-        same, mode = chunks.parse_query(other, "hybrid")
+    for _ in search.MODES[1:]:
+        other = search.other_mode(other)
+        same, mode = search.parse_query(other, "hybrid")
         assert same == asked
         seen.add(mode)
-    assert seen == set(chunks.MODES)
-    assert chunks.other_mode("words") == ""
+    assert seen == set(search.MODES)
+    assert search.other_mode("words") == ""
 
 
 def test_how_long_a_question_takes_is_said_once_anybody_wonders():
     """A short question only says what is asked; a longer one also since when, and the way out."""
-    assert plain(chunks.asking_lines("milk", 0.1, shown_after_s=0.3)) == "searching for milk"
-    said = plain(chunks.asking_lines("milk", 2.25, shown_after_s=0.3))
+    assert plain(search.asking_lines("milk", 0.1, shown_after_s=0.3)) == "searching for milk"
+    said = plain(search.asking_lines("milk", 2.25, shown_after_s=0.3))
     assert "2.2 s" in said
     assert "escape cancels" in said
 
 
 def test_what_is_not_indexed_names_its_key():
     """Files that no search finds are counted, with the key that indexes them; none says nothing."""
-    assert chunks.unindexed_lines(0) == []
-    assert "20,000 files are not indexed yet" in plain(chunks.unindexed_lines(20_000))
-    assert "1 file is not indexed yet" in plain(chunks.unindexed_lines(1))
-    assert "i indexes" in plain(chunks.unindexed_lines(2))
+    assert rows.unindexed_lines(0) == []
+    assert "20,000 files are not indexed yet" in plain(rows.unindexed_lines(20_000))
+    assert "1 file is not indexed yet" in plain(rows.unindexed_lines(1))
+    assert "i indexes" in plain(rows.unindexed_lines(2))
 
 
 def test_a_query_can_keep_to_sources():
     """`in:GLOB` is taken out of the words and given as a filter."""
-    assert chunks.parse_source("moved files in:docs/*.md") == ("moved files", "docs/*.md")
-    assert chunks.parse_source("in: nothing") == ("in: nothing", None)
+    assert search.parse_source("moved files in:docs/*.md") == ("moved files", "docs/*.md")
+    assert search.parse_source("in: nothing") == ("in: nothing", None)
 
 
 def test_a_syntax_can_be_named():
     """`syntax:WORD` is taken out of the words, where the word is a syntax; else it is searched."""
-    assert chunks.parse_named("boat -anchor syntax:plain", chunks.SYNTAXES) == (
+    assert search.parse_named("boat -anchor syntax:plain", search.SYNTAXES) == (
         "boat -anchor",
         "plain",
     )
-    assert chunks.parse_named("python syntax:error", chunks.SYNTAXES) == ("python syntax:error", "")
+    assert search.parse_named("python syntax:error", search.SYNTAXES) == ("python syntax:error", "")
 
 
 @pytest.mark.parametrize(
@@ -378,42 +378,42 @@ def test_a_syntax_can_be_named():
 )
 def test_matches_are_of_the_phrase_or_longest_word(query, word):
     """What is marked in a text is what the query most likely meant."""
-    assert chunks.longest_word(query) == word
+    assert search.longest_word(query) == word
 
 
 @given(TEXTS)
 def test_any_query_can_be_looked_for(query):
     """No query, however odd, keeps its answer from being shown."""
-    assert isinstance(chunks.longest_word(query), str)
-    words, _ = chunks.parse_source(chunks.parse_query(query, "hybrid")[0])
+    assert isinstance(search.longest_word(query), str)
+    words, _ = search.parse_source(search.parse_query(query, "hybrid")[0])
     assert len(words) <= len(query)
 
 
 def test_a_hit_is_named_by_its_document_and_the_line_of_what_answers():
     """The score, the document with line or page, the passage with the words that were asked for."""
     lined = hit(document="notes/deep.md", line=57, excerpt="Rename\n  a note", marks=((0, 6),))
-    assert plain([hits.hit_row(1, lined)]) == "  1  1.00 notes/deep.md:57  Rename a note"
-    assert ("Rename", "match") in {(span.text, span.role) for span in hits.hit_row(1, lined)}
+    assert plain([search.hit_row(1, lined)]) == "  1  1.00 notes/deep.md:57  Rename a note"
+    assert ("Rename", "match") in {(span.text, span.role) for span in search.hit_row(1, lined)}
     paged = hit(document="report.pdf", page=3, excerpt="What it cost")
-    assert plain([hits.hit_row(1, paged)]) == "  1  1.00 report.pdf p. 3  What it cost"
+    assert plain([search.hit_row(1, paged)]) == "  1  1.00 report.pdf p. 3  What it cost"
     several = hit(document="report.pdf", pages=(3, 4))
-    assert "report.pdf p. 3  " in plain([hits.hit_row(1, several)])
-    assert "chunked/a.md/chunk1.md  Some text" in plain([hits.hit_row(1, hit())])
+    assert "report.pdf p. 3  " in plain([search.hit_row(1, several)])
+    assert "chunked/a.md/chunk1.md  Some text" in plain([search.hit_row(1, hit())])
 
 
 def test_of_a_long_path_its_end_is_shown():
     """Whole names where one fits, and what is left of a name that does not."""
     deep = hit(document="projects/garden/2026/spring/seedlings.md", line=3)
-    assert " …/2026/spring/seedlings.md:3 " in plain([hits.hit_row(1, deep)])
+    assert " …/2026/spring/seedlings.md:3 " in plain([search.hit_row(1, deep)])
     long = hit(document=f"notes/{'a' * 40}-end.md")
-    assert "a-end.md" in plain([hits.hit_row(1, long)])
+    assert "a-end.md" in plain([search.hit_row(1, long)])
 
 
 def test_a_hit_says_whether_it_can_be_relied_on():
     """A hit that is not fresh says so; a fresh one takes no words for it."""
-    assert "edited since" in plain([hits.hit_row(2, hit(freshness="edited"))])
-    assert "its original changed" in plain([hits.hit_row(2, hit(freshness="outdated"))])
-    gone = hits.hit_row(3, hit(freshness="gone"))
+    assert "edited since" in plain([search.hit_row(2, hit(freshness="edited"))])
+    assert "its original changed" in plain([search.hit_row(2, hit(freshness="outdated"))])
+    gone = search.hit_row(3, hit(freshness="gone"))
     assert "the file is gone" in plain([gone])
     assert "error" in roles([gone])
 
@@ -426,12 +426,12 @@ def test_below_the_hits_all_is_told_of_one():
         section=("Garden", "May"),
         why={"keyword": {"rank": 2, "score": 7.1, "points": 0.4, "evidence": 1.0, "confidence": 1}},
     )
-    assert plain(hits.hit_lines(one)).split("\n") == [
+    assert plain(search.hit_lines(one)).split("\n") == [
         "projects/garden/2026/spring/seedlings.md:3",
         "Garden > May",
         "score 1.00  keyword 0.40 (#2 7.10)",
     ]
-    assert hits.hit_lines(None) == []
+    assert search.hit_lines(None) == []
 
 
 def test_an_answer_says_what_to_know_of_it():
@@ -444,12 +444,12 @@ def test_an_answer_says_what_to_know_of_it():
         hits=(hit(), hit()),
         notes=("no model",),
     )
-    said = plain(chunks.answer_lines(answer, limit=50))
+    said = plain(search.answer_lines(answer, limit=50))
     assert said.startswith("2 files · keyword")
     assert said.endswith("no model")
-    assert plain(chunks.answer_lines(answer, limit=2)).startswith("the best 2 files")
+    assert plain(search.answer_lines(answer, limit=2)).startswith("the best 2 files")
     empty = msgspec.structs.replace(answer, hits=())
-    assert plain(chunks.answer_lines(empty, limit=2)).startswith("nothing found")
+    assert plain(search.answer_lines(empty, limit=2)).startswith("nothing found")
 
 
 def test_a_neighbour_is_told_with_its_cosine():
@@ -457,7 +457,7 @@ def test_a_neighbour_is_told_with_its_cosine():
     near = Neighbour(
         path="chunked/b.md/chunk2.md", resource="b.md", cosine=0.934, headings=("H",), pages=(3,)
     )
-    assert plain([chunks.neighbour_row(near)]) == " 0.93 b.md/chunk2.md  p. 3  H"
+    assert plain([rows.neighbour_row(near)]) == " 0.93 b.md/chunk2.md  p. 3  H"
 
 
 def test_the_chosen_section_is_told_by_brackets():
@@ -471,9 +471,9 @@ def test_the_chosen_section_is_told_by_brackets():
 
 def test_the_number_line_names_the_filter():
     """Below the tree stands how much there is, or how much a filter leaves."""
-    whole = chunks.count_line(shown=0, resources=3, chunks=1500, filtered="", in_place=False)
+    whole = rows.count_line(shown=0, resources=3, chunks=1500, filtered="", in_place=False)
     assert plain([whole]) == "3 resources · 1,500 chunks"
-    left = chunks.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", in_place=False)
+    left = rows.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", in_place=False)
     assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"
 
 
@@ -488,17 +488,14 @@ def test_the_number_line_names_the_filter():
 )
 def test_a_chunk_row_says_what_it_is(headings, said):
     """Its title, its size, and the headings above it, none of them twice."""
-    row = ChunkRow(
-        id=1,
+    row = Row(
         path="chunked/a.md/chunk1.md",
         kind="chunk",
-        edited=False,
-        withheld="",
         title="Renames",
         headings=headings,
         size_bytes=1_234,
     )
-    assert plain([chunks.chunk_row(row, "a.md", [])]) == said
+    assert plain([rows.file_row(row, rows.Shown(name="a.md"))]) == said
 
 
 @pytest.mark.parametrize(
@@ -507,4 +504,4 @@ def test_a_chunk_row_says_what_it_is(headings, said):
 )
 def test_sizes_are_short(number, said):
     """A few characters, with the unit."""
-    assert chunks.size(number) == said
+    assert rows.size(number) == said

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from filestore.browse import InspectedStore, UnknownPathError, Wanted
+from filestore.browse import DocumentFiles, InspectedStore, NameFilter, UnknownPathError
 from filestore.chunks.chunk_file import generate, update
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 
@@ -46,7 +46,7 @@ def paths_of(store: InspectedStore, resource: str) -> list[str]:
 
 def matched(store: InspectedStore, text: str) -> dict[str, list[str]]:
     """The paths that a filter leaves."""
-    found = store.listing.matching(Wanted.parse(text))
+    found = store.listing.matching(NameFilter.parse(text))
     rows = {name: store.listing.chunks(ids) for name, ids in found.items()}
     return {name: [rows[name][one].path for one in ids] for name, ids in found.items()}
 
@@ -55,7 +55,7 @@ def test_pages_hold_what_ls_lists(filled: Any, store: InspectedStore) -> None:
     """Resources and their chunks are those of the command line, in its order."""
     listed = filled.json("ls")["items"]
     rows = store.listing.resources()
-    assert [(row.resource, row.source, row.chunks) for row in rows] == [
+    assert [(row.resource, row.source, row.children) for row in rows] == [
         (item["resource"], item["source"], item["chunks"]) for item in listed
     ]
     for item in listed:
@@ -91,10 +91,11 @@ def test_an_inserted_chunk_stands_where_it_is_read(filled: Any, store: Inspected
     assert paths_of(store, "manual.md") == expected
     assert matched(store, "")["manual.md"] == expected
     assert paths_of(store, "manual.md") == expected
-    assert store.listing.neighbours_in_order(inserted) == (before[0], before[1])
-    assert store.listing.neighbours_in_order(before[0]) == ("", inserted)
-    assert store.listing.neighbours_in_order(before[-1]) == (before[-2], "")
-    assert store.listing.neighbours_in_order("chunked/none.md") == ("", "")
+    walk = store.listing.walk
+    assert [walk(inserted, None, by) for by in (-1, 1)] == [(before[0], 0), (before[1], 0)]
+    assert [walk(before[0], None, by) for by in (-1, 1)] == [(before[0], 0), (inserted, 0)]
+    assert [walk(before[-1], None, by) for by in (-2, 9)] == [(before[-3], 0), (before[-1], 0)]
+    assert walk("chunked/none.md", None, 1) == ("chunked/none.md", 0)
 
 
 def test_an_order_key_counts_more_than_a_number(filled: Any, store: InspectedStore) -> None:
@@ -130,10 +131,10 @@ def test_a_withheld_chunk_stays_in_the_list(filled: Any, store: InspectedStore) 
     place = listing.place_of(path)
     assert place is not None
     row = listing.chunks([place[1]])[place[1]]
-    assert (row.path, row.withheld) == (path, "malformed-frontmatter")
+    assert (row.path, row.excluded) == (path, "malformed-frontmatter")
     assert place[0] == "note.md"
     (note,) = [one for one in listing.resources() if one.resource == "note.md"]
-    assert note.chunks == 1
+    assert note.children == 1
     assert paths_of(store, "note.md") == [path]
 
 
@@ -300,9 +301,9 @@ def test_reading_pages_loads_nothing_heavy(filled: Any, tmp_path: Path) -> None:
     import sys
 
     program = (
-        "import sys; from filestore.browse import InspectedStore, Wanted\n"
+        "import sys; from filestore.browse import InspectedStore, NameFilter\n"
         "with InspectedStore(sys.argv[1], configuration=sys.argv[2]) as store:\n"
-        "    found = store.listing.matching(Wanted.parse('md'))\n"
+        "    found = store.listing.matching(NameFilter.parse('md'))\n"
         "    ids = [one for some in found.values() for one in some]\n"
         "    paths = [row.path for row in store.listing.chunks(ids).values()]\n"
         "    assert [store.about_file(path).vectors[0].norm for path in paths]\n"
@@ -364,7 +365,7 @@ def test_the_filter_finds_titles_and_headings(tmp_path):
         every = sorted(row.path for row in store.listing.chunks(range(1, 99)).values())
 
         def found(text):
-            matches = listing.matching(Wanted.parse(text))
+            matches = listing.matching(NameFilter.parse(text))
             ids = [one for some in matches.values() for one in some]
             return sorted(row.path for row in listing.chunks(ids).values())
 
@@ -409,12 +410,13 @@ def test_the_filter_finds_documents_of_a_folder_and_headings_inside_files(either
         assert not matched(store, "marble")
 
 
-def test_an_outline_has_a_row_above_each_document_of_several(store: InspectedStore) -> None:
-    """Its number is that of the first file below it; one document alone needs no row."""
+def test_files_are_listed_below_each_document_of_several(store: InspectedStore) -> None:
+    """Each document of several holds its files; one document alone needs no row."""
     listing = store.listing
-    assert listing.outline("manual.md") == listing.chunk_ids("manual.md")
+    assert listing.below("manual.md") == listing.chunk_ids("manual.md")
+    found = [list(one.ids) for one in listing.below("docs") if isinstance(one, DocumentFiles)]
     first, second = listing.chunk_ids("docs")
-    assert list(listing.outline("docs")) == [-first, first, -second, second]
+    assert found == [[first], [second]]
     rows = listing.chunks([first, second])
     assert [rows[one].source.rpartition("/")[2] for one in (first, second)] == ["one.md", "two.md"]
-    assert not listing.outline("no such resource")
+    assert not listing.below("no such resource")

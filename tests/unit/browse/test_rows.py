@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.browse.row_words import OPENING_BYTES, first_words
+from filestore.browse.rows import OPENING_BYTES, first_words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore import UsageError
-from filestore.browse import Wanted
+from filestore.browse import NameFilter
 from filestore.chunks import chunk_file, reading_order
 
 PLAIN = st.builds(
@@ -106,23 +106,23 @@ def test_a_large_resource_is_in_order_over_all_blocks() -> None:
 def test_a_filter_leaves_what_fits(text: str, expected: list[int]) -> None:
     """Words fit anywhere in a path, whatever their case or composition; ! turns, ~ is a regex."""
     paths = ["guide/chunk1.md", "Guide/Draft-2.md", "Straße/chunk1.md", "ÜBER/chunk7.md"]
-    assert list(Wanted.parse(text).places("\0".join(paths))) == expected
+    assert list(NameFilter.parse(text).places("\0".join(paths))) == expected
 
 
 @given(WORDS, st.lists(st.text(alphabet="abÀéßſ-/.İ1", min_size=1, max_size=8), min_size=1))
 def test_a_path_fits_alone_as_it_does_among_others(text: str, paths: list[str]) -> None:
     """What is beside a path does not count, and a filter and its inverse share out everything."""
     joined = "\0".join(paths)
-    for parsed in (Wanted(text=text), Wanted(text=re.escape(text), regex=True)):
+    for parsed in (NameFilter(text=text), NameFilter(text=re.escape(text), regex=True)):
         alone = [place for place, path in enumerate(paths) if list(parsed.places(path))]
         assert list(parsed.places(joined)) == alone
         if text:
-            inverse = Wanted(text=parsed.text, regex=parsed.regex, inverse=True)
+            inverse = NameFilter(text=parsed.text, regex=parsed.regex, inverse=True)
             every = sorted([*alone, *inverse.places(joined)])
             assert every == list(range(len(paths)))
     folded = unicodedata.normalize("NFC", text).casefold()
     if text.isascii() and joined.isascii():
-        assert list(Wanted(text=text).places(joined)) == [
+        assert list(NameFilter(text=text).places(joined)) == [
             place for place, path in enumerate(paths) if folded in path.casefold()
         ]
 
@@ -131,11 +131,11 @@ def test_a_path_fits_alone_as_it_does_among_others(text: str, paths: list[str]) 
 def test_what_is_no_regular_expression_is_told(text: str) -> None:
     """Half a regular expression is wrong usage, with what is wrong and a way out."""
     with pytest.raises(UsageError) as caught:
-        Wanted.parse(text)
+        NameFilter.parse(text)
     assert text.lstrip("!~") in caught.value.message
     assert caught.value.remedy
 
 
 def test_a_regular_expression_that_python_doubts_is_taken() -> None:
     """What may mean another thing in a later Python is no error now."""
-    assert list(Wanted.parse("~[[a]").places("a\0b")) == [0]
+    assert list(NameFilter.parse("~[[a]").places("a\0b")) == [0]

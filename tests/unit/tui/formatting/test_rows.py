@@ -1,0 +1,111 @@
+"""The words of rows, without a screen and without a store."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from filestore import Finding
+from filestore.browse import CHUNKS, Family, Row
+from tui.formatting import chunks, rows
+from tui.formatting.lines import plain
+
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))
+MODIFIED = Finding(code="modified", path="notes/May.md")
+MAY = Row(kind="document", resource="notes/May.md", path="notes/May.md", children=12, id=7)
+READ = replace(MAY, title="In May", size_bytes=2_300)
+SECTION = Row(
+    kind="section",
+    path="notes/May.md",
+    headings=("Garden", "Beans"),
+    title="Sow them late.",
+    line=14,
+    size_bytes=310,
+)
+TOP = "chunked/a/summary2.md"
+
+
+def document_line(row=READ, **changes):
+    return plain([rows.file_row(row, rows.Shown(name="May.md", depth=1, **changes))])
+
+
+def node(path=TOP, **changes):
+    return Row(**{"kind": "summary", "path": path, "level": 2, "children": 3, **changes})
+
+
+@given(TEXTS, TEXTS, st.sampled_from(["fresh", "changed", "gone"]))
+def test_no_word_steers_the_terminal(text, name, state):
+    """Whatever a name, a title or a heading holds, no line has a control character."""
+    odd = node(path=name, state=state, why=text, title=text)
+    family = Family(node=odd, above=(odd,), children=(odd,))
+    shown = rows.Shown(name=name, depth=99, title_above=text)
+    lines = [
+        rows.file_row(Row(kind="folder", resource=name, children=1), shown),
+        rows.file_row(Row(kind="document", path=name, title=text, excluded=text), shown),
+        rows.file_row(Row(kind="section", path=name, headings=(text,), title=text, page=2), shown),
+        rows.heading_row(Row(kind="chunk", source=name), Row(kind="resource", source=text)),
+        rows.summary_row(odd, CHUNKS, shown),
+        rows.summary_row(Row(kind="resource", resource=name), CHUNKS, shown),
+        *chunks.family_lines(family),
+        *(line for _, line in rows.family_rows(family, CHUNKS)),
+        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=True),
+    ]
+    for one in lines:
+        for span in one:
+            assert not UNSAFE.search(span.text), span
+
+
+def test_a_document_says_its_title_how_many_sections_and_how_large():
+    """Below its folder; what is not read yet is left out, what is found of it comes first."""
+    assert document_line() == "  ▸ May.md  In May  12  2.3 KB"
+    assert document_line(MAY) == "  ▸ May.md  12"
+    assert document_line(findings=[MODIFIED]).startswith("  ▸ May.md  E x modified  In May")
+    assert document_line(matches=3, is_open=True).startswith("  ▾ May.md  In May  3 of 12")
+    assert document_line(matches=12).startswith("  ▸ May.md  In May  12  ")
+    assert document_line(ascii_only=True).startswith("  + May.md")
+
+
+def test_a_folder_says_how_many_documents_are_in_it():
+    """And how much is found of them, by severity."""
+    row = Row(kind="folder", resource="notes/", children=1_200)
+    shown = rows.Shown(name="notes/", severities={"E": 2}, is_open=True)
+    assert plain([rows.file_row(row, shown)]) == "▾ notes/  1,200 E2"
+
+
+def test_a_section_says_its_headings_its_line_and_its_first_words():
+    """One without headings is called by its first words; one of a PDF has a page."""
+    assert plain([rows.file_row(SECTION, rows.Shown())]) == (
+        "    Garden > Beans  :14  310 B  Sow them late."
+    )
+    bare = Row(kind="section", path="a.pdf", title="As agreed", page=4, size_bytes=9)
+    assert plain([rows.file_row(bare, rows.Shown(depth=1))]) == "      As agreed  p. 4  9 B"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "L2 Beans"),
+        ({"why": "1 of its texts changed"}, "! stale  L2 Beans"),
+        ({"state": "changed"}, "~ changed  L2 Beans"),
+        ({"state": "gone"}, "x gone  L2 Beans"),
+    ],
+)
+def test_a_summary_says_its_state_with_a_sign_and_a_word(changes, said):
+    """Before the name, where a narrow screen does not cut it off."""
+    row = plain([rows.summary_row(node(title="Beans", **changes), CHUNKS, rows.Shown())])
+    assert row == f"▸ {said}  3 children"
+
+
+def test_a_summary_that_is_above_itself_says_so():
+    """It has no arrow: it is not opened again."""
+    row = rows.summary_row(node(title="Beans"), CHUNKS, rows.Shown(is_circle=True, depth=1))
+    assert plain([row]) == "    o is above already  L2 Beans  3 children"
+
+
+def test_a_summary_does_not_repeat_what_stands_above_it():
+    """Generated titles begin with that of the document; below it the rest is enough."""
+    shown = rows.Shown(depth=1, title_above="Guide: a year")
+    assert "L2 beans" in plain([rows.summary_row(node(title="Guide: beans"), CHUNKS, shown)])

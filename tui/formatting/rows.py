@@ -1,0 +1,362 @@
+"""Lines for rows of lists: files and folders, documents and sections, summaries, neighbours. Pure.
+
+One rule: what is wrong with a row says so with a sign and a word, never by colour alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+
+from filestore.browse import CHUNKS, CatalogNewerError, Row, StorePath, Tree, shown_path
+from tui.formatting.findings import SEVERITY, drift_bar, place_of
+from tui.formatting.lines import Line, Role, Span, arrow, count, cut, line, span
+
+if TYPE_CHECKING:
+    from filestore import FilestoreError, Finding
+    from filestore.browse import Family, Neighbour
+
+MOST_TITLE: Final = 40
+"""Characters of a title in a row."""
+MOST_PLACE: Final = 60
+"""Characters of the headings above a text in its row."""
+_NOTHING: Final[Mapping[str, str]] = {
+    "filter": "Nothing matches the filter; escape clears it.",
+    "search": "No results; escape returns to the tree.",
+    "looking": "Nothing is indexed; looking for files …",
+}
+"""Why there is nothing to show."""
+_INDENT: Final = "  "
+_MOST_INDENTS: Final = 8
+"""Folders deeper than this are not indented further: no room would be left."""
+_MOST_LEVELS: Final = 12
+"""The same of summaries."""
+STALE: Final[tuple[str, Role]] = (f"{SEVERITY['W'][0]} stale", SEVERITY["W"][2])
+_STATES: Final[Mapping[str, tuple[str, Role]]] = {
+    "fresh": ("", "text"),
+    "changed": ("~ changed", "warning"),
+    "gone": ("x gone", "error"),
+}
+"""A sign, a word and a role for a child; a fresh one needs none."""
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """How a row stands in its list."""
+
+    name: str = ""
+    """As it is shown of a folder or a document; of a chunk file the resource it is below."""
+    depth: int = 0
+    """In how many folders it lies, or how many summaries stand above it."""
+    is_open: bool = False
+    """Whether what is below it is shown."""
+    is_circle: bool = False
+    """Whether a summary is one of those above it, and so is not opened again."""
+    matches: int | None = None
+    """How many rows below it pass the filter; None without one."""
+    findings: "Sequence[Finding]" = ()
+    """Of a file."""
+    severities: Mapping[str, int] = field(default_factory=dict)
+    """Of a resource or a folder: findings by severity."""
+    title_above: str = ""
+    """Of the summary above."""
+    ascii_only: bool = False
+
+    @property
+    def arrow(self) -> Span:
+        """What stands before a row that can be opened."""
+        return Span(arrow(is_open=self.is_open, ascii_only=self.ascii_only), "quiet")
+
+
+def file_row(row: Row, shown: Shown) -> Line:
+    """A row of the tree of files."""
+    if row.kind == "section":
+        return _section(row, _INDENT * (min(shown.depth + 1, _MOST_INDENTS) + 1))
+    indent = _INDENT * min(shown.depth, _MOST_INDENTS)
+    if row.kind in ("chunk", "summary"):
+        return _chunk(row, shown)
+    matches = "" if shown.matches is None else f"{shown.matches:,} of "
+    if row.kind == "document":
+        if shown.matches == row.children:
+            matches = ""
+        parts = [Span(indent), shown.arrow, span(shown_path(shown.name))]
+        parts += finding_marks(shown.findings, row.excluded)
+        if row.title:
+            parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
+        parts.append(Span(f"  {matches}{row.children:,}", "quiet"))
+        if row.size_bytes is not None:
+            parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
+        return tuple(parts)
+    name = shown.name
+    drift: Line = ()
+    if row.kind == "resource":
+        name = shown_path(row.resource) or "(no resource)"
+        drift = drift_bar(shown.severities, row.children, ascii_only=shown.ascii_only)
+    return (
+        Span(indent),
+        shown.arrow,
+        span(shown_path(name), "title"),
+        Span(f"  {matches}{row.children:,}", "quiet"),
+        *((Span(" "), *drift) if drift else ()),
+        *severity_marks(shown.severities),
+        *((span(f"  {cut(row.title, MOST_TITLE)}", "quiet"),) if row.title else ()),
+    )
+
+
+def _chunk(row: Row, shown: Shown) -> Line:
+    parts = [Span("    "), span(chunk_name(row.path, shown.name))]
+    parts += finding_marks(shown.findings, row.excluded)
+    if row.edited:
+        parts.append(Span("  edited by hand", "note"))
+    if row.title:
+        parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
+    if row.size_bytes is not None:
+        parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
+    above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
+    if above:
+        parts.append(span(f"  {cut(' > '.join(above), MOST_PLACE)}", "quiet"))
+    return tuple(parts)
+
+
+def _section(row: Row, indent: str) -> Line:
+    parts = [Span(indent)]
+    if row.headings:
+        parts.append(span(cut(" > ".join(row.headings), MOST_PLACE), "title"))
+    else:
+        parts.append(span(cut(row.title or "(no text)", MOST_TITLE)))
+    where = f"  :{row.line}" if row.line else f"  p. {row.page}" if row.page else ""
+    parts.append(Span(f"{where}  {size(row.size_bytes or 0)}", "quiet"))
+    if row.headings and row.title:
+        parts.append(span(f"  {cut(row.title, MOST_PLACE)}", "quiet"))
+    return tuple(parts)
+
+
+def heading_row(first: Row, resource: Row) -> Line:
+    """A document above its files: its name below the source of its resource.
+
+    Args:
+        first: One of the files.
+        resource: What they belong to.
+    """
+    none = "(summaries)" if first.kind == "summary" else "(no document)"
+    name = first.source.removeprefix(f"{resource.source}/") if first.source else none
+    return (Span("  "), span(shown_path(StorePath(name)), "title"))
+
+
+def severity_marks(found: Mapping[str, int]) -> list[Span]:
+    """How much is found of something, worst first."""
+    return [
+        Span(f" {severity}{found[severity]:,}", role)
+        for severity, (_, _, role) in SEVERITY.items()
+        if found.get(severity)
+    ]
+
+
+def finding_marks(found: Sequence["Finding"], excluded: str) -> list[Span]:
+    """What is found of one file, worst first, and what keeps it out of answers."""
+    parts: list[Span] = []
+    for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
+        sign, _, role = SEVERITY[finding.severity]
+        parts.append(span(f"  {finding.severity} {sign} {finding.code}", role))
+    if excluded and all(finding.code != excluded for finding in found):
+        parts.append(span(f"  excluded: {excluded}", "error"))
+    return parts
+
+
+def size(size_bytes: int) -> str:
+    """A number of bytes in few characters."""
+    amount = float(size_bytes)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1_000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1_000
+    return f"{amount:,.1f} GB"
+
+
+def chunk_name(path: str, resource: str) -> str:
+    """A path as it stands below its resource."""
+    below = CHUNKS.chunk_path(StorePath(path))
+    return shown_path(below.removeprefix(f"{resource}/") if resource else below)
+
+
+def summary_row(row: Row, tree: Tree, shown: Shown) -> Line:
+    """A row of the tree of summaries: a resource, a summary, or a text that one was made from."""
+    if row.kind == "resource":
+        stale = (Span(f"  {SEVERITY['W'][0]} {row.stale:,} stale", "warning"),) if row.stale else ()
+        name = span(shown_path(row.resource) or "(no resource)", "title")
+        return (shown.arrow, name, Span(f"  {summaries(row.children)}", "quiet"), *stale)
+    sign = shown.arrow.text if row.children and not shown.is_circle else _INDENT
+    indent = _INDENT * min(shown.depth, _MOST_LEVELS)
+    parts = [Span(f"{indent}{sign}", "quiet"), *state_spans(row)]
+    if shown.is_circle:
+        parts.append(Span("o is above already  ", "warning"))
+    # A title without what the one above begins with, too.
+    shared = shown.title_above.partition(": ")[0]
+    title = row.title.removeprefix(f"{shared}: ") if shared else row.title
+    if row.kind == "summary":
+        parts.append(Span(f"L{row.level} ", "quiet"))
+        parts.append(span(title or place_of(row.path, tree), "title"))
+        parts.append(Span(f"  {made_from(row.children)}", "quiet"))
+    else:
+        parts.append(span(title or place_of(row.path, tree)))
+        if row.title:
+            parts.append(span(f"  {place_of(row.path, tree)}", "quiet"))
+    return tuple(parts)
+
+
+def state_spans(row: Row) -> list[Span]:
+    """What is the matter with a file of the tree of summaries.
+
+    It stands before its name: a narrow screen cuts the end of a row.
+    """
+    words, role = _STATES[row.state]
+    found = [Span(f"{words}  ", role)] if words else []
+    if row.why:
+        found.append(Span(f"{STALE[0]}  ", STALE[1]))
+    return found
+
+
+def made_from(children: int) -> str:
+    """A number of files that a summary was made from."""
+    return "1 child" if children == 1 else f"{children:,} children"
+
+
+def summaries(number: int) -> str:
+    """A number of summaries."""
+    return "1 summary" if number == 1 else f"{number:,} summaries"
+
+
+def family_rows(family: "Family", tree: Tree) -> list[tuple[StorePath, Line]]:
+    """The summaries above a file, the highest first, itself, and its children."""
+    below = Shown(title_above=family.node.title)
+    rows = [
+        *((node, Span("^ ", "note"), Shown()) for node in reversed(family.above)),
+        (family.node, Span("* ", "mark"), Shown()),
+        *((node, Span("  - ", "quiet"), below) for node in family.children),
+    ]
+    return [(row.path, (sign, *summary_row(row, tree, shown)[1:])) for row, sign, shown in rows]
+
+
+def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
+    """One of the nearest texts: how near, which file, where in its document."""
+    parts = [
+        Span(f"{neighbour.cosine:>5.2f} ", "note"),
+        span(place_of(neighbour.path, tree)),
+        *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
+    ]
+    if neighbour.pages:
+        parts.append(span(f"  {pages_words(neighbour.pages)}", "quiet"))
+    if neighbour.headings:
+        parts.append(span(f"  {' > '.join(neighbour.headings[-2:])}", "quiet"))
+    return tuple(parts)
+
+
+def pages_words(pages: Sequence[int]) -> str:
+    """Some pages, the first ones of many."""
+    numbers = ", ".join(str(page) for page in pages[:12]) + (" …" if len(pages) > 12 else "")
+    return f"{'p.' if len(pages) == 1 else 'pp.'} {numbers}"
+
+
+# Around a list
+
+
+def count_line(
+    *, shown: int, resources: int, chunks: int | None, filtered: str, in_place: bool
+) -> Line:
+    """Below the tree: what there is of it, and what the filter leaves."""
+    above, below = ("document", "section") if in_place else ("resource", "chunk")
+    message = count(resources, above)
+    if filtered:
+        return (
+            span(f"{count(shown, below)} of {message} for ", "quiet"),
+            span(cut(filtered, 40), "match"),
+            Span("  escape shows all", "quiet"),
+        )
+    return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
+
+
+def filtering_line(filtered: str) -> Line:
+    """Below the tree, while it is not known what a filter leaves."""
+    return (Span("filtering … ", "note"), span(cut(filtered, 40), "match"))
+
+
+def absence_lines(error: "FilestoreError") -> list[Line]:
+    """Shown where the index cannot be read, with the key that rebuilds it."""
+    if isinstance(error, FileNotFoundError):
+        return [
+            line("This store has no index yet:", "title"),
+            (Span("i", "key"), Span(" builds it from its files", "text")),
+        ]
+    lines = [line(shown_path(error.message), "error")]
+    if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
+        return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
+    return [*lines, (Span("i", "key"), Span(" rebuilds the index from its files", "text"))]
+
+
+def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
+    """Shown for files that no search finds, with the key that changes it.
+
+    Args:
+        files: How many.
+        is_short: Whether there is little room for it.
+    """
+    if not files:
+        return []
+    if is_short:
+        return [(span(f"{files:,} not indexed: ", "warning"), Span("i", "key"), Span(" indexes"))]
+    verb, them = ("is", "it") if files == 1 else ("are", "them")
+    return [
+        line(f"{count(files, 'file')} {verb} not indexed yet:", "warning"),
+        (Span("i", "key"), Span(f" indexes {them}")),
+    ]
+
+
+def summaries_lines(*, resources: int, total: int, stale: int) -> list[Line]:
+    """Below the tree: how much there is of it, and what is to be done."""
+    lines = [line(f"{summaries(total)} of {count(resources, 'resource')}", "quiet")]
+    if stale:
+        sign = Span(f"{SEVERITY['W'][0]} {stale:,} stale  ", "warning")
+        lines.append((sign, Span("R ", "key"), Span("refreshes them", "quiet")))
+    return lines
+
+
+def found_line(total: int, filtered: str) -> Line:
+    """Below the tree: how many summaries the filter leaves."""
+    return (
+        span(f"{summaries(total)} for ", "quiet"),
+        span(cut(filtered, 40), "match"),
+        Span("  escape shows all", "quiet"),
+    )
+
+
+def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = False) -> list[Line]:
+    """The detail where there is nothing under the cursor.
+
+    Args:
+        why: "filter", "search", "summaries", "looking" while the files are not known yet, or
+            "empty" for a store with nothing in it.
+        index: Lines about the index.
+        in_place: Whether the documents of the store are its files.
+    """
+    if why in _NOTHING:
+        return [line(_NOTHING[why], "quiet")]
+    if why == "summaries":
+        return [
+            line("No summaries yet.", "title"),
+            (),
+            (Span("M ", "key"), Span("makes some of the resource under the cursor.", "quiet")),
+            (Span("S ", "key"), Span("returns to the files.", "quiet")),
+        ]
+    if index:
+        return list(index)
+    if in_place:
+        return [
+            line("No documents in this folder yet.", "title"),
+            (),
+            line("Put some there; then i indexes them.", "quiet"),
+        ]
+    return [
+        line("Nothing in this store yet.", "title"),
+        (),
+        line("filestore add PATH…", "key"),
+        line("adds documents; ':' takes that command here.", "quiet"),
+    ]
