@@ -49,8 +49,8 @@ from filestore.search.metrics import parse_queries
 from filestore.server.agents import install, resources, server, tools
 from filestore.server.http import app
 from filestore.server.operations import ROUTES
-from filestore.server.rag.folder import RECORD as RECORD_NAME
-from filestore.server.rag.folder import record_of
+from filestore.server.rag.collection import RECORD as RECORD_NAME
+from filestore.server.rag.collection import record_of
 from tests.conftest import CHECKOUT
 from tui.workers import session_file
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
@@ -24,7 +24,14 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged_folder
 from filestore.search.query import Mode
-from filestore.server.rag import folder
+from filestore.server.rag import collection
+from filestore.server.rag.collection import (
+    Record,
+    ServedCollection,
+    UnknownCollectionError,
+    check_alike,
+    check_name,
+)
 from filestore.server.rag.documents import (
     FOLDER,
     Document,
@@ -38,14 +45,9 @@ from filestore.server.rag.documents import (
     RagStatus,
     told,
 )
-from filestore.server.rag.folder import Record, check_alike, check_name
-from filestore.server.rag.served import ServedCollection, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
 from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.store import Store
-
-if TYPE_CHECKING:
-    from filestore.ingest.put import Put
 
 MOST_OPEN: Final = 16
 """So many collections are kept open; of more, whoever was not asked for longest is closed."""
@@ -137,7 +139,7 @@ class Collections(disk.Closing):
         found = []
         for name in sorted(os.listdir(self.path)):
             with contextlib.suppress(UsageError):
-                if folder.kind_of(self._place(check_name(name))):
+                if collection.kind_of(self._place(check_name(name))):
                     found.append(name)
         return found
 
@@ -160,18 +162,18 @@ class Collections(disk.Closing):
 
     def _status(self, name: str) -> RagStatus:
         with self._using(name) as served:
-            record = folder.record_of(served.path)
+            record = collection.record_of(served.path)
             found = RagStatus(
                 rag_name=served.name,
                 created_at=record.created_at,
                 updated_at=record.updated_at,
-                total_size_bytes=folder.size_bytes(served.path),
+                total_size_bytes=collection.size_bytes(served.path),
                 dataset_info=record.dataset_info,
             )
             try:
                 return replace(found, **served.call(_counted))
             except FilestoreError as error:
-                if not folder.kind_of(served.path):
+                if not collection.kind_of(served.path):
                     served.require()
                 return replace(
                     found, error=error.message, details=error.detail, action=error.remedy
@@ -224,10 +226,17 @@ class Collections(disk.Closing):
         with self._using(name) as served, served.writing():
             self._require_replaceable(served, overwrite=overwrite)
             self._require_space(documents)
-            before = folder.record_of(served.path) if os.path.isdir(served.path) else None
+            before = collection.record_of(served.path) if os.path.isdir(served.path) else None
             with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
                 with self._made(staging, served) as store:
-                    done = _put(store, documents)
+                    done = store.put(
+                        [one.text for one in documents],
+                        into=FOLDER,
+                        names=[f"document{number}" for number in range(1, len(documents) + 1)],
+                        metadata=[one.frontmatter for one in documents],
+                    )
+                    if done.problem is not None:
+                        raise done.problem
                 self._write_record(staging, before, dict(dataset_info or {}))
                 self._require_replaceable(served, overwrite=overwrite)
         status = asdict(self._status(name))
@@ -244,7 +253,7 @@ class Collections(disk.Closing):
         """
         told_of: dict[str, Any] = {"applied": {}, "remaining": {}, "embedded": 0, "reused": 0}
         with self._using(name) as served, served.writing():
-            if folder.kind_of(served.path) == "faiss-json":
+            if collection.kind_of(served.path) == "faiss-json":
                 self.require_writes()
                 self._import(served)
             served.require()
@@ -258,11 +267,11 @@ class Collections(disk.Closing):
                     "embedded": report.embedded,
                     "reused": report.reused,
                 }
-                if report.applied and folder.kind_of(served.path) == "collection":
+                if report.applied and collection.kind_of(served.path) == "collection":
                     # The index is of now; whose the documents are does not change.
-                    record = folder.record_of(served.path)
-                    made = replace(record, updated_at=folder.written_time(self._clock()))
-                    disk.write_path(os.path.join(served.path, folder.RECORD), made.written)
+                    record = collection.record_of(served.path)
+                    made = replace(record, updated_at=collection.written_time(self._clock()))
+                    disk.write_path(os.path.join(served.path, collection.RECORD), made.written)
             served.close()
         return RagReloaded(**asdict(self._status(name)), **told_of, synced=self.writes).to_dict()
 
@@ -276,7 +285,7 @@ class Collections(disk.Closing):
         """
         self.require_writes()
         with self._using(name) as served, served.writing():
-            if not folder.kind_of(served.path):
+            if not collection.kind_of(served.path):
                 served.require()
             self._require_ours(served)
             with disk.disk_errors(served.path), served.exchanging():
@@ -341,8 +350,8 @@ class Collections(disk.Closing):
             RefusedError: It was not.
         """
         path, shown = served.path, brief(served.name)
-        kind = folder.kind_of(path)
-        strange = folder.strange(path) if kind == "faiss-json" else []
+        kind = collection.kind_of(path)
+        strange = collection.strange(path) if kind == "faiss-json" else []
         if kind in ("", "store") or strange:
             what = "is a store that was made otherwise" if kind == "store" else "holds other files"
             raise RefusedError(
@@ -380,12 +389,12 @@ class Collections(disk.Closing):
         if not os.path.lexists(served.path):
             return
         self._require_ours(served)
-        if overwrite or folder.kind_of(served.path) != "collection":
+        if overwrite or collection.kind_of(served.path) != "collection":
             return
-        strange = folder.strange(served.path)
-        known = folder.record_of(served.path).digest
+        strange = collection.strange(served.path)
+        known = collection.record_of(served.path).digest
         with disk.disk_errors(served.path):
-            is_as_written = known == folder.digest_of(served.path)
+            is_as_written = known == collection.digest_of(served.path)
         if strange or not is_as_written:
             what = f"{shown_path(strange[0])} was put there" if strange else "a document changed"
             raise RefusedError(
@@ -414,7 +423,7 @@ class Collections(disk.Closing):
             with made(staging, configuration=self._configuration) as store:
                 yield store
             return
-        for name in folder.SETTLED:
+        for name in collection.SETTLED:
             with contextlib.suppress(FileNotFoundError, disk.NotAFileError):
                 data = disk.read_path(os.path.join(served.path, name))
                 disk.write_path(os.path.join(staging, name), data)
@@ -453,14 +462,14 @@ class Collections(disk.Closing):
     def _write_record(
         self, staging: str, before: Record | None, dataset_info: dict[str, Any]
     ) -> None:
-        stamp = folder.written_time(self._clock())
+        stamp = collection.written_time(self._clock())
         made = Record(
             created_at=before.created_at if before else stamp,
             updated_at=stamp,
-            digest=folder.digest_of(staging),
+            digest=collection.digest_of(staging),
             dataset_info=dataset_info,
         )
-        disk.write_path(os.path.join(staging, folder.RECORD), made.written)
+        disk.write_path(os.path.join(staging, collection.RECORD), made.written)
 
 
 def _has_settings(path: str) -> bool:
@@ -470,18 +479,6 @@ def _has_settings(path: str) -> bool:
     except (FilestoreError, OSError):
         return False
     return True
-
-
-def _put(store: Store, documents: Sequence[Document]) -> "Put":
-    done = store.put(
-        [one.text for one in documents],
-        into=FOLDER,
-        names=[f"document{number}" for number in range(1, len(documents) + 1)],
-        metadata=[one.frontmatter for one in documents],
-    )
-    if done.problem is not None:
-        raise done.problem
-    return done
 
 
 def _counted(store: Store) -> dict[str, Any]:

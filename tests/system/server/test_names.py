@@ -10,7 +10,7 @@ import filestore
 from filestore import FilestoreError, Store
 from filestore.server.http import uploads
 from filestore.server.operations import ROUTES, TOOLS, Operation
-from filestore.server.rag.folder import check_name
+from filestore.server.rag.collection import check_name
 from tests.system.conftest import files_below
 from tests.system.server.conftest import GAS
 

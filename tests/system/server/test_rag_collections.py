@@ -18,9 +18,9 @@ import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.config.settings import Backend, ModelOptions
 from filestore.search.query import Mode
+from filestore.server.rag.collection import NotIndexedError, UnknownCollectionError
 from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceError
 from filestore.server.rag.documents import Document, documents_in
-from filestore.server.rag.served import NotIndexedError, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
