@@ -54,7 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         # A server writes for locales of UTF-8.
         reply = wire.reply_to(words) if encoding is None else None
-        code = _run(words, as_json=as_json) if reply is None else wire.write_reply(reply)
+        if reply is not None:
+            code = wire.write_reply(reply)
+        else:
+            from filestore.cli import _diagnostics, _parser
+            from filestore.core.errors import FilestoreError
+            from filestore.fs.programs import guarded
+
+            try:
+                _diagnostics.require_room()
+                run, options = _parser.parse(words)
+                with guarded():
+                    code = run(options)
+            except FilestoreError as error:
+                code = _diagnostics.report(error, as_json=as_json)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
@@ -69,19 +82,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from filestore.cli import _diagnostics
 
         return _diagnostics.of_machine(error, as_json=as_json)
-
-
-def _run(words: Sequence[str], *, as_json: bool) -> int:
-    """Run a command in this process."""
-    from filestore.cli import _diagnostics, _parser
-    from filestore.core.errors import FilestoreError
-    from filestore.fs.programs import guarded
-
-    try:
-        _diagnostics.require_files()
-        _diagnostics.require_memory()
-        run, options = _parser.parse(words)
-        with guarded():
-            return run(options)
-    except FilestoreError as error:
-        return _diagnostics.report(error, as_json=as_json)

@@ -88,11 +88,14 @@ def unreachable(error: OSError, *, as_json: bool) -> int:
     return report(problem, as_json=as_json)
 
 
-def require_files() -> None:
-    """See to it that enough files can be opened, before one that cannot is taken for damaged.
+def require_room() -> None:
+    """See to it that enough files can be opened and enough memory can be taken.
+
+    A file that cannot be opened would pass for damaged; native libraries end the process where
+    there is no memory.
 
     Raises:
-        LimitReachedError: The limit of this process is too low, and may not be raised.
+        LimitReachedError: A limit of this process is too low, and may not be raised.
     """
     import resource
 
@@ -103,16 +106,6 @@ def require_files() -> None:
 
             raise too_few_files()
         resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, hard))
-
-
-def require_memory() -> None:
-    """See to it that there is room for native libraries: they end the process where there is none.
-
-    Raises:
-        LimitReachedError: The limit of this process is too low.
-    """
-    import resource
-
     limits = {"v": resource.RLIMIT_AS, "d": resource.RLIMIT_DATA}
     for option, least in _MEMORY_BYTES.items():
         soft, _ = resource.getrlimit(limits[option])

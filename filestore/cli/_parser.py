@@ -17,7 +17,7 @@ from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
 from filestore.fs.path_names import on_disk
-from filestore.server.operations import COMMANDS
+from filestore.server.operations import COMMANDS, MODULES
 from filestore.server.options import CommonOptions, Field, fields_of, sentences
 
 _COLUMNS = 78
@@ -34,8 +34,8 @@ _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "
 """What options and arguments call a path on the disk, which may be typed in other letters."""
 _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
 """Options that may stand before the command."""
-_KIND: Final = "_kind"
 _RUN: Final = "_run"
+Run = Callable[[Any], int]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -89,7 +89,7 @@ class _Parser(argparse.ArgumentParser):
         return list(dict.fromkeys(found))
 
 
-def parse(words: Sequence[str]) -> tuple[Callable[[Any], int], Any]:
+def parse(words: Sequence[str]) -> tuple[Run, Any]:
     """The function of one call's command, and the options it is called with.
 
     Raises:
@@ -125,10 +125,8 @@ def parse(words: Sequence[str]) -> tuple[Callable[[Any], int], Any]:
     if unknown:
         raise _unexpected(command, given.get("text"), unknown, rest, own.visible_options())
     given = {"store": getattr(front, "store", None), "json": hasattr(front, "json")} | given
-    if (kind := given.pop(_KIND, None)) is None:
-        actions = ", ".join(import_module(f"filestore.cli.{command}").ACTIONS)
-        raise UsageError(f"no action was given: {actions}", remedy=f"filestore {command} --help")
-    return given.pop(_RUN), _made(kind, given, command)
+    run, kind = given.pop(_RUN)
+    return run, _made(kind, given, command)
 
 
 def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> CommonOptions:
@@ -214,26 +212,30 @@ def command_parser(command: str) -> _Parser:
     Args:
         command: Its name.
     """
-    module = import_module(f"filestore.cli.{command}")
+    run, actions = functions_of(command)
+    about, _, example = " ".join((run.__doc__ or "").split()).partition(" Example: ")
     own = _Parser(
         prog=f"filestore {command}",
-        description=textwrap.fill(module.__doc__ or "", _COLUMNS),
-        epilog=f"example:\n  {module.EXAMPLE}",
+        description=textwrap.fill(about, _COLUMNS),
+        epilog=f"example:\n  {example}",
         formatter_class=_formatter,
     )
-    actions = getattr(module, "ACTIONS", None)
-    if actions is None:
-        _take(own, module.Options, module.run)
-        return own
-    _take(own, *actions.get(None, (CommonOptions,)))
-    inner = own.add_subparsers(metavar="ACTION")
-    for name, (kind, run) in actions.items():
-        if name is not None:
-            _take(inner.add_parser(name, help=_phrase(kind.__doc__ or "")), kind, run)
+    _take(own, run.__annotations__["options"], run)
+    if actions:
+        inner = own.add_subparsers(metavar="ACTION")
+        for name, act in actions.items():
+            kind = act.__annotations__["options"]
+            _take(inner.add_parser(name, help=_phrase(kind.__doc__ or "")), kind, act)
     return own
 
 
-def _take(parser: _Parser, kind: type[Struct], run: Callable[[Any], int] | None = None) -> None:
+def functions_of(command: str) -> tuple[Run, dict[str, Run]]:
+    """The function of a command, and that of each of its actions; each says its options."""
+    module = import_module(f"filestore.cli.{MODULES.get(command, command)}")
+    return getattr(module, f"run_{command}"), getattr(module, "ACTIONS", {}).get(command, {})
+
+
+def _take(parser: _Parser, kind: type[Struct], run: Run | None = None) -> None:
     """Let a parser take the fields of options; those that are not given stay unset."""
     parser.options = kind
     for field in fields_of(kind):
@@ -258,7 +260,7 @@ def _take(parser: _Parser, kind: type[Struct], run: Callable[[Any], int] | None 
         names = field.names or (field.name,)
         parser.add_argument(*names, default=argparse.SUPPRESS, **settings)
     if run is not None:
-        parser.set_defaults(**{_KIND: kind, _RUN: run})
+        parser.set_defaults(**{_RUN: (run, kind)})
     # Else argparse would take every negative number for an option: `-k -3`, `return -1`.
     parser._has_negative_number_optionals.clear()
 

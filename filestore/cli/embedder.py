@@ -1,4 +1,4 @@
-"""List models, change the store's, try a second one beside it, or download one."""
+"""The models: of the store, beside it, on this machine."""
 
 import os
 import re
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
-EXAMPLE = "filestore embedder set minilm"
 _SERVICE: Final = "openai:MODEL"
 _WIDTH: Final = 100
 _COMMAND: Final = re.compile("`((?:pip|filestore) [^`]+)`")
@@ -147,7 +146,11 @@ class Fetch(CommonOptions, frozen=True, kw_only=True):
     """a short one of 'filestore embedder', or its name there"""
 
 
-def _list(options: List) -> int:
+def run_embedder(options: List) -> int:
+    """List models, change the store's, try a second one beside it, or download one.
+
+    Example: filestore embedder set minilm
+    """
     here = user_config.read_machine(configuration_folder(), os.environ)
     about = {kind: said for kind, said in KINDS.items() if kind in known_embedders()}
     about |= {name: f"{one.about}; {one.hub}, {one.licence}" for name, one in MODELS.items()}
@@ -332,12 +335,13 @@ def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
 
 
 ACTIONS: Final = {
-    None: (List, _list),
-    "list": (List, _list),
-    "set": (Set, _set),
-    "switch": (Switch, _switch),
-    "drop": (Drop, _drop),
-    "compare": (Compare, _compare),
-    "use": (Use, _use),
-    "fetch": (Fetch, _fetch),
+    "embedder": {
+        "list": run_embedder,
+        "set": _set,
+        "switch": _switch,
+        "drop": _drop,
+        "compare": _compare,
+        "use": _use,
+        "fetch": _fetch,
+    }
 }

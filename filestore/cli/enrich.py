@@ -1,8 +1,4 @@
-"""Make questions and summaries, and keep them as files that can be read, corrected and merged.
-
-Offline there are keys in place of questions, a heading path and rare terms, and a summary is the
-first sentences of its texts; questions take a chat service.
-"""
+"""Questions and summaries, planned, asked for and made."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,11 +11,10 @@ from filestore.server.options import CommonOptions, argument, option
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
 
-EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
 _SHOWN = 10
 
 
-class Options(CommonOptions, frozen=True, kw_only=True):
+class Enrich(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     resources: Annotated[list[str], argument("RESOURCE")] = []
@@ -42,8 +37,14 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     """do not ask"""
 
 
-def run(options: Options) -> int:
-    """Plan, ask where it costs something, make and write."""
+def run_enrich(options: Enrich) -> int:
+    """Make questions and summaries, and keep them as files that can be read, corrected and merged.
+
+    Offline there are keys in place of questions, a heading path and rare terms, and a summary is
+    the first sentences of its texts; questions take a chat service.
+
+    Example: filestore enrich handbook --questions 3 --summaries
+    """
     wanted: dict[str, Any] = {
         "across": options.across,
         "refresh": options.refresh,
@@ -101,7 +102,7 @@ def _price(plan: "EnrichPlan") -> str:
     return f"{words}; {plan.cost:,.2f} by the prices in filestore.toml"
 
 
-def _ask(plan: "EnrichPlan", options: Options) -> None:
+def _ask(plan: "EnrichPlan", options: Enrich) -> None:
     """Ask before anything is paid for.
 
     Raises:

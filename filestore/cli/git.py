@@ -1,4 +1,4 @@
-"""Git hooks that update the index after checkout, merge and rebase, and check staged files."""
+"""What git runs, and the hooks by which it does."""
 
 import os
 import sys
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from filestore.ingest.update import UpdateReport
     from filestore.sync.apply import SyncReport
 
-EXAMPLE = "filestore git install"
 # The store is loaded where it is needed: a hook runs at every checkout.
 _WAIT_S: Final = 60.0
 """How long a sync in the background waits for the one before it."""
@@ -46,7 +45,7 @@ class Hooks(JsonObject, Struct, frozen=True):
     """Each hook."""
 
 
-class Options(CommonOptions, frozen=True, kw_only=True):
+class Git(CommonOptions, frozen=True, kw_only=True):
     """What the command takes; what hooks call it with is not shown."""
 
     action: Annotated[
@@ -60,8 +59,11 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     """the hook's name, and what git gives it"""
 
 
-def run(options: Options) -> int:
-    """Do it; 1 where a hook that is not ours stands in the way, or one is not there."""
+def run_git(options: Git) -> int:
+    """Git hooks that update the index after checkout, merge and rebase, and check staged files.
+
+    Example: filestore git install
+    """
     if options.action == "hook":
         return _hook(options)
     if options.arguments:
@@ -72,7 +74,7 @@ def run(options: Options) -> int:
     return _follow(options) if options.action == "follow" else _manage(options)
 
 
-def _manage(options: Options) -> int:
+def _manage(options: Git) -> int:
     from filestore.cli import _context
     from filestore.git.hooks import install, remove, repository, status
 
@@ -113,7 +115,7 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
         _diagnostics.say(place.note)
 
 
-def _hook(options: Options) -> int:
+def _hook(options: Git) -> int:
     """What a hook does: git is failed by nothing but findings in what is staged."""
     from filestore.git.hooks import CHECKING, HOOKS, follow
 
@@ -170,7 +172,7 @@ def _check(stores: list[str]) -> int:
     return max(codes)
 
 
-def _follow(options: Options) -> int:
+def _follow(options: Git) -> int:
     """Follow originals and sync; say what concerns a person who uses git."""
     from filestore.cli import _context
 

@@ -1,21 +1,17 @@
-"""Open what a search found in your editor, at its line.
-
-HIT is PATH, PATH:LINE, or a whole line that 'search' printed; - reads it from standard input, as in
-'filestore search lease --format oneline | fzf | filestore open -'. A chunk file leads to the
-document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as the
-desktop opens it.
-"""
+"""Programs that show a store: your editor at a hit, and the inspector."""
 
 import os
 import shlex
 import sys
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse.document import Spot
 from filestore.browse.editor import editor_command, opened_at
 from filestore.cli import _context, _diagnostics, _output
+from filestore.config.discovery import configuration_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
@@ -23,7 +19,6 @@ from filestore.extract import is_text
 from filestore.fs.programs import find_program, run_program
 from filestore.server.options import CommonOptions, argument, option
 
-EXAMPLE = "filestore open notes/lease.md:57"
 _DESKTOP = {"darwin": ("open",)}
 _DESKTOP_OTHERWISE = ("xdg-open",)
 _MOST_READ = 100_000
@@ -48,7 +43,7 @@ class Opened(JsonObject, Struct, frozen=True):
     """The program and its arguments."""
 
 
-class Options(CommonOptions, frozen=True, kw_only=True):
+class Open(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     hit: Annotated[str, argument("HIT")]
@@ -59,8 +54,16 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     """print the command, run nothing"""
 
 
-def run(options: Options) -> int:
-    """Find the document, and hand it to a program."""
+def run_open(options: Open) -> int:
+    """Open what a search found in your editor, at its line.
+
+    HIT is PATH, PATH:LINE, or a whole line that 'search' printed; - reads it from standard input,
+    as in 'filestore search lease --format oneline | fzf | filestore open -'. A chunk file leads to
+    the document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as
+    the desktop opens it.
+
+    Example: filestore open notes/lease.md:57
+    """
     hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
     if not hit.strip():
         raise UsageError("nothing to open was named", remedy="filestore open PATH:LINE")
@@ -125,3 +128,61 @@ def _start(command: tuple[str, ...]) -> None:
             os.close(terminal)
     if done.returncode != 0:
         raise NotOpenedError(f"{command[0]} ended with {done.returncode}")
+
+
+class Tui(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    place: Annotated[str | None, argument("STORE")] = None
+    """the store, instead of --store"""
+    read_only: bool = False
+    """write nothing at all"""
+    page: Literal["browse", "verify", "repair"] | None = None
+    """the page to begin with"""
+    select: Annotated[str, option("PATH")] = ""
+    """the file to begin with"""
+    ascii: bool = False
+    """draw with plain characters only"""
+    mouse: bool = True
+    """take the mouse from the terminal"""
+
+
+def run_tui(options: Tui) -> int:
+    """Open the inspector: browse, search, see every drift with its evidence, repair, undo.
+
+    Nothing is written but what you confirm on its page Repair, and what you edit. A fault of the
+    inspector itself ends with exit code 3 and a traceback that shows nothing of the store.
+
+    Example: filestore tui --read-only
+    """
+    if options.json:
+        raise UsageError(
+            "the inspector prints no JSON",
+            remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
+        )
+    # Textual reads the first and draws on the third; who redirects the second wants no screen.
+    streams = {
+        "standard input": sys.stdin,
+        "standard output": sys.stdout,
+        "standard error": sys.stderr,
+    }
+    for name, stream in streams.items():
+        if not stream.isatty():
+            raise UsageError(
+                f"the inspector needs a terminal, and {name} is none",
+                remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
+            )
+    import tui
+    from tui.app import frame
+
+    return tui.run(
+        frame.Options(
+            store=_context.named(replace(options, store=options.place or options.store)),
+            configuration=configuration_folder(),
+            read_only="the inspector was started with --read-only" if options.read_only else "",
+            ascii=options.ascii,
+            mouse=options.mouse,
+            page=options.page,
+            select=options.select,
+        )
+    )

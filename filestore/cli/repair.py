@@ -1,6 +1,7 @@
-"""Verify, show a plan of repairs, ask, apply it, and verify again."""
+"""Repairs that are planned and asked for; what undoes a change of files, and redoes it."""
 
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
@@ -11,12 +12,13 @@ from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.repair.plan import KINDS, Plan, SkippedStep, Step
-from filestore.server.options import CommonOptions, option
+from filestore.server import requests
+from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
+    from filestore.history.batch import Group
     from filestore.repair.request import RepairReport
 
-EXAMPLE = "filestore repair --write-files --path chunked/notes.md/chunk1.md"
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
 
@@ -38,7 +40,7 @@ class PlannedRepair(JsonObject, Struct, frozen=True):
     """Empty."""
 
 
-class Options(CommonOptions, frozen=True, kw_only=True):
+class Repair(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     plan: bool = False
@@ -62,8 +64,11 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     fast)"""
 
 
-def run(options: Options) -> int:
-    """Plan, ask, apply; 1 where something is left, 4 where no answer was possible."""
+def run_repair(options: Repair) -> int:
+    """Verify, show a plan of repairs, ask, apply it, and verify again.
+
+    Example: filestore repair --write-files --path chunked/notes.md/chunk1.md
+    """
     with _context.open_store(options) as store:
         with _diagnostics.ProgressBar() as on_progress:
             plan = store.plan(
@@ -171,7 +176,7 @@ def _wrapped(text: str, width: int = _output.WIDTH - 8) -> list[str]:
     return textwrap.wrap(text, width)
 
 
-def _ask(options: Options, plan: Plan) -> None:
+def _ask(options: Repair, plan: Plan) -> None:
     """Show the plan and ask a person who can answer; anybody else has to say --yes."""
     is_terminal = sys.stdin.isatty()
     if not options.json:
@@ -203,3 +208,68 @@ def _tell(report: "RepairReport", *, clean: bool) -> None:
         _output.line("remaining:")
         _output.findings(remaining)
     _output.line("clean" if clean else "not clean")
+
+
+class Batches(JsonObject, Struct, frozen=True):
+    """What `undo --list` prints."""
+
+    batches: "list[Group]"
+    """Changes that can be undone or redone, newest first."""
+
+
+class Undo(requests.Undo, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    list: bool = False
+    """list the changes that can be undone or redone"""
+
+
+def run_undo(options: Undo) -> int:
+    """Undo a change of chunk files: all of its files, byte for byte, or none of them.
+
+    Example: filestore undo --list
+    """
+    with _context.open_store(options) as store:
+        if options.list:
+            return _list(store.batches(), as_json=options.json)
+        with _diagnostics.ProgressBar() as on_progress:
+            done = store.undo(options.id, on_progress=on_progress)
+    _output.turned(done, word="undone", as_json=options.json)
+    if done is not None and not options.json:
+        _output.line("to redo it: filestore redo")
+    return _diagnostics.left_without(done.problem) if done else 1
+
+
+def _list(batches: "list[Group]", *, as_json: bool) -> int:
+    """List, newest first; 1 where there is none."""
+    if as_json:
+        _output.write_json(Batches(batches[::-1]).to_dict())
+        return 0 if batches else 1
+    for group in reversed(batches):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
+        size = f"{group.bytes:,} bytes"
+        files = _output.count(group.files, "file")
+        head = f"{group.id}  {when}  {group.state:<10}  {files}, {size}"
+        _output.line(head)
+        _output.line(f"    {shown_path(group.problem or group.what)}")
+    if not batches:
+        _output.line("nothing to undo")
+    return 0 if batches else 1
+
+
+class Redo(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    id: Annotated[str | None, argument("ID")] = None
+    """the change (default: the one undone last)"""
+
+
+def run_redo(options: Redo) -> int:
+    """Redo a change that 'filestore undo' undid: all of its files or none of them.
+
+    Example: filestore redo
+    """
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.redo(options.id, on_progress=on_progress)
+    _output.turned(done, word="redone", as_json=options.json)
+    return _diagnostics.left_without(done.problem) if done else 1

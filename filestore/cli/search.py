@@ -1,12 +1,4 @@
-"""Ask a question: words, "phrases", prefix*, -excluded, +required. Every hit is checked on disk.
-
-In a few words -word leaves texts out, +word and AND require, "two words" must stand together, wild*
-is any word that begins so. A question, a sentence, a line of code or flags are searched as typed.
-
-Where nothing is found, a word that no document has is searched for as the nearest words that some
-have: "nothing for X; for Y:" stands above, and the command exits 1; not in quotes, not after +, and
-not where it is code. Where nothing is close in meaning, the nearest texts are shown all the same.
-"""
+"""A query, and its hits as words or records."""
 
 import contextlib
 import os
@@ -23,8 +15,8 @@ from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.search.query import Which
+from filestore.server import searching
 from filestore.server.options import option
-from filestore.server.searching import Search
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -34,7 +26,6 @@ if TYPE_CHECKING:
     from filestore.search.answer import Answer, Hit
     from filestore.store import Store
 
-EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
 _PRESETS: Final = {"oneline": "{document}:{place}: {excerpt}"}
 _DOCUMENTS: Final = "{document}"
 _WIDTH: Final = 80
@@ -44,7 +35,6 @@ _WRAPPED: Final = 40
 """A shorter line was ended on purpose."""
 _BOLD, _DIM, _MATCH = "1", "2", "31"
 _LISTED: Final = re.compile(r"\s|[-*+|>#]|\d+[.)]\s")
-
 _ShowPath = Callable[[str], str]
 
 
@@ -89,7 +79,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\[nt\\]|[{}]")
 _WRITTEN: Final = {"{{": "{", "}}": "}", r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 
-class Options(Search, frozen=True, kw_only=True):
+class Search(searching.Search, frozen=True, kw_only=True):
     """What the command takes."""
 
     store: Annotated[str | None, option("DIR", local=True)] = None
@@ -111,8 +101,22 @@ class Options(Search, frozen=True, kw_only=True):
     """records of -l and --format end with NUL, and paths are the bytes on disk"""
 
 
-def run(options: Options) -> int:
-    """Search; 1 where nothing is found that is still there."""
+def run_search(options: Search) -> int:
+    """Ask a question: words, "phrases", prefix*, -excluded, +required.
+
+    Every hit is checked on disk.
+
+    In a few words -word leaves texts out, +word and AND require, "two words" must stand together,
+    wild* is any word that begins so. A question, a sentence, a line of code or flags are searched
+    as typed.
+
+    Where nothing is found, a word that no document has is searched for as the nearest words that
+    some have: "nothing for X; for Y:" stands above, and the command exits 1; not in quotes, not
+    after +, and not where it is code. Where nothing is close in meaning, the nearest texts are
+    shown all the same.
+
+    Example: filestore search "renamed files" -k 5 --where tags=git
+    """
     template = _template(options)
     if options.embed and options.at is None:
         raise UsageError("--embed is for --at", remedy="filestore sync")
@@ -150,7 +154,7 @@ def run(options: Options) -> int:
 
 
 def _asked(
-    store: "Store", options: Options, on_progress: "OnProgress"
+    store: "Store", options: Search, on_progress: "OnProgress"
 ) -> "AbstractContextManager[Store | PastStore]":
     """The store, or what it was."""
     if options.at is None:
@@ -158,7 +162,7 @@ def _asked(
     return store.at(options.at, embed=options.embed, on_progress=on_progress)
 
 
-def _template(options: Options) -> "Template | None":
+def _template(options: Search) -> "Template | None":
     """What a record of the output is; None for words, and for JSON."""
     wanted = {
         "--json": options.json,
@@ -273,9 +277,6 @@ def _relative_to_here(root: str) -> _ShowPath:
     except FileNotFoundError:
         return lambda path: os.path.normpath(os.path.join(folder, path))
     return lambda path: os.path.relpath(os.path.join(folder, path), here)
-
-
-# Words
 
 
 def print_words(answer: "Answer") -> None:

@@ -1,17 +1,14 @@
-"""Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
-
-It answers this machine alone and asks for a token, unless told otherwise; it changes no store
-without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
-"""
+"""Stores served: over HTTP, to agents, and to commands of this user."""
 
 import contextlib
 import io
+import json
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Struct, field
 
@@ -20,7 +17,7 @@ from filestore.config.discovery import NoStoreError
 from filestore.core.caller import answering, leads
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import wire
 from filestore.server.listening import Reply, Request
@@ -30,8 +27,6 @@ from filestore.server.wire import ASKED
 if TYPE_CHECKING:
     from filestore.server.rag.collections import Collections
     from filestore.store import Store
-
-EXAMPLE = "filestore serve handbook notes=~/notes --write"
 
 
 class ServerMissingError(FilestoreError, ImportError):
@@ -49,7 +44,7 @@ class Serving(JsonObject, Struct, frozen=True):
     """Names of the stores."""
 
 
-class Options(CommonOptions, frozen=True, kw_only=True):
+class Serve(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     stores: Annotated[list[str], argument("STORE")] = []
@@ -75,8 +70,14 @@ class Options(CommonOptions, frozen=True, kw_only=True):
     """say again that --no-token, or a --host that others reach, is meant"""
 
 
-def run(options: Options) -> int:
-    """Serve until Ctrl-C, or until the system ends it."""
+def run_serve(options: Serve) -> int:
+    """Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
+
+    It answers this machine alone and asks for a token, unless told otherwise; it changes no store
+    without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
+
+    Example: filestore serve handbook notes=~/notes --write
+    """
     watched = ("watched tree",) if sys.platform == "linux" else ()
     if missing_packages("serve"):
         raise ServerMissingError(
@@ -123,7 +124,7 @@ def run(options: Options) -> int:
 
 
 def _collections(
-    options: Options, configuration: str
+    options: Serve, configuration: str
 ) -> "contextlib.AbstractContextManager[Collections | None]":
     if options.collections is None:
         return contextlib.nullcontext()
@@ -133,7 +134,7 @@ def _collections(
     return Collections(place, writes=options.write, configuration=configuration)
 
 
-def _named(options: Options) -> list[str]:
+def _named(options: Serve) -> list[str]:
     if options.stores:
         return list(options.stores)
     try:
@@ -181,7 +182,7 @@ def run_words(store: "Store", request: Request) -> Reply | None:
     try:
         with answering(request.caller), _context.served(store):
             run, options = _parser.parse(request.words)
-            is_answered = run.__module__.rpartition(".")[2] in ASKED
+            is_answered = run.__name__.removeprefix("run_") in ASKED
             if not is_answered or any(getattr(options, name, None) for name in _OWN):
                 return None
             code = run(options)
@@ -255,3 +256,81 @@ def streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = own
+
+
+class AgentsMissingError(FilestoreError, ImportError):
+    """What speaks with agents is not installed."""
+
+
+class Mcp(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    stores: Annotated[list[str], argument("STORE")] = []
+    """a store, or NAME=PATH; none: the store that every command would use"""
+    write: bool = False
+    """let agents write notes, and sync"""
+    install: Literal["claude", "cursor", "vscode"] | None = None
+    """print what a program is to be told, and where"""
+    yes: Annotated[bool, option(needs="install")] = False
+    """with --install: write it there"""
+    to: Annotated[str | None, option("FILE", needs="install")] = None
+    """with --install: another file, such as .mcp.json of a project"""
+
+
+def run_mcp(options: Mcp) -> int:
+    """Answer agents over MCP, the Model Context Protocol, on standard input and output.
+
+    A program that speaks it, such as Claude, Cursor or VS Code, starts this command by itself.
+    Tools that write are there with --write alone; what they change can be undone.
+
+    Example: filestore mcp handbook work=../work --write
+    """
+    if missing_packages("mcp"):
+        raise AgentsMissingError(
+            "agents cannot be answered: packages are missing", remedy=install_line("mcp")
+        )
+    if options.install:
+        return _install(options, options.install)
+    from filestore.server.agents.server import run_stdio
+    from filestore.server.stores import Access, Stores
+
+    if sys.stdin.isatty():
+        _diagnostics.say("waiting for an agent on standard input; Ctrl-C ends it")
+        _diagnostics.say("a program is told of it by: filestore mcp --install claude")
+
+    def opened() -> Stores:
+        stores = Stores.open(_given(options), Access(writes=options.write))
+        _context.tell_unknown(one for store in stores for one in store.unknown)
+        return stores
+
+    return run_stdio(opened)
+
+
+def _given(options: Mcp) -> list[str]:
+    return options.stores or [_context.root_of(options)]
+
+
+def _install(options: Mcp, program: str) -> int:
+    from filestore.server.agents import install
+
+    wanted = install.installation(program, _given(options), write=options.write, to=options.to)
+    if not options.json:
+        _output.line(wanted.lines)
+    done = install.install(wanted) if options.yes else wanted
+    if options.json:
+        _output.write_json(done.to_dict())
+    elif not options.yes:
+        _output.line(f"belongs into {shown_path(done.file)} ({done.program})")
+        _output.line(f"or, for one project, into {install.PROGRAMS[program].project}")
+        if program == "claude":
+            _output.line(f"or, for Claude Code: {done.command_line}")
+        _output.line("to write it there: add --yes")
+    elif done.written:
+        _output.line(f"{'replaced' if done.replaced else 'added'} in {shown_path(done.file)}")
+        if done.replaced:
+            _output.line(f"it was: {json.dumps(done.before, ensure_ascii=False)}")
+        _output.line(f"restart {done.program} to use it")
+        _output.line(f"to take it back, remove {done.name!r} there")
+    else:
+        _output.line(f"{shown_path(done.file)} has it already")
+    return 0

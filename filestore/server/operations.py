@@ -28,7 +28,7 @@ class Operation(Struct, frozen=True, dict=True):
     route: str = ""
     """Its name over HTTP; "" where it is not asked so."""
     command: bool = True
-    """Whether the command line has it: the module of this name in `cli`."""
+    """Whether the command line has it: `run_…` with its name in a module of `cli`."""
     tool: bool = False
     """Whether agents may call it."""
     writes: bool = False
@@ -199,6 +199,24 @@ OPERATIONS: Final = (
 
 COMMANDS: Final = {one.name: one for one in OPERATIONS if one.command}
 """By the name of the command."""
+MODULES: Final = {
+    command: module
+    for module, commands in {
+        "documents": ("add", "update", "rm"),
+        "files": ("ls", "show", "about", "links", "status"),
+        "alike": ("similar", "duplicates"),
+        "syncing": ("verify", "sync", "watch"),
+        "repair": ("repair", "undo", "redo"),
+        "questions": ("evaluate", "compare", "log"),
+        "vectors": ("backend", "embeddings"),
+        "exchange": ("export", "import", "convert", "reconstruct"),
+        "serve": ("serve", "mcp"),
+        "setup": ("init", "trust", "demo"),
+        "open": ("open", "tui"),
+    }.items()
+    for command in commands
+}
+"""Of `cli`, by the command; any other command has one of its own name."""
 ROUTES: Final = {one.route: one for one in OPERATIONS if one.route}
 """By their name over HTTP."""
 TOOLS: Final = {one.name: one for one in OPERATIONS if one.tool}

@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +10,7 @@ import pytest
 
 import filestore
 from filestore import Store, StoreThreads
+from filestore.cli import _parser
 from filestore.config.discovery import NoStoreError, find_root
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.server import wire
@@ -219,7 +219,8 @@ def test_an_empty_name_is_no_store(notes: Workspace, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(notes.folder / "real")
     before = sorted(notes.folder.rglob("*"))
     for command in sorted(COMMANDS.keys() - NO_STORE):
-        words = shlex.split(import_module(f"filestore.cli.{command}").EXAMPLE)[1:]
+        _, _, example = (_parser.command_parser(command).epilog or "").partition("\n  ")
+        words = shlex.split(example)[1:]
         done = notes("--store", "", *words, cwd=notes.folder / "real", code=None)
         assert done.code in (2, 3), (command, done)
     assert wire.reply_to(["--store=", "ls"]) is None

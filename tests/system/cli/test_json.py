@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import filestore
-from filestore.cli import watch
+from filestore.cli import syncing
 from filestore.server.decoding import definitions
 from filestore.server.operations import COMMANDS
 from filestore.store import watch as events
@@ -217,6 +217,6 @@ def test_watch_prints_one_object_a_line(filled, capfdbinary):
         events.Failed(error=error),
     ):
         capfdbinary.readouterr()
-        watch._tell(event, as_json=True)
+        syncing._tell(event, as_json=True)
         (line,) = capfdbinary.readouterr().out.splitlines()
         assert wrong("Line", json.loads(line), "watch") == []

@@ -2,6 +2,7 @@
 
 import pkgutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
@@ -26,9 +27,8 @@ ONLY_FROM_A_FILE = {"evaluate": {"questions"}}
 
 def of_command(name: str) -> list[type[Struct]]:
     """The options of a command, or of each of its actions."""
-    module = import_module(f"filestore.cli.{name}")
-    actions = getattr(module, "ACTIONS", {None: (getattr(module, "Options", None), None)})
-    return [kind for kind, _ in actions.values()]
+    run, actions = _parser.functions_of(name)
+    return [one.__annotations__["options"] for one in (run, *actions.values())]
 
 
 def kinds() -> Iterator[tuple[str, type[Struct]]]:
@@ -43,8 +43,18 @@ def kinds() -> Iterator[tuple[str, type[Struct]]]:
 
 def test_the_table_and_the_modules_agree() -> None:
     """A command without a row is not found, and neither is a request."""
-    modules = {one.name for one in pkgutil.iter_modules(filestore.cli.__path__)}
-    assert {name for name in modules if not name.startswith("_")} == COMMANDS.keys()
+    names = [one.name for one in pkgutil.iter_modules(filestore.cli.__path__)]
+    modules = [import_module(f"filestore.cli.{one}") for one in names if one[0] != "_"]
+    functions = Counter(
+        name[4:]
+        for one in modules
+        for name, value in vars(one).items()
+        if name[:4] == "run_" and value.__module__ == one.__name__
+    )
+    assert functions == Counter(["words", *COMMANDS])
+    assert {run.__name__ for run, _ in map(_parser.functions_of, COMMANDS)} == {
+        f"run_{name}" for name in COMMANDS
+    }
     served = {one.kind for one in OPERATIONS if one.route or one.tool}
     found = {**vars(requests), **vars(searching)}.values()
     here = {one for one in found if isinstance(one, type)}
@@ -92,9 +102,16 @@ class Weigh(Request, CommonOptions, frozen=True, kw_only=True):
 def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """With help, the list of commands, a route, its description, a tool, and every check."""
     row = Operation("weigh", "say how heavy the store is", "Status", "weigh", tool=True)
-    module = ModuleType("filestore.cli.weigh", "Say how heavy the store is.")
-    module.EXAMPLE = "filestore weigh --depth 3"  # type: ignore[attr-defined]
-    module.Options, module.run = Weigh, lambda options: options.depth  # type: ignore[attr-defined]
+
+    def run_weigh(options: Weigh) -> int:
+        """Say how heavy the store is.
+
+        Example: filestore weigh --depth 3
+        """
+        return options.depth
+
+    module = ModuleType("filestore.cli.weigh")
+    module.run_weigh = run_weigh  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "filestore.cli.weigh", module)
     monkeypatch.setattr(requests, "Weigh", Weigh, raising=False)
     for table in (COMMANDS, ROUTES, TOOLS):
@@ -157,8 +174,16 @@ class Pick(CommonOptions, frozen=True, kw_only=True):
 
 def test_options_that_do_not_go_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Said of the options themselves, for every command."""
-    module = ModuleType("filestore.cli.pick", "Pick.")
-    module.EXAMPLE, module.Options, module.run = "filestore pick", Pick, print  # type: ignore[attr-defined]
+
+    def run_pick(options: Pick) -> int:
+        """Pick.
+
+        Example: filestore pick
+        """
+        return options.how
+
+    module = ModuleType("filestore.cli.pick")
+    module.run_pick = run_pick  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "filestore.cli.pick", module)
     monkeypatch.setitem(COMMANDS, "pick", Operation("pick", "pick"))
     with pytest.raises(UsageError, match="--this and --that exclude each other"):

@@ -1,7 +1,4 @@
-"""Add documents, or update them: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders.
-
-Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
-"""
+"""Documents come, follow their originals, and go."""
 
 import os
 import re
@@ -9,18 +6,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, update
+from msgspec import Struct
+
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.schema import JsonObject
+from filestore.ingest.remove import RemovedResources
 from filestore.server import requests
 from filestore.server.options import argument
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
     from filestore.ingest.provenance import Outcome
+    from filestore.ingest.update import UpdateReport
+    from filestore.ingest.update_plan import SourceChange, UpdatePlan
 
-EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = """\
 hand edits are kept; the new source text is kept beside them. Choose for each file:
   'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text"""
@@ -34,7 +37,7 @@ _NUMBERED: Final = re.compile(r"(?<!at most )\b\d[\d,.]* (\w+?)s?\b")
 _QUOTED: Final = re.compile(r"'[^']*'|\S+://\S+")
 
 
-class Options(requests.Add, frozen=True, kw_only=True):
+class Add(requests.Add, frozen=True, kw_only=True):
     """What the command takes."""
 
     paths: Annotated[list[str], argument("PATH")] = []
@@ -43,15 +46,23 @@ class Options(requests.Add, frozen=True, kw_only=True):
     """copy originals outside the work tree: they are only referenced then"""
 
 
-def run(options: Options) -> int:
-    """Add every path; what fails is said and the rest goes on."""
+def run_add(options: Add) -> int:
+    """Add documents, or update them: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders.
+
+    Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
+
+    Example: filestore add handbook/ notes.md --store file_index
+    """
     if not options.paths and (options.into is not None or options.each):
-        raise UsageError("name a file or a folder to add", remedy=EXAMPLE)
+        raise UsageError(
+            "name a file or a folder to add",
+            remedy="filestore add handbook/ notes.md --store file_index",
+        )
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
         with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
             updated = store.update(around=".", on_progress=on_progress)
-        return update.tell(updated, as_json=options.json)
+        return _tell_update(updated, as_json=options.json)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.add(
             *options.paths,
@@ -61,7 +72,7 @@ def run(options: Options) -> int:
             on_copy=_say_copies,
             on_progress=on_progress,
         )
-    _context.tell(options, report, _words)
+    _context.tell(options, report, _add_words)
     if report.not_remembered is not None:
         why = report.not_remembered.message
         _diagnostics.say(
@@ -115,7 +126,7 @@ def _say_copies(path: str, outcome: "Outcome") -> None:
     )
 
 
-def _words(report: "AddReport") -> None:
+def _add_words(report: "AddReport") -> None:
     for outcome in report.outcomes:
         if outcome.error is None:
             _outcome(outcome)
@@ -169,3 +180,151 @@ def _say_passed_over(
     counted = ", ".join(filter(None, [by_rules, by_format]))
     if counted:
         _diagnostics.say(f"    left out of {shown_path(name)}: {counted}")
+
+
+class Update(requests.Update, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    plan: bool = False
+    """only show what changed among the originals"""
+
+
+def run_update(options: Update) -> int:
+    """Bring resources up to date with their originals, then sync; hand edits are merged.
+
+    What was made from originals that are gone stays; --remove-gone removes it, but for hand edits.
+
+    Example: filestore update handbook --plan
+    """
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        if options.plan:
+            planned = store.plan_update(*options.resources, remove_gone=options.remove_gone)
+        else:
+            report = store.update(
+                *options.resources,
+                remove_gone=options.remove_gone,
+                embed=options.embed,
+                on_progress=on_progress,
+            )
+    if options.plan:
+        _context.tell(options, PlannedUpdate(planned), lambda _: _plan(planned))
+        return 1 if planned.changes else 0
+    return _tell_update(report, as_json=options.json)
+
+
+class PlannedUpdate(JsonObject, Struct, frozen=True):
+    """What `update --plan` prints."""
+
+    plan: "UpdatePlan"
+    """What an update would do."""
+
+
+def _plan(planned: "UpdatePlan") -> None:
+    for change in planned:
+        _change(change, remove_gone=planned.remove_gone)
+    if not planned.changes and not planned.waiting:
+        _output.line("originals are as they were added")
+    if planned.waiting:
+        originals = _output.count(len(planned.waiting), "original")
+        _output.line(f"{originals} with new text behind a hand edit: 'filestore status' says where")
+    if planned.outside:
+        originals = _output.count(len(planned.outside), "original")
+        _diagnostics.say(f"not looked at: {originals}; 'filestore status' says why")
+
+
+def _change(change: "SourceChange", *, remove_gone: bool) -> None:
+    counts = [
+        (len(change.modified), "changed"),
+        (len(change.new), "new"),
+        (len(change.renamed), "renamed"),
+        (len(change.gone), "gone"),
+    ]
+    said = ", ".join(f"{number:,} {word}" for number, word in counts if number)
+    where = f", now in {shown_path(change.moved_to)}" if change.moved_to else ""
+    _output.line(f"{shown_path(change.resource)}: {said}{where}")
+    _list("changed", change.modified)
+    _list("new", change.new)
+    if not change.moved_to:
+        _list("renamed", [f"{old} -> {new}" for old, new in change.renamed.items()])
+    _list("gone", change.gone)
+    if change.gone:
+        chunks = _output.count(change.chunks, "chunk")
+        edited = f", {change.edited:,} of them edited by hand" if change.edited else ""
+        verb = "goes" if change.chunks == 1 else "go"
+        if not remove_gone:
+            verb = (
+                "stays; --remove-gone removes it"
+                if change.chunks == 1
+                else ("stay; --remove-gone removes them")
+            )
+        _output.line(f"    made from what is gone: {chunks}{edited}: {verb}")
+
+
+def _list(word: str, originals: Sequence[str]) -> None:
+    for one in originals[:_SHOWN]:
+        _output.line(f"    {word} {shown_path(one)}")
+    _output.say_rest(originals, _SHOWN)
+
+
+def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
+    """Say what was done; the exit code is 1 where something is left, 5 where some of it failed."""
+    left = _diagnostics.left_without(report.synced.problem)
+    if as_json:
+        _output.write_json(report.to_dict())
+    else:
+        _update_words(report)
+    errors = [one.error for one in report.failed if one.error is not None]
+    if report.ingested.is_partial:
+        return EXIT_PARTIAL
+    clean = is_clean(report.remaining)
+    return max((error.exit_code for error in errors), default=left or (0 if clean else 1))
+
+
+def _update_words(report: "UpdateReport") -> None:
+    _plan(report.plan)
+    for outcome in report:
+        if outcome.error is not None:
+            continue
+        counted = f" ({_output.count(outcome.chunks, 'chunk')})"
+        chunks = "" if outcome.status == "removed" else counted
+        _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
+        for path in outcome.merged[:_SHOWN]:
+            shown = shown_path(CHUNKS.store_path(path))
+            _output.line(f"    merged {shown}: your edit and the new source text")
+        _output.say_rest(outcome.merged, _SHOWN)
+    for outcome in report.failed:
+        if outcome.error is not None:
+            _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+    if report.synced.applied:
+        _output.line(_output.done(report.synced.applied))
+    _output.line(_output.embedded(report.embedded, report.reused))
+    if report.undo:
+        _output.line(f"to undo it: filestore undo {report.undo}")
+    if report.remaining:
+        _output.line("left for you:")
+        _output.findings(report.remaining)
+
+
+_COMES_BACK: Final = """\
+'filestore update' adds {name} again, as each child of its folder was added:
+  to keep it out, name it in the .filestoreignore of that folder"""
+
+
+def run_rm(options: requests.Remove) -> int:
+    """Remove resources with their chunks and vectors; the files are kept under .undo/.
+
+    Example: filestore rm notes.md
+    """
+    with _context.open_store(options) as store:
+        sources = {one["resource"]: one["source"] for one in store.resources()}
+        removed = store.remove(*options.resources)
+        new = {one.path for one in store.status().findings if one.code == "source-untracked"}
+    if options.json:
+        _output.write_json(RemovedResources(removed).to_dict())
+        return 0
+    for one in removed:
+        files = _output.count(len(one.paths), "file")
+        _output.line(f"removed {one.resource} ({files}, kept as .undo/{one.undo})")
+        if sources.get(one.resource) in new:
+            _diagnostics.say(_COMES_BACK.format(name=shown_path(one.resource)))
+    return 0

@@ -1,0 +1,358 @@
+"""The forms of other programs, out and in, and texts put together from chunks."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec.structs import replace
+
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli._given import Limited
+from filestore.core.caller import absolute
+from filestore.core.errors import UsageError
+from filestore.core.limits import Counter
+from filestore.core.safe_text import safe_text, shown_path
+from filestore.exchange.base import FORMS, READ
+from filestore.fs import disk
+from filestore.fs.staged_file import check_target
+from filestore.server.options import CommonOptions, argument, option
+
+if TYPE_CHECKING:
+    from filestore.exchange.base import Imported, LeftOut
+    from filestore.exchange.foreign_chunks import Document
+    from filestore.exchange.from_store import Exported
+
+
+class Export(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    form: Annotated[str, argument("FORM", one_of=list(FORMS))]
+    """one of:"""
+    target: Annotated[str, argument("TARGET")]
+    """the file or folder; an earlier export there is replaced"""
+    resources: Annotated[list[str], argument("RESOURCE")] = []
+    """only these (default: the whole store)"""
+    vectors: bool = True
+    """write the vectors beside texts and metadata"""
+
+
+def run_export(options: Export) -> int:
+    """Write the store in a form of other programs; 'filestore import' takes all but Markdown back.
+
+    Example: filestore export jsonl handbook.jsonl handbook
+    """
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.export(
+            options.form,
+            options.target,
+            *options.resources,
+            vectors=options.vectors,
+            on_progress=on_progress,
+        )
+    _context.tell(options, done, _export_told)
+    _output.left_out(done.left_out, done.more_left_out)
+    return 1 if done.left_out or not done.chunks else 0
+
+
+def _export_told(done: "Exported") -> None:
+    chunks = _output.count(done.chunks, "chunk")
+    resources = _output.count(done.resources, "resource")
+    for path in done.files:
+        _output.line(f"wrote {shown_path(path)}")
+    _output.line(f"{chunks} of {resources}, {done.size_bytes:,} bytes")
+    if done.vectors:
+        model = safe_text(done.model, keep_newlines=False)
+        _output.line(f"with {_output.count(done.vectors, 'vector')} of {model}")
+
+
+_SHOWN = 10
+
+
+class Import(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    form: Annotated[str, argument("FORM", one_of=list(READ))]
+    """one of:"""
+    source: Annotated[str, argument("SOURCE")]
+    """the file or folder"""
+    replace: bool = False
+    """replace resources that are there and differ; 'filestore undo' brings them back"""
+    unchecked: bool = False
+    """take the vectors although the model that could check them is not here"""
+    embed: bool = True
+    """embed texts that come without a vector"""
+    plan: bool = False
+    """say what would be written, only"""
+
+
+def run_import(options: Import) -> int:
+    """Take in what a store or another program wrote, be it a stranger's: files and vectors.
+
+    Example: filestore import jsonl handbook.jsonl --plan
+    """
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.import_from(
+            options.form,
+            options.source,
+            replace=options.replace,
+            unchecked=options.unchecked,
+            embed=options.embed,
+            plan=options.plan,
+            limits=options.limits,
+            on_progress=on_progress,
+        )
+    _context.tell(options, done, _import_told)
+    _output.left_out(done.left_out, done.more_left_out)
+    refused = len(done.of_status("refused"))
+    if not done.resources:
+        return 1
+    if refused == len(done.resources):
+        return 4
+    return EXIT_PARTIAL if refused or done.left_out else 0
+
+
+def _import_told(done: "Imported") -> None:
+    for status in ("added", "replaced", "unchanged", "refused"):
+        found = done.of_status(status)
+        if not found:
+            continue
+        would = "would be " if done.planned and status in ("added", "replaced") else ""
+        files = sum(one.files for one in found)
+        counted = f", {_output.count(files, 'file')}" if files else ""
+        _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
+        for one in found[:_SHOWN] if status != "unchanged" else ():
+            reason = f": {one.reason}" if one.reason else ""
+            _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
+        if status != "unchanged" and len(found) > _SHOWN:
+            _output.line(f"    … and {len(found) - _SHOWN:,} more")
+    if not done.resources:
+        _output.line("nothing to import was found")
+    if done.planned:
+        limits = done.limits
+        _output.line(
+            f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
+            f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
+            f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
+        )
+    if done.renamed:
+        renamed = _output.count(done.renamed, "chunk file")
+        _output.line(f"{renamed} with another name than there: those cannot be used here")
+    if done.of_status("refused"):
+        _output.line("--replace replaces what differs; 'filestore undo' brings it back")
+    _vectors(done)
+    if done.undo:
+        _output.line(f"undo: filestore undo {done.undo}")
+
+
+def _vectors(done: "Imported") -> None:
+    if done.no_vectors:
+        why = safe_text(done.no_vectors, keep_newlines=False)
+        were = "would not be" if done.planned else "were not"
+        _output.line(f"vectors that came along {were} taken: {why}")
+    if done.vectors:
+        checked = f"; {_output.count(done.compared, 'text')} embedded again: the same"
+        _output.line(
+            f"took {_output.count(done.vectors, 'vector')}{checked if done.compared else ''}"
+        )
+    if done.files and not done.planned:
+        _output.line(_output.embedded(done.embedded, done.reused))
+    if done.not_embedded is not None:
+        _diagnostics.say(f"not embedded: {safe_text(done.not_embedded.message)}")
+
+
+class Convert(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    source: Annotated[str, argument("SOURCE")]
+    """a .ragmd file; a folder with index.faiss, corpus.json, embeddings.npy and metadata.json; or a
+    file vectors-NAME.faiss beside metadata-NAME.json"""
+    target: Annotated[str, argument("TARGET")]
+    """the same, of another kind; an index there is replaced"""
+
+
+def run_convert(options: Convert) -> int:
+    """Turn an index in one file, KB.ragmd, into FAISS + JSON, or back; no store is needed.
+
+    Example: filestore convert handbook.ragmd handbook-index
+    """
+    from filestore.exchange.convert import convert
+
+    done = convert(options.source, options.target, options.limits)
+    if options.json:
+        _output.write_json(done.to_dict())
+        return 0
+    documents = _output.count(done.documents, "document")
+    vectors = _output.count(done.vectors, "vector")
+    model = safe_text(done.model, keep_newlines=False)
+    for path in done.files:
+        _output.line(f"wrote {shown_path(path)}")
+    _output.line(f"{documents}, {vectors} of {model}, {done.size_bytes:,} bytes")
+    for sentence in done.notes:
+        _diagnostics.say(f"note: {safe_text(sentence, keep_newlines=False)}")
+    return 0
+
+
+_FOLDER = "reconstructed"
+
+
+class Reconstruct(Limited, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    names: Annotated[list[str], argument("RESOURCE")] = []
+    """its chunks as they are on disk now; with --from: folders, or files of JSON lines"""
+    output: Annotated[str | None, option("FILE", "-o")] = None
+    """write to a file, not to stdout; with --from: to a folder (default: reconstructed/),
+    NAME.reconstructed.md for each document"""
+    force: bool = False
+    """replace the file of -o"""
+    origin: Annotated[str | None, option("WHERE", "--from")] = None
+    """chunks that others made, which may overlap: folder (text files), jsonl, or
+    openai:VECTOR_STORE_ID"""
+    only: Annotated[list[str], option("NAME", many=True, needs="origin")] = []
+    """with --from: only these documents"""
+    overlap: Annotated[str | None, option("N", needs="origin")] = None
+    """with --from: what neighbours repeat: 200 (characters), '50 words', '400 tokens', 0 (default:
+    found out)"""
+    endpoint: Annotated[str | None, option("URL", needs="origin")] = None
+    """with --from openai: a service that answers as OpenAI does; the key of FILESTORE_API_KEY is
+    sent there"""
+
+
+def run_reconstruct(options: Reconstruct) -> int:
+    """Put a text together from its chunks: of a resource, or of chunks that others made.
+
+    Example: filestore reconstruct glossary.md -o glossary.txt
+    """
+    if options.origin is not None:
+        if options.force:
+            raise UsageError(
+                "--force does not go with --from, which replaces files of its own names",
+                remedy="leave it out",
+            )
+        return _rebuild(options, options.origin)
+    if options.limit:
+        raise UsageError("--limit goes with --from", remedy="filestore reconstruct --help")
+    if len(options.names) != 1:
+        raise UsageError(
+            f"unexpected argument {options.names[1]!r}"
+            if options.names
+            else "the following arguments are required: RESOURCE",
+            remedy="filestore reconstruct --help",
+        )
+    return _reconstruct(options)
+
+
+def _reconstruct(options: Reconstruct) -> int:
+    """The text of a resource."""
+    if options.output is not None:
+        check_target(
+            options.output,
+            lambda _: options.force,
+            found="it is there already",
+            remedy="name another file; --force replaces a file",
+        )
+    with _context.open_store(options) as store:
+        done = store.reconstruct(options.names[0])
+    data = done.data
+    if options.output is not None:
+        with disk.disk_errors(options.output):
+            disk.write_path(absolute(options.output), data)
+    # Of a resource whose files can all not be read nothing was found.
+    code = 1 if done.warnings and not done.chunks else 0
+    if options.json:
+        fields = replace(done, path=options.output).to_dict()
+        if options.output is not None:
+            del fields["text"]
+        _output.write_json(fields)
+        return code
+    for warning in done.warnings:
+        _diagnostics.say(f"warning: {warning}")
+    if options.output is not None:
+        chunks = _output.count(done.chunks, "chunk")
+        _output.line(f"wrote {options.output}: {chunks}, {len(data):,} bytes")
+    elif sys.stdout.isatty():
+        _output.line(done.text)
+    else:
+        sys.stdout.buffer.write(data)
+    return code
+
+
+def _rebuild(options: Reconstruct, origin: str) -> int:
+    """Every document of a foreign collection, a file each."""
+    from filestore.exchange.base import LeftOut
+    from filestore.exchange.joining import told
+    from filestore.exchange.rebuild import rebuild
+
+    left_out = LeftOut()
+    with _diagnostics.ProgressBar() as on_progress:
+        done = rebuild(
+            _documents(options, origin, left_out),
+            options.output or _FOLDER,
+            only=options.only,
+            strategy=None if options.overlap is None else told(options.overlap),
+            left_out=left_out,
+            on_progress=on_progress,
+        )
+    is_whole = not (done.failed or done.warnings)
+    code = 0 if is_whole else EXIT_PARTIAL if done.files or not done.failed else 3
+    if options.json:
+        _output.write_json(done.to_dict())
+        return code
+    for file in done.files:
+        for warning in file.warnings:
+            _diagnostics.say(f"warning: {warning}")
+    for warning in done.warnings:
+        _diagnostics.say(f"left out: {warning}")
+    for failure in done.failed:
+        _diagnostics.say(f"failed: {failure}")
+    for file in done.files:
+        chunks = _output.count(file.chunks, "chunk")
+        _output.line(f"wrote {file.path}: {chunks}, {file.size_bytes:,} bytes")
+    if done.overlap:
+        _output.line(f"overlap of neighbours: {done.overlap}")
+    files, chunks = _output.count(len(done.files), "file"), _output.count(done.chunks, "chunk")
+    _output.line(f"{files}, {chunks}, {done.size_bytes:,} bytes in {done.folder}")
+    return code
+
+
+def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Iterator[Document]":
+    """The documents of what the options name.
+
+    Raises:
+        UsageError: They name nothing that can be read.
+    """
+    from filestore.exchange import foreign_chunks
+    from filestore.exchange.vector_store import VectorStore
+
+    name = ", ".join(map(shown_path, options.names)) or origin
+    counter = Counter(options.limits, name)
+    kind, _, identifier = origin.partition(":")
+    if kind == "openai":
+        if options.names:
+            raise UsageError(
+                f"unexpected argument {options.names[0]!r}: --from openai names the vector store",
+                remedy="filestore reconstruct --from openai:VECTOR_STORE_ID -o FOLDER",
+            )
+        return VectorStore(
+            identifier,
+            endpoint=options.endpoint or "",
+            environment=os.environ,
+            left_out=left_out,
+            counter=counter,
+        ).documents()
+    readers = {"folder": foreign_chunks.in_folder, "jsonl": foreign_chunks.in_lines}
+    if origin not in readers:
+        raise UsageError(
+            f"--from {origin}: expected folder, jsonl or openai:VECTOR_STORE_ID",
+            remedy="filestore reconstruct --help",
+        )
+    if options.endpoint:
+        raise UsageError("--endpoint goes with --from openai", remedy="leave it out")
+    if not options.names:
+        raise UsageError(
+            f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read",
+            remedy=f"filestore reconstruct SOURCE --from {kind}",
+        )
+    read = readers[kind]
+    return (document for name in options.names for document in read(name, left_out, counter))

@@ -1,0 +1,217 @@
+"""What is in a store: documents, one file, links, what it is about, what drifted."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.safe_text import safe_text, shown_path
+from filestore.server import requests
+
+if TYPE_CHECKING:
+    from filestore.browse.links import Link, Links
+    from filestore.browse.overview import Overview, OverviewNode
+    from filestore.browse.records import ChunkFile
+
+
+def run_ls(options: requests.Ls) -> int:
+    """List the resources of the store, or the chunks of one in reading order.
+
+    In place: the documents, those of a folder, or the sections of one with their lines.
+
+    Example: filestore ls field-guide
+    """
+    from filestore.browse.records import Resources
+
+    with _context.open_store(options) as store:
+        part = "section" if store.places.is_in_place else "chunk"
+        first = "sync" if store.places.is_in_place else "add PATH…"
+        found = options.answer(store)
+    if options.json:
+        _output.write_json(found.to_dict())
+        return 0
+    for item in found.items if isinstance(found, Resources) else ():
+        name = shown_path(item["resource"]) or "(no resource)"
+        source = f"  from {shown_path(item['source'])}" if item["source"] else ""
+        _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
+    for item in () if isinstance(found, Resources) else found.items:
+        _output.line(_chunk(item))
+    if not found.items:
+        _output.line(f"nothing yet: filestore {first}")
+    return 0
+
+
+def _chunk(item: "ChunkFile") -> str:
+    notes = [word for word in ("edited" if item["edited"] else "", item["withheld"] or "") if word]
+    line = f":{item['line']}" if item.get("line") else ""
+    page = f"  p. {item['page']}" if item.get("page") else ""
+    trail = " > ".join(item.get("headings", ()))
+    place = f"{shown_path(item['path'])}{line}{page}" + (f"  {trail}" if trail else "")
+    return place + (f"  [{', '.join(notes)}]" if notes else "")
+
+
+def _section(item: dict[str, Any]) -> str:
+    place = (
+        f"line {item['line']}" if item["line"] else f"page {item['page']}" if item["page"] else ""
+    )
+    return "  ".join(filter(None, (place, " > ".join(item["headings"]))))
+
+
+_LISTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "sections": _section,
+    "links": lambda item: (
+        (f"line {item['line']} -> " if item["line"] else "-> ") + shown_path(item["target"])
+    ),
+    "backlinks": lambda item: (
+        shown_path(item["path"]) + (f":{item['line']}" if item["line"] else "")
+    ),
+}
+"""What a document in place has many of, a line each."""
+
+
+def run_show(options: requests.Show) -> int:
+    """Show one chunk: its frontmatter, its text, and what the store knows of it.
+
+    In place: one document, or with a line the section that holds it, its tags, sections and links.
+
+    Example: filestore show chunked/glossary.md/chunk1.md
+    """
+    from filestore.chunks.frontmatter import value_text
+
+    with _context.open_store(options) as store:
+        shown = options.answer(store)
+    if options.json:
+        _output.write_json(shown.to_dict())
+        return 0
+    _output.line(shown_path(shown.path), style="1")
+    known = {key: value for key, value in shown.record.items() if key not in _LISTS}
+    for key, value in {**shown.frontmatter, **known}.items():
+        if value not in (None, [], {}):
+            _output.line(f"{key}: {value_text(value)}", style="2")
+    for key, tell in _LISTS.items():
+        for item in shown.record.get(key, ()):
+            _output.line(f"{key.removesuffix('s')}: {tell(item)}", style="2")
+    _output.line()
+    _output.line(shown.body.rstrip("\n"))
+    return 0
+
+
+_INDENT = "   "
+_LISTED = 20
+
+
+def run_about(options: requests.About) -> int:
+    """What is this about, what is in here: of the store, a resource, a file, or a question.
+
+    Summaries from the top down, the documents, and the headings of one. Where there are no
+    summaries, titles and headings tell.
+
+    Example: filestore about field-guide --depth 3
+    """
+    with _context.open_store(options) as store:
+        found = options.answer(store)
+    _context.tell(options, found, _words)
+    return 0 if found.nodes or found.documents or found.outline else 1
+
+
+def _words(found: "Overview") -> None:
+    if found.about != "query":
+        counts = [_output.count(found.chunks, "chunk")]
+        if found.about == "store":
+            counts.insert(0, _output.count(found.resources, "resource"))
+        if found.summaries:
+            stale = f" ({found.stale:,} outdated)" if found.stale else ""
+            made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
+            counts.append(f"{made}{stale}")
+        name = shown_path(found.name) or "this store"
+        _output.line(f"{name}: {', '.join(counts)}", style="1")
+    _nodes(found.nodes[:_LISTED], 0)
+    _more(len(found.nodes), "name a resource; --json has all")
+    if found.about in ("store", "query"):
+        for one in found.documents[:_LISTED]:
+            title = f"  {_line(one.title)}" if one.title else ""
+            name = shown_path(one.resource) or "(no resource)"
+            _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
+        _more(len(found.documents), "'filestore ls' lists all")
+    for entry in found.outline[:_LISTED]:
+        _output.line(f"{_INDENT * entry.depth}{_line(entry.title)}", style="2")
+    _more(len(found.outline), "--json has all")
+    if not (found.nodes or found.documents or found.outline):
+        _output.line("nothing found" if found.about == "query" else "nothing yet")
+
+
+def _nodes(nodes: "Sequence[OverviewNode]", depth: int) -> None:
+    for node in nodes:
+        state = "" if node.freshness == "fresh" else f"  [{node.freshness}]"
+        children = f"  ({_output.count(node.children, 'part')})" if node.children else ""
+        _output.line(f"{_INDENT * depth}{_line(node.title)}{state}{children}", style="1")
+        _output.line(f"{_INDENT * (depth + 1)}{_line(node.text)}")
+        _output.line(f"{_INDENT * (depth + 1)}{shown_path(node.path)}", style="2")
+        _nodes(node.below, depth + 1)
+
+
+def _more(number: int, way: str) -> None:
+    if number > _LISTED:
+        _output.line(f"… and {number - _LISTED:,} more: {way}")
+
+
+def _line(text: str) -> str:
+    return safe_text(text, keep_newlines=False)
+
+
+def run_links(options: requests.Links) -> int:
+    """The links of a chunk file or an original, and those to it, each with the line it stands in.
+
+    A link of yours from one chunk file to another is marked where it leads nowhere; a link that
+    came with an original leads to another original, and is marked where that was never added.
+
+    Example: filestore links chunked/glossary.md/chunk1.md
+    """
+    with _context.open_store(options) as store:
+        found = options.answer(store)
+        is_in_place = store.places.is_in_place
+
+    def words(found: "Links") -> None:
+        _list("links from", options.path, found.outgoing)
+        _list("links to", options.path, found.incoming)
+        if found.broken and not is_in_place:
+            _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
+
+    _context.tell(options, found, words)
+    return 1 if found.broken else 0
+
+
+def _list(head: str, path: str, found: "Sequence[Link]") -> None:
+    _output.line(f"{head} {shown_path(path)} ({len(found):,})", style="1")
+    for link in found:
+        edited = "" if link.freshness == "fresh" else f"  [{link.freshness}]"
+        state = "" if link.state == "there" else f"  [{link.state}]"
+        if link.moved_to is not None:
+            state = f"  [moved to {shown_path(link.moved_to)}]"
+        line = "" if link.line is None else f":{link.line}"
+        place = f"{shown_path(link.path)}{line}{edited}"
+        _output.line(f"   {place} -> {shown_path(link.target)}{state}")
+
+
+def run_status(options: requests.Status) -> int:
+    """Show what drifted between files and index, as fast as git status.
+
+    Example: filestore status --json
+    """
+    with _context.open_store(options) as store:
+        # A server's command says what its own process would: how a server knows, HTTP tells.
+        status = replace(options.answer(store), watched=None)
+    if options.json:
+        _output.write_json(status.to_dict())
+    else:
+        _output.findings(status.findings)
+        if status.clean:
+            _output.line(f"clean: {_output.count(status.files, 'file')} as indexed")
+        for words in status.not_checked:
+            _diagnostics.say(f"not looked at: {words}")
+        if status.deleted_texts:
+            texts = _output.count(status.deleted_texts, "deleted text")
+            _diagnostics.say(f"keyword scores still count {texts}: run 'filestore sync --full'")
+        _output.next_command(status.findings)
+    return 0 if status.clean else 1

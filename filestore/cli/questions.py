@@ -1,0 +1,354 @@
+"""Questions with known answers: how good search is, and when an answer changed."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+from msgspec.structs import asdict, replace
+
+from filestore import extract
+from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
+from filestore.cli._given import read_questions
+from filestore.core.errors import UsageError
+from filestore.core.safe_text import safe_text, shown_path, timestamp
+from filestore.fulltext import Syntax
+from filestore.past import log
+from filestore.past.compare import Gate
+from filestore.search.evaluate import Compared
+from filestore.search.query import Mode
+from filestore.server.options import CommonOptions, argument, option
+
+if TYPE_CHECKING:
+    from filestore.past.compare import ComparedQuery, StoreComparison
+    from filestore.past.log import AnswerChange, LogEntry
+    from filestore.past.moment import ComparedAnswer
+    from filestore.search.evaluate import Evaluation
+
+_QUERY_COLUMNS = 36
+
+
+class Evaluate(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    queries: Annotated[str, argument("QUERIES")]
+    """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
+    names chunk files, sources or resources, or is an object of them to grades; "not" lists those
+    that must not come"""
+    k: Annotated[int, option("N")] = 10
+    """look at the first N results"""
+    syntax: Syntax = "auto"
+    """as in 'filestore search'"""
+    compare: bool = False
+    """also ask with and without questions, summaries, rewriting and reranking"""
+    rewrite: Annotated[int, option("N")] = 3
+    """with --compare: new queries for each, 0 for none"""
+    rerank: Annotated[str, option("R")] = "cross-encoder"
+    """with --compare: as in 'filestore search', "" for none"""
+    per_query: bool = False
+    """also show each question"""
+
+
+def run_evaluate(options: Evaluate) -> int:
+    """Score search on questions with known answers: grep, keyword, vector and hybrid.
+
+    Example: filestore evaluate questions.jsonl -k 10 --json
+    """
+    questions = read_questions(options.queries)
+    compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        found = store.evaluate(
+            questions,
+            k=options.k,
+            syntax=options.syntax,
+            compared=compared,
+            on_progress=on_progress,
+        )
+    found = replace(found, per_query=found.results if options.per_query else ())
+    _context.tell(options, found, _evaluate_words)
+    return 0
+
+
+def _evaluate_words(found: "Evaluation") -> None:
+    if found.per_query:
+        _each(found)
+    heads = "".join(f"{name:>14}" for name in _measures(found.count))
+    _output.line(f"{'':9}{heads}", style="1")
+    for mode, scores in found.modes.items():
+        figures = ["–"] * 3 if scores is None else [f"{one:.4f}" for one in asdict(scores).values()]
+        _output.line(f"{mode:9}" + "".join(f"{figure:>14}" for figure in figures))
+    _output.line(f"means over {_output.count(len(found.results), 'question')}")
+    if found.unwanted:
+        each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
+        _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
+    if found.hybrid is not None:
+        difference = found.hybrid.difference
+        _output.line(
+            f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
+            f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
+        )
+    if found.compared:
+        _compared(found)
+
+
+def _compared(found: "Evaluation") -> None:
+    """A line for each way to ask, the plain one first."""
+    heads = "".join(f"{name:>11}" for name in (*_measures(found.count), "ms", "tokens"))
+    _output.line()
+    _output.line(f"{'hybrid':10}{heads}   against plain, nDCG, 95 %", style="1")
+    for one in found.compared:
+        scores = [] if one.scores is None else asdict(one.scores).values()
+        figures = [f"{score:.4f}" for score in scores] or ["–"] * 3
+        if one.scores is not None:
+            figures += [f"{one.milliseconds:.1f}", f"{one.tokens:.0f}"]
+        against = ""
+        if one.against_plain is not None:
+            low, high = one.against_plain.low, one.against_plain.high
+            against = f"   {one.against_plain.mean:+.4f}, {low:+.4f} to {high:+.4f}"
+        _output.line(f"{one.name:10}" + "".join(f"{figure:>11}" for figure in figures) + against)
+
+
+def _measures(count: int) -> tuple[str, ...]:
+    return f"nDCG@{count}", f"recall@{count}", f"MRR@{count}"
+
+
+def _each(found: "Evaluation") -> None:
+    """A line for each question with its nDCG in each mode."""
+    heads = "".join(f"{mode:>9}" for mode in found.modes)
+    _output.line(f"{f'nDCG@{found.count}':{_QUERY_COLUMNS}}{heads}", style="1")
+    for result in found.results:
+        query = " ".join(result.question.query.split())
+        shown = query if len(query) < _QUERY_COLUMNS else f"{query[: _QUERY_COLUMNS - 2]}…"
+        scores = [result.scores.get(mode) for mode in found.modes]
+        figures = ["–" if one is None else f"{one.ndcg:.4f}" for one in scores]
+        _output.line(f"{shown:{_QUERY_COLUMNS}}" + "".join(f"{figure:>9}" for figure in figures))
+        for mode, names in result.came.items():
+            for name in names:
+                _output.line(f"    {mode}: must not come: {shown_path(name)}")
+    _output.line()
+
+
+_SHOWN: Final = 20
+"""So many queries are listed; the rest is counted."""
+
+
+class Compare(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    first: Annotated[str, argument("REV1")]
+    """a commit: HEAD~3, a tag, a branch, a hash"""
+    second: Annotated[str | None, argument("REV2")] = None
+    """a later one; else today's files, as indexed"""
+    queries: Annotated[str, option("FILE")]
+    """a question a line, "-" for standard input; or JSON lines as for 'filestore evaluate', where
+    relevant may be left out"""
+    k: Annotated[int, option("N")] = 10
+    """look at the first N results"""
+    mode: Mode = "hybrid"
+    """what ranks the results"""
+    max_loss: Annotated[float | None, option("D")] = None
+    """1 if the mean nDCG at REV2 is less by more"""
+    min_overlap: Annotated[float | None, option("O")] = None
+    """1 if less of the answers is the same, 0 to 1; needs no known answers"""
+    embed: bool = False
+    """embed the texts of both that never were"""
+
+
+def run_compare(options: Compare) -> int:
+    """Ask the same questions at two commits: which answers changed, which were lost, which are new.
+
+    A file that was renamed is the same answer. With a bound, such as --max-loss, the exit code is 1
+    where the answers got worse than that: a check for changes of knowledge, as tests are for code.
+
+    Example: filestore compare main HEAD --queries questions.jsonl --max-loss 0.02
+    """
+    questions = read_questions(options.queries, known=False)
+    gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        found = store.compare(
+            questions,
+            options.first,
+            options.second,
+            k=options.k,
+            mode=options.mode,
+            gate=gate,
+            embed=options.embed,
+            on_progress=on_progress,
+        )
+    _context.tell(options, found, _compare_words)
+    return 1 if found.failed else 0
+
+
+def _compare_words(found: "StoreComparison") -> None:
+    for each in found.changed[:_SHOWN]:
+        _query(each, found.count)
+    if len(found.changed) > _SHOWN:
+        _output.line(f"… and {_output.count(len(found.changed) - _SHOWN, 'query', 'queries')} more")
+        _output.line("--json has all")
+    if found.changed:
+        _output.line()
+    for time in (found.old, found.new):
+        files = _output.count(time.files, "file")
+        if time.commit is None:
+            _output.line(f"{time.name}: {files} as indexed")
+            continue
+        what = f"{time.commit.commit[:12]} {time.commit.subject}"
+        _output.line(_output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH))
+    queries = _output.count(found.queries, "query", "queries")
+    if found.changed:
+        _output.line(
+            f"{len(found.changed):,} of {queries} answered otherwise: {found.gained:,} gained,"
+            f" {found.lost:,} lost; overlap {found.overlap:.2f}"
+        )
+    else:
+        _output.line(f"{queries}: no answer changed")
+    _figures(found)
+    for failure in found.failed:
+        _output.line(f"failed: {failure}", style="31")
+
+
+def _query(each: "ComparedQuery", count: int) -> None:
+    """A question, with a line for each answer that is another."""
+    tail = ""
+    if each.scores is not None:
+        old, new = each.scores
+        tail = f", nDCG@{count} {old.ndcg:.2f} → {new.ndcg:.2f}"
+    query = _output.clipped(" ".join(each.question.query.split()), _output.WIDTH - 16 - len(tail))
+    _output.line(f"{query}  overlap {each.overlap:.2f}{tail}", style="1")
+    for line in _compare_answers(each.answers):
+        _output.line(line)
+
+
+def _compare_answers(answers: "Sequence[ComparedAnswer]") -> Iterator[str]:
+    for one in answers:
+        name = shown_path(one.path)
+        if one.was is not None:
+            name += f" (was {shown_path(one.was)})"
+        edited = ", edited" if one.edited else ""
+        if one.old is None:
+            how = f"#{one.new}, new file" if not one.there else f"#{one.new}{edited}"
+            yield f"  + {name}  {how}"
+        elif one.new is None:
+            how = f"was #{one.old}, file gone" if not one.there else f"was #{one.old}{edited}"
+            yield f"  - {name}  {how}"
+        elif one.old != one.new or one.edited:
+            place = f"#{one.new}" if one.old == one.new else f"#{one.old} → #{one.new}"
+            yield f"  ~ {name}  {place}{edited}"
+
+
+def _figures(found: "StoreComparison") -> None:
+    if found.against_old is None:
+        return
+    measures = (f"nDCG@{found.count}", f"recall@{found.count}", f"MRR@{found.count}")
+    _output.line(f"{'':16}" + "".join(f"{name:>12}" for name in measures), style="1")
+    for time in (found.old, found.new):
+        scores = asdict(time.scores).values() if time.scores else ()
+        figures = "".join(f"{one:>12.4f}" for one in scores)
+        _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
+    difference = found.against_old
+    _output.line(
+        f"nDCG {difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to"
+        f" {difference.high:+.4f}, over"
+        f" {_output.count(found.questions, 'question')} with known answers"
+    )
+
+
+_NEXT = "interrupted: what was found so far"
+
+
+class Log(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    asked: Annotated[str, argument("QUERY", joined=True)]
+    """several words need no quotes; put -- before words that begin with a sign"""
+    query: bool = False
+    """it is a question, even where a file is called so"""
+    max: Annotated[int, option("N")] = log.MOST
+    """ask the newest N commits"""
+    k: Annotated[int, option("N")] = 10
+    """the first N results count"""
+    mode: Mode = "hybrid"
+    """what ranks the results"""
+    embed: bool = False
+    """embed the texts of each commit that never were"""
+
+
+def run_log(options: Log) -> int:
+    """When the answer to a question changed, and by which commit.
+
+    Every commit of the first parents that touched the store is asked as 'search --at' asks it,
+    newest first, and held against the one before.
+
+    Example: filestore log how long is parental leave
+    """
+    entries: list[LogEntry] = []
+    try:
+        with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+            if not options.query:
+                _refuse_file(options.asked, (os.curdir, store.root, store.places.chunked))
+            found = store.log(
+                options.asked,
+                most=options.max,
+                k=options.k,
+                mode=options.mode,
+                embed=options.embed,
+                on_progress=on_progress,
+                on_entry=entries.append,
+            )
+    except KeyboardInterrupt:
+        if not entries:
+            raise
+        found = log.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
+        _context.tell(options, found, _log_words)
+        return EXIT_INTERRUPTED
+    _context.tell(options, found, _log_words)
+    return 0 if found.entries else 1
+
+
+def _refuse_file(asked: str, starts: Sequence[str]) -> None:
+    """Name the command of git that tells what changed a file, there or gone, of PATH or PATH:LINE.
+
+    Raises:
+        UsageError: It is a file's name.
+    """
+    name = re.sub(r":[0-9]+\Z", "", asked)
+    is_there = any(os.path.isfile(os.path.join(start, name)) for start in starts)
+    if is_there or (not re.search(r"\s", name) and extract.is_known(os.path.basename(name))):
+        raise UsageError(
+            f"'log' of a file was removed, and {shown_path(name)} names one"
+            " (--query asks it as a question)",
+            remedy=f"git log --follow -- {shlex.quote(name)}",
+        )
+
+
+def _log_words(found: log.Log) -> None:
+    for entry in found.entries:
+        commit, head = entry.commit, "today, as indexed"
+        if commit is not None:
+            when = timestamp(commit.committed).partition(" ")[0]
+            author = safe_text(commit.author, keep_newlines=False)
+            head = f"{commit.commit[:12]} {when} {author}  {commit.subject}"
+        _output.line(_output.clipped(head, _output.WIDTH), style="1")
+        for line in _log_answers(entry):
+            _output.line(f"    {line}")
+    if not found.entries:
+        _output.line("nothing found")
+
+
+def _log_answers(entry: "LogEntry") -> Iterator[str]:
+    def named(one: "AnswerChange") -> str:
+        was = f" (was {shown_path(one.was)})" if one.was is not None else ""
+        return shown_path(one.path) + was
+
+    if entry.begins:
+        yield "the store begins here"
+    first = entry.first
+    for sign, changes, edited in (("+", entry.gained, ""), ("~", entry.edited, ", edited")):
+        for one in changes:
+            is_first = ", first now" if one.path == first else ""
+            yield f"{sign} {named(one)}  #{one.rank}{edited}{is_first}"
+    for one in entry.lost:
+        yield f"- {named(one)}  was #{one.rank}"
+    if first is not None and all(one.path != first for one in (*entry.gained, *entry.edited)):
+        yield f"^ {shown_path(first)}  first now"

@@ -1,0 +1,311 @@
+"""A store made, what it may reach, and a tour of one."""
+
+import contextlib
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import UNSET, Struct, UnsetType
+
+from filestore.cli import _context, _diagnostics, _output, main
+from filestore.config.discovery import DEFAULT_FOLDER
+from filestore.core.errors import UsageError
+from filestore.core.example import FOLDER, copy_example
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
+from filestore.embed import is_service
+from filestore.embed.known_models import about
+from filestore.server.options import CommonOptions, argument, option
+from filestore.store import Store
+from filestore.sync.apply import SyncReport
+
+if TYPE_CHECKING:
+    from filestore.verify.trust import Reaches
+
+
+class Created(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `init` prints."""
+
+    root: str
+    """The new store."""
+    layout: str
+    """`tree`, `flat` or `in-place`."""
+    embedder: str
+    """As the settings name it."""
+    sync: SyncReport | None
+    """What the first sync did; None where nothing was indexed."""
+
+
+class Init(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    folder: Annotated[str | None, argument("DIR")] = None
+    """default: file_index; with --in-place the working folder"""
+    layout: Annotated[str | None, option("tree|flat|in-place")] = None
+    """tree: one folder a resource; flat: all files in one folder; in-place: the documents of DIR as
+    they are (default: tree)"""
+    in_place: bool = False
+    """index the documents of DIR where they lie: --layout in-place"""
+    embedder: Annotated[str | None, option("E")] = None
+    """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
+    embedder' (default: minilm)"""
+    endpoint: Annotated[str | None, option("URL")] = None
+    """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
+
+
+def run_init(options: Init) -> int:
+    """Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
+
+    One in place is indexed at once: there is nothing to add. Only where that would send every text
+    to a service it waits for a command of its own.
+
+    Example: filestore init notes_index --layout tree
+    """
+    layout = _layout(options)
+    is_in_place = layout == "in-place"
+    usual = "." if is_in_place else DEFAULT_FOLDER
+    with Store.create(
+        usual if options.folder is None else options.folder,
+        layout=layout,
+        embedder=options.embedder,
+        endpoint=options.endpoint,
+    ) as store:
+        indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
+        if not options.json:
+            _made(store)
+        report, code = None, 0
+        if indexes:
+            with _diagnostics.ProgressBar() as on_progress:
+                report = store.sync(on_progress=on_progress)
+            code = _diagnostics.exit_code_of(report)
+        if options.json:
+            made = Created(
+                root=store.root,
+                layout=store.settings.layout,
+                embedder=store.settings.embedder,
+                sync=report,
+            )
+            _output.write_json(made.to_dict())
+            return code
+        if report is not None:
+            _output.synced(report)
+            _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
+        following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
+        _output.line(f"next: filestore {following}")
+    return code
+
+
+def _made(store: Store) -> None:
+    _output.line(f"created a store in {store.root}")
+    name = store.settings.embedder
+    _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
+
+
+def _layout(options: Init) -> str:
+    if not options.in_place:
+        return options.layout or "tree"
+    if options.layout not in (None, "in-place"):
+        raise UsageError(
+            f"--in-place is a layout itself, and --layout says {options.layout}",
+            remedy="leave one of them out",
+        )
+    return "in-place"
+
+
+_SHOWN = 10
+"""Originals that are named; the rest is counted."""
+
+
+class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `trust` prints."""
+
+    root: str
+    """The store."""
+    reaches: Sequence[str]
+    """What it names outside itself: services by their whole address, folders,
+    `prompts sha256:…`."""
+    sources: Sequence[str]
+    """Originals outside the work tree."""
+    folders: Sequence[str]
+    """The folders that these lie in; `/` at the end: with all below."""
+    allowed: Sequence[str]
+    """Folders in which it may look for originals, given to `add` on this machine or trusted; `/` at
+    the end: with all below."""
+    closed: Sequence[str]
+    """Originals that are hidden or of no known format, and that you did not add: never opened."""
+    prompts: Sequence[str]
+    """Files of the store that instruct its generator."""
+    trusted: bool | UnsetType
+    """Whether it is allowed now; not with `--list`."""
+
+
+class Trust(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    list: Annotated[bool, option(group="what")] = False
+    """only show what it would allow"""
+    revoke: Annotated[bool, option(group="what")] = False
+    """revoke what was allowed"""
+    yes: bool = False
+    """do not ask"""
+
+
+def run_trust(options: Trust) -> int:
+    """Allow what a store uses outside itself: services, its own prompts, originals elsewhere.
+
+    Example: filestore trust
+    """
+    with _context.open_store(options) as store:
+        reaches, root = store.reaches(), store.root
+        if not options.json:
+            _words(root, reaches, options)
+        if options.revoke:
+            store.distrust()
+        elif not options.list:
+            # A script that says 'trust' means it.
+            if reaches.names and not options.yes and sys.stdin.isatty():
+                if options.json:
+                    _told(root, reaches, _diagnostics.say)
+                sys.stdout.flush()
+                _diagnostics.go_on("allow it?", refused="nothing was allowed")
+            store.trust(reaches)
+    if options.json:
+        prompts = reaches.prompts.files if reaches.prompts is not None else ()
+        trusted = Trusted(
+            root=root,
+            reaches=reaches.names,
+            sources=reaches.sources,
+            folders=reaches.folders,
+            allowed=reaches.allowed,
+            closed=reaches.closed,
+            prompts=prompts,
+            trusted=UNSET if options.list else not options.revoke,
+        )
+        _output.write_json(trusted.to_dict())
+    return 0
+
+
+def _words(root: str, reaches: "Reaches", options: Trust) -> None:
+    if options.revoke:
+        names = dict.fromkeys([*reaches.names, *reaches.allowed])
+        _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")
+        return
+    if reaches.names:
+        _told(root, reaches, _output.line)
+    else:
+        _output.line("nothing to allow: this store uses nothing outside it")
+    if options.list and reaches.allowed:
+        _output.line(f"{root} looks for originals in these folders, added or trusted:")
+        for folder in reaches.allowed:
+            _output.line(f"    {shown_path(folder)}")
+    if options.list and reaches.closed:
+        _output.line("never opened: hidden or of no known format, and you did not add them:")
+        for path in reaches.closed[:_SHOWN]:
+            _output.line(f"    {shown_path(path)}")
+        if len(reaches.closed) > _SHOWN:
+            _output.line(f"    … and {len(reaches.closed) - _SHOWN} more")
+
+
+def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
+    for service in dict.fromkeys((reaches.service, reaches.beside)):
+        if service is not None:
+            line(f"the texts of {root} may be sent to {service}")
+    if reaches.generator is not None:
+        line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
+    if reaches.backend is not None:
+        line(f"texts and vectors of {root} may be kept in {reaches.backend}")
+    if reaches.prompts is not None:
+        line("the model that makes them may be instructed by, as they are now:")
+        for path in reaches.prompts.files:
+            line(f"    {path}")
+    if reaches.folders:
+        number = _output.count(len(reaches.sources), "original")
+        line(f"documents in these folders may be read, for {number} outside {root}")
+        line("('/' at the end: with all below):")
+        for folder in reaches.folders:
+            line(f"    {shown_path(folder)}")
+
+
+_QUESTION = "history of a renamed file"
+_SENTENCE = "Beekeepers use a hive notebook, one line a visit."
+
+
+class Toured(JsonObject, Struct, frozen=True):
+    """What `demo` prints."""
+
+    root: str
+    """Where the copy of the example lies."""
+    clean: bool
+    """Whether the last verification was clean."""
+
+
+def run_demo(options: CommonOptions) -> int:
+    """A tour in a temporary folder: search a small store, edit its files, see drift, sync.
+
+    Example: filestore demo
+    """
+    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
+    if not options.json:
+        return _walk(root)
+    with contextlib.redirect_stdout(sys.stderr):
+        code = _walk(root)
+    _output.write_json(Toured(root, code == 0).to_dict())
+    return code
+
+
+def _walk(root: str) -> int:
+    copy_example(root)
+    tour = _Tour(root)
+    tour.say(f"A copy of the example store is in {root}.")
+    tour.say("The index is not in git, so it is built first:")
+    tour.command("sync")
+    tour.command("search", _QUESTION, "-k", "2")
+    tour.say("Now edit its files: one changed, one new, one renamed, one deleted.")
+    _edit(root)
+    tour.command("status")
+    tour.say("A search indexes what is new, edited or renamed, and says what is gone:")
+    tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
+    tour.say("What was deleted is forgotten by a sync:")
+    tour.command("sync")
+    tour.command("verify", "--level", "full")
+    tour.say("That is all. To go on:")
+    _output.line(f"  cd {root}")
+    _output.line("  filestore ls                     what is in it")
+    _output.line("  filestore show PATH              one chunk with its record")
+    _output.line("  filestore tui                    the inspector")
+    _output.line("and for your own documents, in any folder:")
+    _output.line("  filestore init && filestore add PATH…")
+    return 0 if tour.codes[-1] == 0 else 1
+
+
+class _Tour:
+    """Says what happens and runs commands on one store."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.codes: list[int] = []
+
+    def say(self, text: str) -> None:
+        _output.line()
+        _output.line(text, style="1")
+
+    def command(self, *words: str) -> None:
+        _output.line()
+        _output.line(f"$ filestore {shlex.join(words)}", style="36")
+        self.codes.append(main(["--store", self._root, *words]))
+
+
+def _edit(root: str) -> None:
+    chunked = os.path.join(root, "chunked")
+    glossary = os.path.join(chunked, "glossary.md")
+    with Store(root) as store:
+        (best,) = store.search(_QUESTION, k=1).hits
+    with open(os.path.join(root, best.path), "a", encoding="utf-8") as file:
+        file.write(f"\nA note in passing: {_SENTENCE[0].lower()}{_SENTENCE[1:]}\n")
+    with open(os.path.join(chunked, "bees.md"), "w", encoding="utf-8") as file:
+        file.write(f"# Bees\n\n{_SENTENCE}\n")
+    os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
+    os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))
