@@ -34,15 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from filestore.cli import _locale
 
         encoding, words = _locale.entered(words)
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdout", "w"), ("stderr", "w"), ("stdin", "r")):
         if getattr(sys, name) is None:
             # Closed by whoever called: what is written goes nowhere.
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w" and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A terminal of few characters gets the others escaped.
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     if words in (["--version"], ["-V"]):
         from filestore._version import __version__
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -101,14 +101,14 @@ def _tell_waiting(holder: str) -> None:
         sys.stderr.flush()
 
 
-def tell(options: "Common", found: Any, words: Callable[[Any], None]) -> None:
-    """Print what a command found: as JSON, or its notes and then the words for it."""
+def told(options: "Common", found: Any) -> bool:
+    """Print what a command found as JSON, where that is wanted, else its notes; whether it was."""
     if options.json:
         _output.write_json(found.to_dict())
-        return
+        return True
     for note in getattr(found, "notes", ()):
         _diagnostics.say(note)
-    words(found)
+    return False
 
 
 def end_politely() -> threading.Event:

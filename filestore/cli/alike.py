@@ -9,7 +9,7 @@ from filestore.server import requests
 from filestore.server.options import CommonOptions, option
 
 if TYPE_CHECKING:
-    from filestore.browse import duplicates, similar
+    from filestore.browse import duplicates
 
 _SIMILAR_LINES: Final = 2
 
@@ -26,25 +26,24 @@ def run_similar(options: requests.Similar) -> int:
     _context.calculate_in_one_thread()
     with _context.open_store(options) as store:
         found = options.answer(store)
-    _context.tell(options, found, _similar_words)
+    if not _context.told(options, found):
+        for number, hit in enumerate(found.hits, start=1):
+            line = f":{hit.line}" if hit.line else ""
+            mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
+            _output.line(f"{number}. {shown_path(hit.path)}{line}{mark}", style="1")
+            end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
+            origin = shown_path(hit.source) if hit.source else "no source"
+            place = " > ".join(hit.headings) or origin
+            _output.line(
+                f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2"
+            )
+            lines = [line.strip() for line in hit.text.splitlines()]
+            told = [line for line in lines if line and not line.startswith(("#", "```"))]
+            for line in told[:_SIMILAR_LINES]:
+                _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
+        if not found.hits:
+            _output.line("nothing similar found")
     return 1 if found.hits and all(hit.freshness == "gone" for hit in found.hits) else 0
-
-
-def _similar_words(found: "similar.Similar") -> None:
-    for number, hit in enumerate(found.hits, start=1):
-        line = f":{hit.line}" if hit.line else ""
-        mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
-        _output.line(f"{number}. {shown_path(hit.path)}{line}{mark}", style="1")
-        end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
-        origin = shown_path(hit.source) if hit.source else "no source"
-        place = " > ".join(hit.headings) or origin
-        _output.line(f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2")
-        lines = [line.strip() for line in hit.text.splitlines()]
-        told = [line for line in lines if line and not line.startswith(("#", "```"))]
-        for line in told[:_SIMILAR_LINES]:
-            _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
-    if not found.hits:
-        _output.line("nothing similar found")
 
 
 _SHOWN: Final = 10
@@ -71,21 +70,18 @@ def run_duplicates(options: Duplicates) -> int:
     """
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.duplicates(above=options.above, on_progress=on_progress)
-    _context.tell(options, found, _duplicates_words)
+    if not _context.told(options, found):
+        for number, group in enumerate(found.groups, start=1):
+            _group(number, group)
+        if found.groups:
+            files = sum(len(group.files) for group in found.groups)
+            same = sum(group.same for group in found.groups)
+            groups = _output.count(len(found.groups), "group")
+            counted = f"{_output.count(files, _kind(found.groups[0]))} in {groups}"
+            _output.line(f"{counted}: {same:,} the same, {len(found.groups) - same:,} nearly")
+        else:
+            _output.line("no duplicates found")
     return 0 if found.groups else 1
-
-
-def _duplicates_words(found: "duplicates.Duplicates") -> None:
-    for number, group in enumerate(found.groups, start=1):
-        _group(number, group)
-    if not found.groups:
-        _output.line("no duplicates found")
-        return
-    files = sum(len(group.files) for group in found.groups)
-    same = sum(group.same for group in found.groups)
-    groups = _output.count(len(found.groups), "group")
-    counted = f"{_output.count(files, _kind(found.groups[0]))} in {groups}"
-    _output.line(f"{counted}: {same:,} the same, {len(found.groups) - same:,} nearly")
 
 
 def _kind(group: "duplicates.DuplicateGroup") -> str:

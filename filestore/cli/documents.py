@@ -72,7 +72,19 @@ def run_add(options: Add) -> int:
             on_copy=_say_copies,
             on_progress=on_progress,
         )
-    _context.tell(options, report, _add_words)
+    if not _context.told(options, report):
+        for outcome in report.outcomes:
+            if outcome.error is None:
+                _outcome(outcome)
+        for path, found in report.folders:
+            _say_passed_over(path, found.skipped, found.ignored, found.other)
+        for path, error in report.unusable:
+            _diagnostics.say_error(f"failed {shown_path(path)}", error)
+        for outcome in report.outcomes:
+            if outcome.error is not None:
+                _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+                _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
+        _output.line(_output.embedded(report.embedded, report.reused))
     if report.not_remembered is not None:
         why = report.not_remembered.message
         _diagnostics.say(
@@ -124,21 +136,6 @@ def _say_copies(path: str, outcome: "Outcome") -> None:
         f" {outcome.copied_bytes:,} bytes, to {shown_path(outcome.source)}"
         " (--no-copy only references it)"
     )
-
-
-def _add_words(report: "AddReport") -> None:
-    for outcome in report.outcomes:
-        if outcome.error is None:
-            _outcome(outcome)
-    for path, found in report.folders:
-        _say_passed_over(path, found.skipped, found.ignored, found.other)
-    for path, error in report.unusable:
-        _diagnostics.say_error(f"failed {shown_path(path)}", error)
-    for outcome in report.outcomes:
-        if outcome.error is not None:
-            _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
-            _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
-    _output.line(_output.embedded(report.embedded, report.reused))
 
 
 def _outcome(outcome: "Outcome") -> None:
@@ -207,7 +204,8 @@ def run_update(options: Update) -> int:
                 on_progress=on_progress,
             )
     if options.plan:
-        _context.tell(options, PlannedUpdate(planned), lambda _: _plan(planned))
+        if not _context.told(options, PlannedUpdate(planned)):
+            _plan(planned)
         return 1 if planned.changes else 0
     return _tell_update(report, as_json=options.json)
 

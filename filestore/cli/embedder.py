@@ -27,7 +27,7 @@ from filestore.server.options import CommonOptions, argument, option
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
 
 if TYPE_CHECKING:
-    from filestore.search.compare_models import ModelComparison
+    pass
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
@@ -257,30 +257,27 @@ def _compare(options: Compare) -> int:
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )
     found = replace(found, per_query=found.overlaps if options.per_query else ())
-    _context.tell(options, found, _compared)
+    if not _context.told(options, found):
+        names = [f"{one.model} {one.name}" for one in found.models]
+        width = max(map(len, names)) + 2
+        if found.against_own is not None:
+            heads = "".join(f"{name}@{found.count}".rjust(12) for name in ("nDCG", "recall", "MRR"))
+            _output.line(f"{'':{width}}{heads}", style="1")
+            for name, model in zip(names, found.models, strict=True):
+                figures = asdict(model.scores).values() if model.scores else ()
+                _output.line(f"{name:{width}}" + "".join(f"{score:12.4f}" for score in figures))
+            low, high = found.against_own.low, found.against_own.high
+            _output.line(
+                f"beside against own, nDCG: {found.against_own.mean:+.4f},"
+                f" 95 % interval {low:+.4f} to {high:+.4f}"
+            )
+        number = _output.count(found.queries, "query", "queries")
+        _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
+        for one in found.per_query or found.worst:
+            _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
+            for name, paths in (("own", one.own), ("beside", one.beside)):
+                _output.line(f"  {name:7}{listed(map(shown_path, paths), _SHOWN) or 'nothing'}")
     return 0
-
-
-def _compared(found: "ModelComparison") -> None:
-    names = [f"{one.model} {one.name}" for one in found.models]
-    width = max(map(len, names)) + 2
-    if found.against_own is not None:
-        heads = "".join(f"{name}@{found.count}".rjust(12) for name in ("nDCG", "recall", "MRR"))
-        _output.line(f"{'':{width}}{heads}", style="1")
-        for name, model in zip(names, found.models, strict=True):
-            figures = asdict(model.scores).values() if model.scores else ()
-            _output.line(f"{name:{width}}" + "".join(f"{score:12.4f}" for score in figures))
-        low, high = found.against_own.low, found.against_own.high
-        _output.line(
-            f"beside against own, nDCG: {found.against_own.mean:+.4f},"
-            f" 95 % interval {low:+.4f} to {high:+.4f}"
-        )
-    number = _output.count(found.queries, "query", "queries")
-    _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
-    for one in found.per_query or found.worst:
-        _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
-        for name, paths in (("own", one.own), ("beside", one.beside)):
-            _output.line(f"  {name:7}{listed(map(shown_path, paths), _SHOWN) or 'nothing'}")
 
 
 def _use(options: Use) -> int:
@@ -330,7 +327,8 @@ def _fetch(options: Fetch) -> int:
 
 
 def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
-    _context.tell(options, value, lambda _: _output.line(words))
+    if not _context.told(options, value):
+        _output.line(words)
     return 0
 
 

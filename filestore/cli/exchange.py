@@ -21,7 +21,6 @@ from filestore.server.options import CommonOptions, argument, option
 if TYPE_CHECKING:
     from filestore.exchange.base import Imported, LeftOut
     from filestore.exchange.foreign_chunks import Document
-    from filestore.exchange.from_store import Exported
 
 
 class Export(CommonOptions, frozen=True, kw_only=True):
@@ -50,20 +49,17 @@ def run_export(options: Export) -> int:
             vectors=options.vectors,
             on_progress=on_progress,
         )
-    _context.tell(options, done, _export_told)
+    if not _context.told(options, done):
+        chunks = _output.count(done.chunks, "chunk")
+        resources = _output.count(done.resources, "resource")
+        for path in done.files:
+            _output.line(f"wrote {shown_path(path)}")
+        _output.line(f"{chunks} of {resources}, {done.size_bytes:,} bytes")
+        if done.vectors:
+            model = safe_text(done.model, keep_newlines=False)
+            _output.line(f"with {_output.count(done.vectors, 'vector')} of {model}")
     _output.left_out(done.left_out, done.more_left_out)
     return 1 if done.left_out or not done.chunks else 0
-
-
-def _export_told(done: "Exported") -> None:
-    chunks = _output.count(done.chunks, "chunk")
-    resources = _output.count(done.resources, "resource")
-    for path in done.files:
-        _output.line(f"wrote {shown_path(path)}")
-    _output.line(f"{chunks} of {resources}, {done.size_bytes:,} bytes")
-    if done.vectors:
-        model = safe_text(done.model, keep_newlines=False)
-        _output.line(f"with {_output.count(done.vectors, 'vector')} of {model}")
 
 
 _SHOWN = 10
@@ -102,7 +98,37 @@ def run_import(options: Import) -> int:
             limits=options.limits,
             on_progress=on_progress,
         )
-    _context.tell(options, done, _import_told)
+    if not _context.told(options, done):
+        for status in ("added", "replaced", "unchanged", "refused"):
+            found = done.of_status(status)
+            if not found:
+                continue
+            would = "would be " if done.planned and status in ("added", "replaced") else ""
+            files = sum(one.files for one in found)
+            counted = f", {_output.count(files, 'file')}" if files else ""
+            _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
+            for one in found[:_SHOWN] if status != "unchanged" else ():
+                reason = f": {one.reason}" if one.reason else ""
+                _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
+            if status != "unchanged" and len(found) > _SHOWN:
+                _output.line(f"    … and {len(found) - _SHOWN:,} more")
+        if not done.resources:
+            _output.line("nothing to import was found")
+        if done.planned:
+            limits = done.limits
+            _output.line(
+                f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
+                f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
+                f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
+            )
+        if done.renamed:
+            renamed = _output.count(done.renamed, "chunk file")
+            _output.line(f"{renamed} with another name than there: those cannot be used here")
+        if done.of_status("refused"):
+            _output.line("--replace replaces what differs; 'filestore undo' brings it back")
+        _vectors(done)
+        if done.undo:
+            _output.line(f"undo: filestore undo {done.undo}")
     _output.left_out(done.left_out, done.more_left_out)
     refused = len(done.of_status("refused"))
     if not done.resources:
@@ -110,39 +136,6 @@ def run_import(options: Import) -> int:
     if refused == len(done.resources):
         return 4
     return EXIT_PARTIAL if refused or done.left_out else 0
-
-
-def _import_told(done: "Imported") -> None:
-    for status in ("added", "replaced", "unchanged", "refused"):
-        found = done.of_status(status)
-        if not found:
-            continue
-        would = "would be " if done.planned and status in ("added", "replaced") else ""
-        files = sum(one.files for one in found)
-        counted = f", {_output.count(files, 'file')}" if files else ""
-        _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
-        for one in found[:_SHOWN] if status != "unchanged" else ():
-            reason = f": {one.reason}" if one.reason else ""
-            _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
-        if status != "unchanged" and len(found) > _SHOWN:
-            _output.line(f"    … and {len(found) - _SHOWN:,} more")
-    if not done.resources:
-        _output.line("nothing to import was found")
-    if done.planned:
-        limits = done.limits
-        _output.line(
-            f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
-            f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
-            f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
-        )
-    if done.renamed:
-        renamed = _output.count(done.renamed, "chunk file")
-        _output.line(f"{renamed} with another name than there: those cannot be used here")
-    if done.of_status("refused"):
-        _output.line("--replace replaces what differs; 'filestore undo' brings it back")
-    _vectors(done)
-    if done.undo:
-        _output.line(f"undo: filestore undo {done.undo}")
 
 
 def _vectors(done: "Imported") -> None:

@@ -10,8 +10,8 @@ from filestore.core.safe_text import safe_text, shown_path
 from filestore.server import requests
 
 if TYPE_CHECKING:
-    from filestore.browse.links import Link, Links
-    from filestore.browse.overview import Overview, OverviewNode
+    from filestore.browse.links import Link
+    from filestore.browse.overview import OverviewNode
     from filestore.browse.records import ChunkFile
 
 
@@ -111,34 +111,31 @@ def run_about(options: requests.About) -> int:
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
-    _context.tell(options, found, _words)
+    if not _context.told(options, found):
+        if found.about != "query":
+            counts = [_output.count(found.chunks, "chunk")]
+            if found.about == "store":
+                counts.insert(0, _output.count(found.resources, "resource"))
+            if found.summaries:
+                stale = f" ({found.stale:,} outdated)" if found.stale else ""
+                made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
+                counts.append(f"{made}{stale}")
+            name = shown_path(found.name) or "this store"
+            _output.line(f"{name}: {', '.join(counts)}", style="1")
+        _nodes(found.nodes[:_LISTED], 0)
+        _more(len(found.nodes), "name a resource; --json has all")
+        if found.about in ("store", "query"):
+            for one in found.documents[:_LISTED]:
+                title = f"  {_line(one.title)}" if one.title else ""
+                name = shown_path(one.resource) or "(no resource)"
+                _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
+            _more(len(found.documents), "'filestore ls' lists all")
+        for entry in found.outline[:_LISTED]:
+            _output.line(f"{_INDENT * entry.depth}{_line(entry.title)}", style="2")
+        _more(len(found.outline), "--json has all")
+        if not (found.nodes or found.documents or found.outline):
+            _output.line("nothing found" if found.about == "query" else "nothing yet")
     return 0 if found.nodes or found.documents or found.outline else 1
-
-
-def _words(found: "Overview") -> None:
-    if found.about != "query":
-        counts = [_output.count(found.chunks, "chunk")]
-        if found.about == "store":
-            counts.insert(0, _output.count(found.resources, "resource"))
-        if found.summaries:
-            stale = f" ({found.stale:,} outdated)" if found.stale else ""
-            made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
-            counts.append(f"{made}{stale}")
-        name = shown_path(found.name) or "this store"
-        _output.line(f"{name}: {', '.join(counts)}", style="1")
-    _nodes(found.nodes[:_LISTED], 0)
-    _more(len(found.nodes), "name a resource; --json has all")
-    if found.about in ("store", "query"):
-        for one in found.documents[:_LISTED]:
-            title = f"  {_line(one.title)}" if one.title else ""
-            name = shown_path(one.resource) or "(no resource)"
-            _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
-        _more(len(found.documents), "'filestore ls' lists all")
-    for entry in found.outline[:_LISTED]:
-        _output.line(f"{_INDENT * entry.depth}{_line(entry.title)}", style="2")
-    _more(len(found.outline), "--json has all")
-    if not (found.nodes or found.documents or found.outline):
-        _output.line("nothing found" if found.about == "query" else "nothing yet")
 
 
 def _nodes(nodes: "Sequence[OverviewNode]", depth: int) -> None:
@@ -171,14 +168,11 @@ def run_links(options: requests.Links) -> int:
     with _context.open_store(options) as store:
         found = options.answer(store)
         is_in_place = store.places.is_in_place
-
-    def words(found: "Links") -> None:
+    if not _context.told(options, found):
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
         if found.broken and not is_in_place:
             _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
-
-    _context.tell(options, found, words)
     return 1 if found.broken else 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
@@ -15,8 +16,6 @@ from filestore.server.options import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository
-    from filestore.ingest.update import UpdateReport
-    from filestore.sync.apply import SyncReport
 
 # The store is loaded where it is needed: a hook runs at every checkout.
 _WAIT_S: Final = 60.0
@@ -84,7 +83,8 @@ def _manage(options: Git) -> int:
     hooks = act(place)
     in_the_way = [hook for hook in hooks if hook.state == "foreign"]
     found = Hooks(place.hooks, place.store, place.note, hooks)
-    _context.tell(options, found, lambda _: _words(place, hooks, options.action))
+    if not _context.told(options, found):
+        _words(place, hooks, options.action)
     if options.action == "remove":
         return 1 if any(hook.state == "called" for hook in hooks) else 0
     done = all(hook.serves for hook in hooks)
@@ -182,33 +182,25 @@ def _follow(options: Git) -> int:
         embed = store.model.reaches is None
         updated = store.update(followed_only=True, embed=embed, wait_s=_WAIT_S)
         clean = is_clean(updated.remaining)
-    for line in [*_followed(updated), *_told(updated.synced)]:
-        _diagnostics.say(line)
-    return 0 if clean else 1
-
-
-def _followed(report: "UpdateReport") -> list[str]:
     lines = [
         f"{one.status} {shown_path(one.resource)} from its original"
-        for one in (*report.added, *report.updated, *report.removed)
+        for one in (*updated.added, *updated.updated, *updated.removed)
     ]
-    if report.conflicts:
-        files = _output.count(len(report.conflicts), "file")
+    if updated.conflicts:
+        files = _output.count(len(updated.conflicts), "file")
         lines.append(f"{files} kept: your edit and the new text overlap; see 'filestore status'")
-    return lines + [f"failed {shown_path(one.source)}: {one.error}" for one in report.failed]
-
-
-def _told(report: "SyncReport") -> list[str]:
-    counts: dict[str, int] = {}
-    for finding in report.remaining:
-        if finding.severity != "I" and not finding.meaning.awaits_model:
-            counts[finding.code] = counts.get(finding.code, 0) + 1
-    lines = []
+    lines += [f"failed {shown_path(one.source)}: {one.error}" for one in updated.failed]
+    report = updated.synced
     if report.applied:
         lines.append(_output.done(report.applied))
     waiting = [one.detail for one in report.remaining if one.code == "vector-pending"]
     lines += [f"{detail}; 'filestore sync' embeds the rest" for detail in waiting]
+    counts = Counter(
+        one.code for one in report.remaining if one.severity != "I" and not one.meaning.awaits_model
+    )
     if counts:
         left = ", ".join(f"{number:,} {code}" for code, number in counts.items())
         lines.append(f"left for you: {left}; see 'filestore status'")
-    return lines
+    for line in lines:
+        _diagnostics.say(line)
+    return 0 if clean else 1

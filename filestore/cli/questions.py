@@ -66,30 +66,29 @@ def run_evaluate(options: Evaluate) -> int:
             on_progress=on_progress,
         )
     found = replace(found, per_query=found.results if options.per_query else ())
-    _context.tell(options, found, _evaluate_words)
+    if not _context.told(options, found):
+        if found.per_query:
+            _each(found)
+        heads = "".join(f"{name:>14}" for name in _measures(found.count))
+        _output.line(f"{'':9}{heads}", style="1")
+        for mode, scores in found.modes.items():
+            figures = (
+                ["–"] * 3 if scores is None else [f"{one:.4f}" for one in asdict(scores).values()]
+            )
+            _output.line(f"{mode:9}" + "".join(f"{figure:>14}" for figure in figures))
+        _output.line(f"means over {_output.count(len(found.results), 'question')}")
+        if found.unwanted:
+            each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
+            _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
+        if found.hybrid is not None:
+            difference = found.hybrid.difference
+            _output.line(
+                f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
+                f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
+            )
+        if found.compared:
+            _compared(found)
     return 0
-
-
-def _evaluate_words(found: "Evaluation") -> None:
-    if found.per_query:
-        _each(found)
-    heads = "".join(f"{name:>14}" for name in _measures(found.count))
-    _output.line(f"{'':9}{heads}", style="1")
-    for mode, scores in found.modes.items():
-        figures = ["–"] * 3 if scores is None else [f"{one:.4f}" for one in asdict(scores).values()]
-        _output.line(f"{mode:9}" + "".join(f"{figure:>14}" for figure in figures))
-    _output.line(f"means over {_output.count(len(found.results), 'question')}")
-    if found.unwanted:
-        each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
-        _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
-    if found.hybrid is not None:
-        difference = found.hybrid.difference
-        _output.line(
-            f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
-            f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
-        )
-    if found.compared:
-        _compared(found)
 
 
 def _compared(found: "Evaluation") -> None:
@@ -176,36 +175,35 @@ def run_compare(options: Compare) -> int:
             embed=options.embed,
             on_progress=on_progress,
         )
-    _context.tell(options, found, _compare_words)
+    if not _context.told(options, found):
+        for each in found.changed[:_SHOWN]:
+            _query(each, found.count)
+        if len(found.changed) > _SHOWN:
+            _output.line(
+                f"… and {_output.count(len(found.changed) - _SHOWN, 'query', 'queries')} more"
+            )
+            _output.line("--json has all")
+        if found.changed:
+            _output.line()
+        for time in (found.old, found.new):
+            files = _output.count(time.files, "file")
+            if time.commit is None:
+                _output.line(f"{time.name}: {files} as indexed")
+                continue
+            what = f"{time.commit.commit[:12]} {time.commit.subject}"
+            _output.line(_output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH))
+        queries = _output.count(found.queries, "query", "queries")
+        if found.changed:
+            _output.line(
+                f"{len(found.changed):,} of {queries} answered otherwise: {found.gained:,} gained,"
+                f" {found.lost:,} lost; overlap {found.overlap:.2f}"
+            )
+        else:
+            _output.line(f"{queries}: no answer changed")
+        _figures(found)
+        for failure in found.failed:
+            _output.line(f"failed: {failure}", style="31")
     return 1 if found.failed else 0
-
-
-def _compare_words(found: "StoreComparison") -> None:
-    for each in found.changed[:_SHOWN]:
-        _query(each, found.count)
-    if len(found.changed) > _SHOWN:
-        _output.line(f"… and {_output.count(len(found.changed) - _SHOWN, 'query', 'queries')} more")
-        _output.line("--json has all")
-    if found.changed:
-        _output.line()
-    for time in (found.old, found.new):
-        files = _output.count(time.files, "file")
-        if time.commit is None:
-            _output.line(f"{time.name}: {files} as indexed")
-            continue
-        what = f"{time.commit.commit[:12]} {time.commit.subject}"
-        _output.line(_output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH))
-    queries = _output.count(found.queries, "query", "queries")
-    if found.changed:
-        _output.line(
-            f"{len(found.changed):,} of {queries} answered otherwise: {found.gained:,} gained,"
-            f" {found.lost:,} lost; overlap {found.overlap:.2f}"
-        )
-    else:
-        _output.line(f"{queries}: no answer changed")
-    _figures(found)
-    for failure in found.failed:
-        _output.line(f"failed: {failure}", style="31")
 
 
 def _query(each: "ComparedQuery", count: int) -> None:
@@ -300,9 +298,11 @@ def run_log(options: Log) -> int:
         if not entries:
             raise
         found = log.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
-        _context.tell(options, found, _log_words)
+        if not _context.told(options, found):
+            _log_words(found)
         return EXIT_INTERRUPTED
-    _context.tell(options, found, _log_words)
+    if not _context.told(options, found):
+        _log_words(found)
     return 0 if found.entries else 1
 
 

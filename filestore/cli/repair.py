@@ -83,7 +83,8 @@ def run_repair(options: Repair) -> int:
             )
         if options.plan:
             planned = PlannedRepair(plan, plan.findings)
-            _context.tell(options, planned, lambda _: _show(plan, _output.line))
+            if not _context.told(options, planned):
+                _show(plan, _output.line)
             left = [one.finding for one in plan.left]
             return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
         if plan.doable and not options.yes:
@@ -94,7 +95,8 @@ def run_repair(options: Repair) -> int:
             report = store.apply(plan, on_progress=on_progress)
         clean = is_clean(list(report.remaining), store.settings.accepted)
         problem = _diagnostics.left_without(report.problem)
-        _context.tell(options, report, lambda _: _tell(report, clean=clean))
+        if not _context.told(options, report):
+            _tell(report, clean=clean)
         return problem or (0 if clean else 1)
 
 

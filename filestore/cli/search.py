@@ -19,12 +19,7 @@ from filestore.server import searching
 from filestore.server.options import option
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from filestore.core.progress import OnProgress
-    from filestore.past.store import PastStore
     from filestore.search.answer import Answer, Hit
-    from filestore.store import Store
 
 _PRESETS: Final = {"oneline": "{document}:{place}: {excerpt}"}
 _DOCUMENTS: Final = "{document}"
@@ -127,7 +122,9 @@ def run_search(options: Search) -> int:
     with (
         _context.open_store(options) as store,
         _diagnostics.ProgressBar() as on_progress,
-        _asked(store, options, on_progress) as asked,
+        contextlib.nullcontext(store)
+        if options.at is None
+        else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
     ):
         model: Which = "beside" if options.beside else "own"
         # A folder is meant from where the user is, which only this place knows.
@@ -151,15 +148,6 @@ def run_search(options: Search) -> int:
                 _diagnostics.say(heading.rstrip(":"))
             print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
     return 0 if answer.is_found else 1
-
-
-def _asked(
-    store: "Store", options: Search, on_progress: "OnProgress"
-) -> "AbstractContextManager[Store | PastStore]":
-    """The store, or what it was."""
-    if options.at is None:
-        return contextlib.nullcontext(store)
-    return store.at(options.at, embed=options.embed, on_progress=on_progress)
 
 
 def _template(options: Search) -> "Template | None":

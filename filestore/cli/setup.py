@@ -64,7 +64,12 @@ def run_init(options: Init) -> int:
 
     Example: filestore init notes_index --layout tree
     """
-    layout = _layout(options)
+    if options.in_place and options.layout not in (None, "in-place"):
+        raise UsageError(
+            f"--in-place is a layout itself, and --layout says {options.layout}",
+            remedy="leave one of them out",
+        )
+    layout = "in-place" if options.in_place else options.layout or "tree"
     is_in_place = layout == "in-place"
     usual = "." if is_in_place else DEFAULT_FOLDER
     with Store.create(
@@ -75,7 +80,9 @@ def run_init(options: Init) -> int:
     ) as store:
         indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
         if not options.json:
-            _made(store)
+            _output.line(f"created a store in {store.root}")
+            name = store.settings.embedder
+            _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
         report, code = None, 0
         if indexes:
             with _diagnostics.ProgressBar() as on_progress:
@@ -96,23 +103,6 @@ def run_init(options: Init) -> int:
         following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
         _output.line(f"next: filestore {following}")
     return code
-
-
-def _made(store: Store) -> None:
-    _output.line(f"created a store in {store.root}")
-    name = store.settings.embedder
-    _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
-
-
-def _layout(options: Init) -> str:
-    if not options.in_place:
-        return options.layout or "tree"
-    if options.layout not in (None, "in-place"):
-        raise UsageError(
-            f"--in-place is a layout itself, and --layout says {options.layout}",
-            remedy="leave one of them out",
-        )
-    return "in-place"
 
 
 _SHOWN = 10

@@ -37,30 +37,31 @@ def run_verify(options: Verify) -> int:
     Example: filestore verify --level full
     """
     if options.staged:
-        return _staged(options)
-    checked = _checked(options, _sample(options))
-    if options.json:
-        _output.write_json(checked.to_dict())
-    else:
+        with _context.open_store(options) as store:
+            staged = store.staged()
+        if not _context.told(options, staged):
+            _output.findings(staged.findings)
+            files = _output.count(staged.files, "staged file")
+            _output.line(f"{'clean' if staged.clean else 'not clean'}: {files}")
+        return 0 if staged.clean else 1
+    sample = None
+    if options.sample is not None:
+        from filestore.sidecar.snapshot import Sample
+
+        if options.level == "fast":
+            raise UsageError(
+                "--sample narrows what is read, and level fast reads nothing",
+                remedy=f"filestore verify --level full --sample {options.sample}",
+            )
+        sample = Sample.parse(options.sample)
+    checked = _checked(options, sample)
+    if not _context.told(options, checked):
         _output.findings(checked.findings)
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
         _output.wrapped("", [not_checked_words(checked.not_checked)])
         _output.next_command(checked.findings)
     return 0 if checked.clean else 1
-
-
-def _sample(options: Verify) -> "Sample | None":
-    if options.sample is None:
-        return None
-    from filestore.sidecar.snapshot import Sample
-
-    if options.level == "fast":
-        raise UsageError(
-            "--sample narrows what is read, and level fast reads nothing",
-            remedy=f"filestore verify --level full --sample {options.sample}",
-        )
-    return Sample.parse(options.sample)
 
 
 def _checked(options: Verify, sample: "Sample | None") -> "Checked":
@@ -75,18 +76,6 @@ def _checked(options: Verify, sample: "Sample | None") -> "Checked":
         if nothing is None:
             raise
         return nothing
-
-
-def _staged(options: Verify) -> int:
-    with _context.open_store(options) as store:
-        checked = store.staged()
-    if options.json:
-        _output.write_json(checked.to_dict())
-    else:
-        _output.findings(checked.findings)
-        files = _output.count(checked.files, "staged file")
-        _output.line(f"{'clean' if checked.clean else 'not clean'}: {files}")
-    return 0 if checked.clean else 1
 
 
 class Sync(requests.Sync, frozen=True, kw_only=True):
@@ -119,7 +108,8 @@ def run_sync(options: Sync) -> int:
             except FilestoreError as error:
                 _diagnostics.say(f"embeddings that nothing needs are kept: {error.message}")
     code = _diagnostics.exit_code_of(report)
-    _context.tell(options, report, _output.synced)
+    if not _context.told(options, report):
+        _output.synced(report)
     return code
 
 

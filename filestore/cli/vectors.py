@@ -17,8 +17,7 @@ from filestore.sync import change_backend
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filestore.embed.pack import PackedModel, PackInfo
-    from filestore.sync.packs import ExportedEmbeddings, ImportedEmbeddings
+    from filestore.embed.pack import PackedModel
     from filestore.sync.prune import Pruning
 
 
@@ -192,18 +191,15 @@ def _export(options: Export) -> int:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
         )
-    _context.tell(options, done, _exported)
+    if not _context.told(options, done):
+        _output.line(f"wrote {shown_path(done.path)}: {done.size_bytes:,} bytes, {done.digest}")
+        _models(done.models)
     if done.lacking:
         _diagnostics.say(
             f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
             " then export again"
         )
     return 1 if done.lacking else 0
-
-
-def _exported(done: "ExportedEmbeddings") -> None:
-    _output.line(f"wrote {shown_path(done.path)}: {done.size_bytes:,} bytes, {done.digest}")
-    _models(done.models)
 
 
 def _import(options: Import) -> int:
@@ -214,20 +210,17 @@ def _import(options: Import) -> int:
             limits=options.limits,
             on_progress=on_progress,
         )
-    _context.tell(options, done, _imported)
+    if not _context.told(options, done):
+        if done.unchecked:
+            _diagnostics.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
+        if done.compared:
+            _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
+        _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
+        if done.left_out:
+            _output.line("left out, of other models:")
+            _models(done.left_out)
+        _output.line("next: filestore sync")
     return 0
-
-
-def _imported(done: "ImportedEmbeddings") -> None:
-    if done.unchecked:
-        _diagnostics.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
-    if done.compared:
-        _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
-    _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
-    if done.left_out:
-        _output.line("left out, of other models:")
-        _models(done.left_out)
-    _output.line("next: filestore sync")
 
 
 def _info(options: Info) -> int:
@@ -237,14 +230,11 @@ def _info(options: Info) -> int:
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         found = pack.info
-    _context.tell(options, found, _told)
+    if not _context.told(options, found):
+        _output.line(f"{shown_path(found.path)}: {found.size_bytes:,} bytes, {found.digest}")
+        _models(found.models)
+        _output.line("it is whole")
     return 0
-
-
-def _told(found: "PackInfo") -> None:
-    _output.line(f"{shown_path(found.path)}: {found.size_bytes:,} bytes, {found.digest}")
-    _models(found.models)
-    _output.line("it is whole")
 
 
 def _prune(options: Prune) -> int:
@@ -256,7 +246,8 @@ def _prune(options: Prune) -> int:
             found = store.prune_embeddings()
     verb = "would be removed" if options.plan else "removed"
     words = f"{_unneeded(found)} {verb}, {found.kept:,} kept"
-    _context.tell(options, found, lambda _: _output.line(words))
+    if not _context.told(options, found):
+        _output.line(words)
     return 0
 
 
