@@ -8,7 +8,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.limits import LIMITED, OPTION, USUAL, Limits
 from filestore.fs import disk
 from filestore.search.metrics import parse_queries
-from filestore.server.options import CommonOptions, option
+from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.search.metrics import Question

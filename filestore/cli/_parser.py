@@ -17,8 +17,14 @@ from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
 from filestore.fs.path_names import on_disk
-from filestore.server.operations import COMMANDS, MODULES
-from filestore.server.options import CommonOptions, Field, fields_of, sentences
+from filestore.server.operations import (
+    COMMANDS,
+    MODULES,
+    CommonOptions,
+    Field,
+    fields_of,
+    sentences,
+)
 
 _COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."

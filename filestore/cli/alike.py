@@ -6,7 +6,7 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
 from filestore.server import requests
-from filestore.server.options import CommonOptions, option
+from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.browse import duplicates

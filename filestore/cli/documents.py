@@ -16,7 +16,7 @@ from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.ingest.remove import RemovedResources
 from filestore.server import requests
-from filestore.server.options import argument
+from filestore.server.operations import argument
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport

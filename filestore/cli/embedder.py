@@ -23,7 +23,7 @@ from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders
 from filestore.embed.known_models import KINDS, MODELS
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import RefusedError
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile

@@ -12,7 +12,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository

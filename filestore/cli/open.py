@@ -17,7 +17,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs.programs import find_program, run_program
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 
 _DESKTOP = {"darwin": ("open",)}
 _DESKTOP_OTHERWISE = ("xdg-open",)

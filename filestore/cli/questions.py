@@ -18,7 +18,7 @@ from filestore.past import log
 from filestore.past.compare import Gate
 from filestore.search.evaluate import Compared
 from filestore.search.query import Mode
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, StoreComparison

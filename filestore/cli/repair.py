@@ -13,7 +13,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.repair.plan import KINDS, Plan, SkippedStep, Step
 from filestore.server import requests
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group

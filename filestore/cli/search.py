@@ -16,7 +16,7 @@ from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.search.query import Which
 from filestore.server import searching
-from filestore.server.options import option
+from filestore.server.operations import option
 
 if TYPE_CHECKING:
     from filestore.search.answer import Answer, Hit

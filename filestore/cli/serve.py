@@ -21,7 +21,7 @@ from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import wire
 from filestore.server.listening import Reply, Request
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
 from filestore.embed.known_models import about
-from filestore.server.options import CommonOptions, argument, option
+from filestore.server.operations import CommonOptions, argument, option
 from filestore.store import Store
 from filestore.sync.apply import SyncReport
 

@@ -13,7 +13,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import not_checked_words
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.server import requests
-from filestore.server.options import CommonOptions, option
+from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.ingest.update import UpdateReport

@@ -11,7 +11,7 @@ from filestore.core.errors import UsageError
 from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
-from filestore.server.options import CommonOptions, argument
+from filestore.server.operations import CommonOptions, argument
 from filestore.sync import change_backend
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import orjson
 from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
-from filestore.server.options import Field, fields_of, sentences
+from filestore.server.operations import Field, fields_of, sentences
 
 T = TypeVar("T", bound=msgspec.Struct)
 

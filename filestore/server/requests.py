@@ -10,7 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
-from filestore.server.options import (
+from filestore.server.operations import (
     CommonOptions,
     Count,
     Request,

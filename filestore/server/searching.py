@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from filestore.core.errors import UsageError
 from filestore.search.query import Extra, Query, Which
-from filestore.server.options import (
+from filestore.server.operations import (
     LONGEST_QUERY,
     Count,
     Request,

@@ -17,7 +17,7 @@ from filestore.core.paths import has_plain_names
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import text as json_text
 from filestore.server.agents.wording import counted
-from filestore.server.options import LONGEST_PATH
+from filestore.server.operations import LONGEST_PATH
 from filestore.server.stores import ServedStore, Stores
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from filestore.server.agents.server import HttpDoor
 from filestore.server.decoding import json_object
 from filestore.server.http import description, uploads
 from filestore.server.http.events import Events
-from filestore.server.http.gate import Gate
-from filestore.server.http.limits import Limits, Metrics
+from filestore.server.http.limits import Gate, Limits, Metrics
 from filestore.server.operations import ROUTES, Operation
 from filestore.server.page import routes as page_routes
 from filestore.server.rag.routes import routes as collection_routes

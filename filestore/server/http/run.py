@@ -22,7 +22,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.fs import private_file
 from filestore.server.http import limits
 from filestore.server.http.app import Parts, make_app
-from filestore.server.http.gate import MOST_PORT, SHORTEST_TOKEN
+from filestore.server.http.limits import MOST_PORT, SHORTEST_TOKEN
 
 TOKEN_FILE: Final = os.path.join("filestore", "server-token")
 """Below the folder of the user's settings."""

@@ -15,7 +15,7 @@ from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
 from filestore.search.query import Mode
-from filestore.server.options import LONGEST_QUERY, Count
+from filestore.server.operations import LONGEST_QUERY, Count
 
 FOLDER: Final = "documents"
 """Below `chunked/`."""

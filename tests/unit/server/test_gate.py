@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.server.http.gate import Gate, is_of_this_machine
+from filestore.server.http.limits import Gate, is_of_this_machine
 
 OWN = ["localhost", "LocalHost", "127.0.0.1", "127.9.8.7", "[::1]", "[0:0:0:0:0:0:0:1]"]
 PORTS = ["", ":0", ":80", ":65535"]

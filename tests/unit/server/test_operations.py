@@ -17,8 +17,19 @@ from filestore.core.errors import UsageError
 from filestore.server import requests, searching
 from filestore.server.decoding import decoded, schema_of
 from filestore.server.http import description
-from filestore.server.operations import COMMANDS, OPERATIONS, ROUTES, TOOLS, Operation
-from filestore.server.options import CommonOptions, Request, Text, fields_of, option, sentences
+from filestore.server.operations import (
+    COMMANDS,
+    OPERATIONS,
+    ROUTES,
+    TOOLS,
+    CommonOptions,
+    Operation,
+    Request,
+    Text,
+    fields_of,
+    option,
+    sentences,
+)
 from filestore.server.rag import documents
 
 ONLY_FROM_A_FILE = {"evaluate": {"questions"}}
