@@ -4,12 +4,13 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import is_clean
-from filestore.core.progress import OnProgress, Progress
+from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import Failure
 
@@ -78,16 +79,6 @@ def interrupted(error: KeyboardInterrupt, *, as_json: bool) -> int:
     return EXIT_INTERRUPTED
 
 
-def unreachable(error: OSError, *, as_json: bool) -> int:
-    """Say that something of the store cannot be used as it stands; returns the exit code."""
-    problem = FilestoreError(
-        f"cannot use {os.fsdecode(error.filename)}: {error.strerror}",
-        remedy="'filestore status' says what is wrong with the store",
-        detail=str(error),
-    )
-    return report(problem, as_json=as_json)
-
-
 def require_room() -> None:
     """See to it that enough files can be opened and enough memory can be taken.
 
@@ -133,11 +124,13 @@ def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
         return report(reason, as_json=as_json)
     if isinstance(error, MemoryError):
         return FilestoreError.exit_code
-    return unwritable(error) if error.filename is None else unreachable(error, as_json=as_json)
-
-
-def unwritable(error: OSError) -> int:
-    """Say that nothing can be written where the answer goes; returns the exit code."""
+    if error.filename is not None:
+        problem = FilestoreError(
+            f"cannot use {os.fsdecode(error.filename)}: {error.strerror}",
+            remedy="'filestore status' says what is wrong with the store",
+            detail=str(error),
+        )
+        return report(problem, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FilestoreError.exit_code
@@ -157,33 +150,28 @@ def say_error(head: str, error: FilestoreError) -> None:
         say(f"  try: {error.remedy}")
 
 
-class ProgressBar:
-    """A line that keeps up with long work on a terminal, and is silent elsewhere."""
+@contextlib.contextmanager
+def progress_bar() -> Iterator[OnProgress]:
+    """Until the block ends, draw a line that keeps up with long work; on a terminal alone."""
+    began, bar, task, stage = time.monotonic(), None, None, ""
 
-    def __init__(self) -> None:
-        self._shows = sys.stderr.isatty()
-        self._started = time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
-        self._stage = ""
-
-    def __enter__(self) -> OnProgress:
-        return self._take
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def _take(self, progress: Progress) -> None:
-        if not self._shows or time.monotonic() - self._started < _QUIET_S:
+    def take(progress: Progress) -> None:
+        nonlocal bar, task, stage
+        if time.monotonic() - began < _QUIET_S:
             return
-        if self._bar is None:
-            self._bar = _rich_bar()
-            self._bar.start()
-        if self._task is None or self._stage != progress.stage:
-            self._stage = progress.stage
-            self._task = self._bar.add_task(progress.stage, total=progress.total)
-        self._bar.update(self._task, completed=progress.done, total=progress.total)
+        if bar is None:
+            bar = _rich_bar()
+            bar.start()
+        if task is None or stage != progress.stage:
+            stage = progress.stage
+            task = bar.add_task(stage, total=progress.total)
+        bar.update(task, completed=progress.done, total=progress.total)
+
+    try:
+        yield take if sys.stderr.isatty() else ignore
+    finally:
+        if bar is not None:
+            bar.stop()
 
 
 def _rich_bar() -> Any:

@@ -93,7 +93,7 @@ def findings(found: Iterable[Finding]) -> None:
         for member in members[:_SHOWN]:
             # On one line where it fits, else the detail below the path.
             path = f"    {shown_path(member.path)}{' (accepted)' if member.accepted else ''}"
-            detail = shown_path(member.detail) if tells_more(member) else ""
+            detail = "" if member.meaning.self_evident else shown_path(member.detail)
             if len(path) + 2 + len(detail) <= WIDTH:
                 line(f"{path}  {detail}".rstrip())
                 continue
@@ -131,11 +131,6 @@ def next_command(found: Iterable[Finding]) -> None:
         is_deep = any(one.meaning.repaired_after == "full" for one in others)
         level = " --level full" if is_deep else ""
         line(f"'filestore repair{level} --plan' shows what can be done about the rest")
-
-
-def tells_more(finding: Finding) -> bool:
-    """Whether the detail says something that the code does not."""
-    return not finding.meaning.self_evident
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

@@ -68,7 +68,7 @@ def run_duplicates(options: Duplicates) -> int:
 
     Example: filestore duplicates --above 0.98
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         found = store.duplicates(above=options.above, on_progress=on_progress)
     if not _context.told(options, found):
         for number, group in enumerate(found.groups, start=1):

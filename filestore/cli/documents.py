@@ -14,7 +14,6 @@ from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
-from filestore.ingest.remove import RemovedResources
 from filestore.server import requests
 from filestore.server.operations import argument
 
@@ -60,10 +59,10 @@ def run_add(options: Add) -> int:
         )
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
-        with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         report = store.add(
             *options.paths,
             into=options.into,
@@ -193,16 +192,11 @@ def run_update(options: Update) -> int:
 
     Example: filestore update handbook --plan
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         if options.plan:
             planned = store.plan_update(*options.resources, remove_gone=options.remove_gone)
         else:
-            report = store.update(
-                *options.resources,
-                remove_gone=options.remove_gone,
-                embed=options.embed,
-                on_progress=on_progress,
-            )
+            report = options.answer(store, on_progress)
     if options.plan:
         if not _context.told(options, PlannedUpdate(planned)):
             _plan(planned)
@@ -315,12 +309,11 @@ def run_rm(options: requests.Remove) -> int:
     """
     with _context.open_store(options) as store:
         sources = {one["resource"]: one["source"] for one in store.resources()}
-        removed = store.remove(*options.resources)
+        done = options.answer(store)
         new = {one.path for one in store.status().findings if one.code == "source-untracked"}
-    if options.json:
-        _output.write_json(RemovedResources(removed).to_dict())
+    if _context.told(options, done):
         return 0
-    for one in removed:
+    for one in done.removed:
         files = _output.count(len(one.paths), "file")
         _output.line(f"removed {one.resource} ({files}, kept as .undo/{one.undo})")
         if sources.get(one.resource) in new:

@@ -214,7 +214,7 @@ def _usable(name: str, problem: FilestoreError | None) -> Embedder:
 
 def _set(options: Set) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
             texts = _output.count(change.texts, "text")
@@ -252,7 +252,7 @@ def _drop(options: Drop) -> int:
 
 def _compare(options: Compare) -> int:
     questions = read_questions(options.queries) if options.queries else None
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         found = store.compare_models(
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )

@@ -54,7 +54,7 @@ def run_enrich(options: Enrich) -> int:
         wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
-            with _diagnostics.ProgressBar() as on_progress:
+            with _diagnostics.progress_bar() as on_progress:
                 plan = store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
             if options.plan and options.json:
                 _output.write_json(plan.to_dict())
@@ -64,7 +64,7 @@ def run_enrich(options: Enrich) -> int:
                 return 0
             if plan.planned and not options.yes:
                 _ask(plan, options)
-        with _diagnostics.ProgressBar() as on_progress:
+        with _diagnostics.progress_bar() as on_progress:
             report = store.enrich(
                 *options.resources, budget=options.budget, on_progress=on_progress, **wanted
             )

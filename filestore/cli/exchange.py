@@ -41,7 +41,7 @@ def run_export(options: Export) -> int:
 
     Example: filestore export jsonl handbook.jsonl handbook
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         done = store.export(
             options.form,
             options.target,
@@ -87,7 +87,7 @@ def run_import(options: Import) -> int:
 
     Example: filestore import jsonl handbook.jsonl --plan
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         done = store.import_from(
             options.form,
             options.source,
@@ -278,7 +278,7 @@ def _rebuild(options: Reconstruct, origin: str) -> int:
     from filestore.exchange.rebuild import rebuild
 
     left_out = LeftOut()
-    with _diagnostics.ProgressBar() as on_progress:
+    with _diagnostics.progress_bar() as on_progress:
         done = rebuild(
             _documents(options, origin, left_out),
             options.output or _FOLDER,

@@ -57,7 +57,7 @@ def run_evaluate(options: Evaluate) -> int:
     """
     questions = read_questions(options.queries)
     compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         found = store.evaluate(
             questions,
             k=options.k,
@@ -164,7 +164,7 @@ def run_compare(options: Compare) -> int:
     """
     questions = read_questions(options.queries, known=False)
     gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         found = store.compare(
             questions,
             options.first,
@@ -282,7 +282,7 @@ def run_log(options: Log) -> int:
     """
     entries: list[LogEntry] = []
     try:
-        with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
             if not options.query:
                 _refuse_file(options.asked, (os.curdir, store.root, store.places.chunked))
             found = store.log(

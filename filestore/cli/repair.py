@@ -70,7 +70,7 @@ def run_repair(options: Repair) -> int:
     Example: filestore repair --write-files --path chunked/notes.md/chunk1.md
     """
     with _context.open_store(options) as store:
-        with _diagnostics.ProgressBar() as on_progress:
+        with _diagnostics.progress_bar() as on_progress:
             plan = store.plan(
                 truth=options.truth,
                 only=options.only,
@@ -91,7 +91,7 @@ def run_repair(options: Repair) -> int:
             _ask(options, plan)
         elif not options.json:
             _show(plan, _output.line)
-        with _diagnostics.ProgressBar() as on_progress:
+        with _diagnostics.progress_bar() as on_progress:
             report = store.apply(plan, on_progress=on_progress)
         clean = is_clean(list(report.remaining), store.settings.accepted)
         problem = _diagnostics.left_without(report.problem)
@@ -234,7 +234,7 @@ def run_undo(options: Undo) -> int:
     with _context.open_store(options) as store:
         if options.list:
             return _list(store.batches(), as_json=options.json)
-        with _diagnostics.ProgressBar() as on_progress:
+        with _diagnostics.progress_bar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
     _output.turned(done, word="undone", as_json=options.json)
     if done is not None and not options.json:
@@ -271,7 +271,7 @@ def run_redo(options: Redo) -> int:
 
     Example: filestore redo
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         done = store.redo(options.id, on_progress=on_progress)
     _output.turned(done, word="redone", as_json=options.json)
     return _diagnostics.left_without(done.problem) if done else 1

@@ -121,7 +121,7 @@ def run_search(options: Search) -> int:
         _context.calculate_in_one_thread()
     with (
         _context.open_store(options) as store,
-        _diagnostics.ProgressBar() as on_progress,
+        _diagnostics.progress_bar() as on_progress,
         contextlib.nullcontext(store)
         if options.at is None
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,

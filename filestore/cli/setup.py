@@ -85,7 +85,7 @@ def run_init(options: Init) -> int:
             _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
         report, code = None, 0
         if indexes:
-            with _diagnostics.ProgressBar() as on_progress:
+            with _diagnostics.progress_bar() as on_progress:
                 report = store.sync(on_progress=on_progress)
             code = _diagnostics.exit_code_of(report)
         if options.json:

@@ -67,7 +67,7 @@ def run_verify(options: Verify) -> int:
 def _checked(options: Verify, sample: "Sample | None") -> "Checked":
     """The result; also for a store that must not be opened."""
     try:
-        with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
             return store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
         from filestore.verify.verify import refused
@@ -84,8 +84,6 @@ class Sync(requests.Sync, frozen=True, kw_only=True):
     full: bool = False
     """verify everything first, and repair what that finds; outside git also remove embeddings that
     no text here and no undo has"""
-    deep: bool = False
-    """as --full, and also compare some texts with the model"""
 
 
 def run_sync(options: Sync) -> int:
@@ -93,14 +91,8 @@ def run_sync(options: Sync) -> int:
 
     Example: filestore sync
     """
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
-        report = store.sync(
-            embed=options.embed,
-            forget_missing=options.forget_missing,
-            full=options.full,
-            deep=options.deep,
-            on_progress=on_progress,
-        )
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+        report = options.answer(store, on_progress)
         if options.full or options.deep:
             # Only here: what a server, a hook or a watcher syncs keeps every embedding.
             try:

@@ -187,7 +187,7 @@ class Prune(CommonOptions, frozen=True, kw_only=True):
 
 
 def _export(options: Export) -> int:
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
         )
@@ -203,7 +203,7 @@ def _export(options: Export) -> int:
 
 
 def _import(options: Import) -> int:
-    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
         done = store.import_embeddings(
             options.pack,
             unchecked=options.unchecked,
@@ -226,7 +226,7 @@ def _import(options: Import) -> int:
 def _info(options: Info) -> int:
     from filestore.embed.pack import Pack
 
-    with Pack.open(options.pack) as pack, _diagnostics.ProgressBar() as on_progress:
+    with Pack.open(options.pack) as pack, _diagnostics.progress_bar() as on_progress:
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         found = pack.info

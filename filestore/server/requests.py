@@ -10,6 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
+from filestore.core.progress import OnProgress, ignore
 from filestore.server.operations import (
     CommonOptions,
     Count,
@@ -166,10 +167,18 @@ class Sync(Request, CommonOptions, frozen=True, kw_only=True):
     """verify everything first, and repair what that finds"""
     forget_missing: bool = False
     """remove missing files from the index even if suspiciously many are gone"""
+    deep: Annotated[bool, option(local=True)] = False
+    """as --full, and also compare some texts with the model"""
 
-    def answer(self, store: "Store") -> Any:
+    def answer(self, store: "Store", on_progress: OnProgress = ignore) -> Any:
         """What was done, and what is left."""
-        return store.sync(embed=self.embed, forget_missing=self.forget_missing, full=self.full)
+        return store.sync(
+            embed=self.embed,
+            forget_missing=self.forget_missing,
+            full=self.full,
+            deep=self.deep,
+            on_progress=on_progress,
+        )
 
 
 class Update(Request, CommonOptions, frozen=True, kw_only=True):
@@ -182,9 +191,14 @@ class Update(Request, CommonOptions, frozen=True, kw_only=True):
     embed: bool = True
     """embed new texts now"""
 
-    def answer(self, store: "Store") -> Any:
+    def answer(self, store: "Store", on_progress: OnProgress = ignore) -> Any:
         """What was done."""
-        return store.update(*self.resources, remove_gone=self.remove_gone, embed=self.embed)
+        return store.update(
+            *self.resources,
+            remove_gone=self.remove_gone,
+            embed=self.embed,
+            on_progress=on_progress,
+        )
 
 
 class Add(Request, CommonOptions, frozen=True, kw_only=True):
