@@ -20,8 +20,9 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
-from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
+from filestore.sidecar.vector_file import loaded_to_search
+from filestore.sidecar.vector_home import StoredVectors
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -322,8 +323,8 @@ class Explorer:
     def _index(self, catalog: Catalog, space: _Space) -> "VectorIndex":
         loaded, generation = self._loaded, catalog.generation
         if loaded is None or loaded.catalog is not catalog or loaded.generation != generation:
-            stored = vector_file.StoredVectors(catalog, self._embeddings(), space)
-            index = stored.load_to_search(self._parts.places)
+            stored = StoredVectors(catalog, self._embeddings(), space)
+            index = loaded_to_search(self._parts.places, stored)
             self._loaded = loaded = _Loaded(catalog=catalog, generation=generation, index=index)
         return loaded.index
 
@@ -362,7 +363,7 @@ class Explorer:
             index = self._index(catalog, space)
             return lambda wanted: [index.search(vector, wanted) for vector in vectors]
         identifiers, scores = [], []
-        for ids, block in vector_file.StoredVectors(catalog, self._embeddings(), space).blocks():
+        for ids, block in StoredVectors(catalog, self._embeddings(), space).blocks():
             best = numpy.full(len(ids), -numpy.inf, numpy.float32)
             for start in range(0, len(vectors), _ASKED_AT_ONCE):
                 some = block @ vectors[start : start + _ASKED_AT_ONCE].T

@@ -119,7 +119,7 @@ class CatalogWriter(Catalog):
         self.set_meta("texts", queries.count_of_texts(self, files - others))
         self.set_meta("generation", self.next_generation)
         self.set_meta(_remembered.COMMITTED, int(time.time()))
-        if queries.sent_to_backend(self) is not None:
+        if queries.sent_rows(self) is not None:
             for batch in in_batches(sorted(self._put)):
                 self._note_beside(self.vectors_of_files(batch))
         _remembered.seal(self.connection, self._touched)
@@ -194,7 +194,7 @@ class CatalogWriter(Catalog):
     @property
     def _has_index(self) -> bool:
         """Whether there is anything that `index_delta` tells the difference to."""
-        return self.index_file() is not None or queries.sent_to_backend(self) is not None
+        return self.index_file() is not None or queries.sent_rows(self) is not None
 
     def _insert_rows(self, rows: Sequence[FileRow]) -> None:
         self._put.update(row.id for row in rows)
@@ -299,7 +299,7 @@ class CatalogWriter(Catalog):
         )
         if self._has_index:
             self._note_delta(unused, present=False)
-        if queries.sent_to_backend(self) is not None:
+        if queries.sent_rows(self) is not None:
             self._note_beside(used)
 
     def set_embedded(

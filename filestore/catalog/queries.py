@@ -519,8 +519,8 @@ Beside = dict[str, list[str]]
 """Of one file with a text: its path, kind and source, and its metadata, each a list of texts."""
 
 
-def sent_to_backend(catalog: Catalog) -> tuple[str, int] | None:
-    """Address of the backend that has the vectors, and the generation that it was sent last."""
+def sent_rows(catalog: Catalog) -> tuple[str, int] | None:
+    """Where the vectors were sent, as it is remembered, and of which generation last."""
     address = catalog.meta(ROWS_AT)
     return None if address is None else (str(address), int(catalog.meta(ROWS_GENERATION, 0)))
 

@@ -120,10 +120,10 @@ def next_command(found: Iterable[Finding]) -> None:
     serious = [one for one in found if one.severity != "I" and not one.accepted]
     safe = sum(finding.safe for finding in serious)
     if safe:
-        from filestore.sidecar import vector_rows
+        from filestore.sidecar.vector_home import is_doubted
 
         full = any(one.meaning.repaired_after == "full" for one in serious if one.safe)
-        full = full or vector_rows.is_doubted(serious)  # which a plain sync does not ask
+        full = full or is_doubted(serious)  # which a plain sync does not ask
         words = "filestore sync --full" if full else "filestore sync"
         line(f"'{words}' repairs {safe:,} of {len(serious):,}")
     others = [one for one in serious if not one.safe and not one.meaning.refused]

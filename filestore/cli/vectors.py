@@ -7,12 +7,14 @@ from msgspec import Struct
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.cli._given import Limited
+from filestore.config.settings import BACKENDS
 from filestore.core.errors import UsageError
+from filestore.core.packages import PACKAGES, install_line, missing_packages
 from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server.operations import CommonOptions, argument
-from filestore.sync import change_backend
+from filestore.sidecar import vector_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +27,7 @@ class Backend(JsonObject, Struct, frozen=True):
     """A kind of backend."""
 
     kind: str
-    """`faiss`, `local`, `qdrant` or `pgvector`."""
+    """As the settings name it."""
     usable: bool
     """Whether its package is installed."""
     why: str
@@ -84,15 +86,16 @@ class Set(CommonOptions, frozen=True, kw_only=True):
 
 
 def _list(options: List) -> int:
-    found = {kind: change_backend.missing(kind) for kind in change_backend.KINDS}
+    items = []
+    for name, kind in BACKENDS.items():
+        lacking = missing_packages(name) if name in PACKAGES else ()
+        why = f"{' and '.join(lacking)} missing; {install_line(name)}" if lacking else ""
+        items.append(Backend(name, not why, why, kind.keys))
     if options.json:
-        items = [
-            Backend(kind, not why, why, change_backend.KINDS[kind]) for kind, why in found.items()
-        ]
         _output.write_json(Backends(items).to_dict())
         return 0
-    for kind, why in found.items():
-        _output.line(f"{kind}: {why or 'can be used'}; {change_backend.KINDS[kind]}")
+    for one in items:
+        _output.line(f"{one.kind}: {one.why or 'can be used'}; {one.keys}")
     return 0
 
 
@@ -119,18 +122,19 @@ def run_backend(options: Show) -> int:
 
 
 def _set(options: Set) -> int:
-    backend = change_backend.options_of(options.kind, options.options)
+    backend = vector_change.options_of(options.kind, options.options)
     with _context.open_store(options) as store:
-        before = store.backend_rows()
+        before = store.vector_home()
         change = store.plan_backend(backend, takes_over=options.take_over)
         if not options.yes:
-            vectors = _output.count(change.send, "vector")
-            there = f"{vectors} ({change.kept:,} are there); 0 texts are embedded"
-            gone = f"; {_output.count(change.delete, 'vector')} there go" if change.delete else ""
+            would = change.would
+            vectors = _output.count(would.written, "vector")
+            there = f"{vectors} ({would.kept:,} are there); 0 texts are embedded"
+            gone = f"; {_output.count(would.deleted, 'vector')} there go" if would.deleted else ""
             _diagnostics.ask(f"{change.address} gets {there}{gone}")
         sent = store.change_backend(change)
-        left = before if change_backend.is_left(before, change) else None
-        cleared = options.clear and left is not None and store.clear_backend(left)
+        is_left = vector_change.is_left(before, change)
+        cleared = options.clear and is_left and store.clear_backend(before)
     if options.json:
         done = BackendSet(
             backend=backend.kind,
@@ -146,8 +150,8 @@ def _set(options: Set) -> int:
     _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")
     if cleared:
         _output.line("the vectors in the place that was left are deleted")
-    elif left is not None:
-        _output.line(f"{left.where} still has this store's vectors: delete them there")
+    elif is_left:
+        _output.line(f"{before.where} still has this store's vectors: delete them there")
         _output.line("the next time, --clear does that")
     return 0
 

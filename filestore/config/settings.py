@@ -10,12 +10,12 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
 from filestore.core.decoding import UnfitError, converted, unknown_keys
 from filestore.core.errors import FilestoreError, UsageError
@@ -27,8 +27,6 @@ from filestore.fs import disk
 FORMAT_VERSION: Final = 1
 USERS: Final = os.path.join("filestore", "settings.toml")
 """The user's own settings, in the folder of the user's configuration."""
-BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
-BACKENDS: Final[tuple[BackendName, ...]] = get_args(BackendName)
 """Where the vectors may be searched; the first one is the sidecar's own file."""
 DEFAULT_BUDGET: Final = 256
 MAX_BUDGET: Final = 100_000
@@ -59,6 +57,7 @@ _EVERY: Final = "*"
 """Stands for every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
+BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
 LayoutName = Literal["tree", "flat", "in-place"]
 LAYOUTS: Final[dict[str, LayoutName]] = {"tree": "tree", "flat": "flat", "in-place": "in-place"}
 
@@ -125,16 +124,49 @@ class Follow(Struct, frozen=True, kw_only=True):
     """What was chosen for a resource, by its name."""
 
 
+class BackendKind(Struct, frozen=True, kw_only=True):
+    """A kind of backend."""
+
+    member: str
+    """Module and class of `index.backend.IndexBackend`."""
+    keys: str
+    """What it takes, in words; `metadata_whitelist=KEY,KEY` is one of every kind's."""
+    path: str = ""
+    """Of its file in the sidecar, where the settings name none; "" where it has none."""
+
+
+BACKENDS: Final[Mapping[str, BackendKind]] = {
+    "faiss": BackendKind(
+        member="filestore.index._file_rows.FaissRows",
+        keys="the FAISS file of the sidecar; with path=FILE another one",
+    ),
+    "local": BackendKind(
+        member="filestore.index._file_rows.LocalRows",
+        keys="a file of JSON lines, every vector compared; path=FILE (in the sidecar, if relative)",
+        path=LINES,
+    ),
+    "qdrant": BackendKind(
+        member="filestore.index._qdrant.rows.QdrantRows",
+        keys="url=URL or path=FOLDER; collection, shards, replication, timeout_s",
+    ),
+    "pgvector": BackendKind(
+        member="filestore.index._pgvector.rows.PgvectorRows",
+        keys="dsn=DSN; table, schema, index=auto|exact|hnsw, timeout_s",
+    ),
+}
+_OWN_FILE: Final = "faiss"
+
+
 class Backend(Struct, frozen=True, kw_only=True):
     """Where a store's vectors are searched: key ``backend`` and table ``[backend_config]``."""
 
-    kind: str = BACKENDS[0]
+    kind: str = _OWN_FILE
     options: Mapping[str, str | int | bool | tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_own_file(self) -> bool:
         """Whether that is the FAISS file of the sidecar, as where nobody chose."""
-        return self.kind == BACKENDS[0] and not self.options
+        return self.kind == _OWN_FILE and not self.options
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
 from filestore.fs.path_names import in_utf8
-from filestore.index.base import IndexDamagedError, VectorIndex, Where, best_first
+from filestore.index.base import HeldIndex, IndexDamagedError, Where, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -26,7 +26,7 @@ _HEADER: Final = struct.Struct("<4siqqq?i")
 """Of every index in a file: kind, dimension, count, two numbers for nothing, trained, metric."""
 
 
-class FaissBacked(VectorIndex):
+class FaissBacked(HeldIndex):
     """What all indexes of FAISS do alike."""
 
     def __init__(self, dimension: int, index: Any) -> None:

@@ -35,7 +35,7 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
-from filestore.index.base import ExactIndex, VectorIndex, Where
+from filestore.index.base import ExactIndex, HeldIndex, Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -68,12 +68,12 @@ class FileRows(IndexBackend):
         self._path = os.path.normpath(os.path.join(choice.folder, path))
         self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
         self._rows: dict[int, Row] = {}
-        self._index: VectorIndex | None = None
+        self._index: HeldIndex | None = None
         self._embed: EmbedConfig | None = None
         self._expected: tuple[str, int] | None = None
 
     @abstractmethod
-    def _new_index(self, dimension: int) -> VectorIndex:
+    def _new_index(self, dimension: int) -> HeldIndex:
         """An empty one."""
 
     @abstractmethod
@@ -266,7 +266,7 @@ class LocalRows(FileRows):
         options = checked_options(choice, needed=(), known=known)
         super().__init__(choice, options, options.get("path") or "index.jsonl")
 
-    def _new_index(self, dimension: int) -> VectorIndex:
+    def _new_index(self, dimension: int) -> HeldIndex:
         return ExactIndex(dimension)
 
     def _stamp_path(self) -> str:
@@ -350,7 +350,7 @@ class FaissRows(FileRows):
         super().__init__(choice, options, options["path"])
         self._wanted: int | None = options.get("dim")
 
-    def _new_index(self, dimension: int) -> VectorIndex:
+    def _new_index(self, dimension: int) -> HeldIndex:
         return FaissIndex(dimension)
 
     def _stamp_path(self) -> str:

@@ -5,14 +5,16 @@ search compares, and can be made again from both at any time. One rule: what a b
 declared, never guessed, and an answer that may be another store's is an error.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct, field
 
+from filestore.core.findings import Finding
 from filestore.core.safe_text import Unshown, brief
+from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
 from filestore.index.base import BackendError, VectorIndex, Where
@@ -86,6 +88,49 @@ class Stamp(Struct, frozen=True, kw_only=True):
     generation: int
     """Of that catalog, when it was written."""
     embed: EmbedConfig
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """What sending vectors did, or would do."""
+
+    written: int
+    """Vectors that it lacked, or had otherwise."""
+    deleted: int = 0
+    kept: int = 0
+    """Vectors that were there as they should be, where all were compared."""
+
+
+class Inspected(Struct, frozen=True, kw_only=True):
+    """The index of a store, opened to be verified."""
+
+    index: VectorIndex | None = None
+    """To be closed; None where it is not opened."""
+    findings: Collection[Finding] = ()
+    stale: list[int] = field(default_factory=list)
+    """Vectors whose metadata there is not what their files say."""
+    unread: str = ""
+    """What could not be looked at, and why, where it is not opened."""
+
+
+class ShownHome(JsonObject, Struct, frozen=True, kw_only=True):
+    """Where the vectors of a store are, and how that stands."""
+
+    kind: str
+    """As `backend list` names it."""
+    address: str
+    """Where the vectors are, without a password; empty where the backend cannot be opened."""
+    vectors: int
+    """Vectors of the store."""
+    waiting: int
+    """Vectors that the backend lacks, or has otherwise."""
+    approximate: bool | None = None
+    """Whether a search may miss some of the nearest; None where it cannot be asked."""
+    filters: bool = False
+    """Whether it filters by metadata itself."""
+    compares: bool = False
+    """Whether `verify` compares vectors without transferring them."""
+    problem: str | None = None
+    """Why it cannot be asked."""
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -165,7 +210,7 @@ def plan(state: Mapping[str, DocState], wanted: Mapping[str, str]) -> Plan:
     return Plan(delete=tuple(sorted(gone)), upsert=tuple(sorted(new)), kept=kept)
 
 
-class IndexBackend(Closing, ABC):
+class IndexBackend(Closing, VectorIndex):
     """Vectors by id, kept where the settings say.
 
     Opened by `filestore.index.open_backend`; closed by its user. Methods raise
@@ -175,9 +220,6 @@ class IndexBackend(Closing, ABC):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
-    lacking: str = ""
-    """What the last answer of `query` is without, for people; "" where it is whole. Only settings
-    that allow a part of an answer make a backend give one."""
 
     @abstractmethod
     def load(self) -> None:
@@ -275,9 +317,50 @@ class IndexBackend(Closing, ABC):
         put back; a backend that cannot ask along with the query leaves it to whoever opened it.
         """
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of files and connections."""
+    @property
+    def takes_conditions(self) -> bool:
+        """See `VectorIndex`."""
+        return self.capabilities.filters
+
+    @cached_property
+    def _digests(self) -> Mapping[int, bytes]:
+        """As they were when they were first asked for by who compares an index."""
+        return self.digests()
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def ids(self) -> "NDArray[int64]":
+        """See `VectorIndex`."""
+        import numpy
+
+        return numpy.array(sorted(self._digests), dtype=numpy.int64)
+
+    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """See `VectorIndex`; compared are digests, so that vectors stay where they are."""
+        import numpy
+
+        pairs = zip(ids.tolist(), digest(vectors), strict=True)
+        same = [self._digests.get(identifier) == expected for identifier, expected in pairs]
+        return numpy.array(same, dtype=numpy.bool_)
+
+    def search(
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
+    ) -> list[tuple[int, float]]:
+        """See `VectorIndex`.
+
+        Raises:
+            BackendError: It does not answer, or somebody else wrote to it.
+        """
+        if count < 1 or (allowed is not None and not len(allowed)):
+            return []
+        hits = self.query(vector, top_k=count, where=where, allowed=allowed)
+        return [(hit.id, hit.score) for hit in hits]
 
 
 class BackendChoice(Unshown, Struct, frozen=True, kw_only=True):
@@ -427,77 +510,3 @@ def satisfies(metadata: Mapping[str, Any], where: Where) -> bool:
         all(set(file.get(key, ())).intersection(values) for key, values in where)
         for file in metadata.get("files", ())
     )
-
-
-class ServedIndex(VectorIndex):
-    """What a loaded backend holds; only read: changes are laid over it."""
-
-    def __init__(self, backend: IndexBackend, dimension: int) -> None:
-        super().__init__(dimension)
-        self.takes_conditions = backend.capabilities.filters
-        self._backend = backend
-
-    def __len__(self) -> int:
-        return len(self.ids())
-
-    @cached_property
-    def _digests(self) -> "Mapping[int, bytes]":
-        return self._backend.digests()
-
-    def docs(self) -> "Mapping[str, DocState]":
-        """All documents of the backend with their content hashes, asked now.
-
-        Raises:
-            BackendError: It does not answer.
-        """
-        return self._backend.state.docs
-
-    def ids(self) -> "NDArray[int64]":
-        """See the contract; what is given was there when it was asked first."""
-        import numpy
-
-        return numpy.array(sorted(self._digests), dtype=numpy.int64)
-
-    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
-        """See the contract; compared are digests, so that vectors stay where they are."""
-        import numpy
-
-        self._check(ids, vectors)
-        pairs = zip(ids.tolist(), digest(vectors), strict=True)
-        same = [self._digests.get(identifier) == expected for identifier, expected in pairs]
-        return numpy.array(same, dtype=numpy.bool_)
-
-    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
-        """Not here: a backend is written by `filestore.sidecar.vector_rows`."""
-        raise NotImplementedError
-
-    def remove(self, ids: "NDArray[int64]") -> int:
-        """Not here, as `add`."""
-        raise NotImplementedError
-
-    def search(
-        self,
-        vector: "NDArray[float32]",
-        count: int,
-        *,
-        allowed: "NDArray[int64] | None" = None,
-        where: Where = (),
-    ) -> list[tuple[int, float]]:
-        """See the contract.
-
-        Raises:
-            BackendError: It does not answer, or somebody else wrote to it.
-        """
-        if count < 1 or (allowed is not None and not len(allowed)):
-            return []
-        hits = self._backend.query(vector, top_k=count, where=where, allowed=allowed)
-        return [(hit.id, hit.score) for hit in hits]
-
-    @property
-    def lacking(self) -> str:
-        """See the contract."""
-        return self._backend.lacking
-
-    def close(self) -> None:
-        """Let go of its connection."""
-        self._backend.close()

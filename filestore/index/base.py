@@ -1,10 +1,15 @@
 """The contract of a vector index: ids of our choosing, vectors of length 1, inner product."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
+import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from filestore.core.errors import FilestoreError
+from filestore.core.schema import JsonObject
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -30,6 +35,35 @@ class BackendError(FilestoreError):
     """A backend cannot do what it is asked; files and embeddings are as they were."""
 
 
+class Description(JsonObject, Struct, frozen=True, kw_only=True):
+    """What kind of index a store has, for people; None where it means nothing for the kind."""
+
+    kind: str
+    """`exact` or `approximate`."""
+    vectors: int
+    """In the file; later ones are replayed."""
+    lists: int | None = None
+    """Of an exact index, as all below: what was measured when lists were tried and won too little.
+    """
+    probes: int | None = None
+    """Lists that a search for ten neighbours looks into."""
+    recall: float | None = None
+    """Share of the ten nearest that are found, measured on queries made from the data."""
+    trained_on: int | None = None
+    """How many vectors there were when the lists were made."""
+    work: float | None = None
+    """What a search with the lists costs, as a share of comparing all vectors."""
+
+    def serialize(self) -> str:
+        """As JSON, with null for None."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> "Description":
+        """The inverse of `serialize`."""
+        return cls(**orjson.loads(text))
+
+
 class VectorSource(ABC):
     """Where the vectors of a store are kept."""
 
@@ -53,15 +87,18 @@ class VectorSource(ABC):
 
 
 class VectorIndex(ABC):
-    """Vectors by id. Adding an id that is there replaces its vector."""
+    """Vectors by id that can be searched and compared, wherever they are."""
 
     has_lists: bool = False
     """Whether a vector can lie where no search for it looks."""
-    takes_conditions: bool = False
-    """Whether `search` takes `where`, and so needs no list of what is allowed."""
+    lacking: str = ""
+    """What the last answer is without, for people; "" where it is whole. Only settings that allow
+    a part of an answer make a backend give one."""
 
-    def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
+    @property
+    def takes_conditions(self) -> bool:
+        """Whether `search` takes `where`, and so needs no list of what is allowed."""
+        return False
 
     @abstractmethod
     def __len__(self) -> int:
@@ -81,18 +118,6 @@ class VectorIndex(ABC):
     def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """As `holds`, without looking whether a search would find them."""
         return self.holds(ids, vectors)
-
-    @abstractmethod
-    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
-        """Hold vectors: (n,) int64 distinct ids and (n, dimension) float32 rows of length 1.
-
-        Raises:
-            ValueError: The shapes do not fit.
-        """
-
-    @abstractmethod
-    def remove(self, ids: "NDArray[int64]") -> int:
-        """Let go of ids; unknown ids are passed over. Returns how many were held."""
 
     @abstractmethod
     def search(
@@ -115,14 +140,28 @@ class VectorIndex(ABC):
             where: What must hold of a file with the text; only where `takes_conditions`.
         """
 
-    @property
-    def lacking(self) -> str:
-        """What the last answer is without, for people; "" where it is whole."""
-        return ""
-
     def close(self) -> None:
         """Let go of what it has open; one in memory has nothing."""
         return
+
+
+class HeldIndex(VectorIndex):
+    """One in this process, which takes vectors. Adding an id that is there replaces its vector."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+
+    @abstractmethod
+    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
+        """Hold vectors: (n,) int64 distinct ids and (n, dimension) float32 rows of length 1.
+
+        Raises:
+            ValueError: The shapes do not fit.
+        """
+
+    @abstractmethod
+    def remove(self, ids: "NDArray[int64]") -> int:
+        """Let go of ids; unknown ids are passed over. Returns how many were held."""
 
     def _check(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         if vectors.ndim != 2 or vectors.shape != (len(ids), self.dimension):
@@ -137,20 +176,20 @@ def best_first(ids: "NDArray[int64]", scores: "NDArray[float32]") -> list[tuple[
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
 
-class OverlaidIndex(VectorIndex):
+class OverlaidIndex(HeldIndex):
     """A lower index that is only read, ids of it that count no more, and an upper index.
 
     So a large file is searched where it lies, and opening it costs the difference only.
     """
 
-    def __init__(self, lower: VectorIndex, upper: VectorIndex) -> None:
+    def __init__(self, lower: VectorIndex, upper: HeldIndex) -> None:
         """Lay an index over another.
 
         Args:
             lower: Left as it is.
             upper: Empty; takes what is added.
         """
-        super().__init__(lower.dimension)
+        super().__init__(upper.dimension)
         self.has_lists = lower.has_lists
         self._lower = lower
         self._upper = upper
@@ -195,21 +234,16 @@ class OverlaidIndex(VectorIndex):
 
         shown = ids[~self._is_hidden(ids)]
         below = int(numpy.isin(shown, self._lower.ids()).sum())
-        self.hide(ids)
+        self.hide(ids.tolist())
         return below + self._upper.remove(ids)
-
-    @property
-    def lacking(self) -> str:
-        """See the contract; what is laid over is whole."""
-        return self._lower.lacking
 
     def close(self) -> None:
         """See the contract."""
         self._lower.close()
 
-    def hide(self, ids: "NDArray[int64]") -> None:
+    def hide(self, ids: Iterable[int]) -> None:
         """Let go of ids below, without counting, which would look at all of them."""
-        self._hidden.update(ids.tolist())
+        self._hidden.update(ids)
 
     def search(
         self,
@@ -231,11 +265,12 @@ class OverlaidIndex(VectorIndex):
                 if len(below) >= count or len(found) < wanted:
                     break
                 wanted = wanted * 2 + len(found) - len(below)
+        self.lacking = self._lower.lacking
         above = self._upper.search(vector, count, allowed=allowed)
         return sorted([*below, *above], key=lambda hit: (-hit[1], hit[0]))[: max(0, count)]
 
 
-class ExactIndex(VectorIndex):
+class ExactIndex(HeldIndex):
     """A dictionary of vectors, compared one and all."""
 
     def __init__(self, dimension: int) -> None:

@@ -5,12 +5,10 @@ Reads the vectors from wherever they are kept, in blocks, and says what it made.
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import orjson
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from filestore.core.schema import JsonObject
-from filestore.index.base import VectorIndex, VectorSource
+from filestore.index.base import Description, HeldIndex, VectorSource
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -37,35 +35,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The share of comparing all vectors that a search with lists may cost."""
 
 
-class Description(JsonObject, Struct, frozen=True, kw_only=True):
-    """What kind of index a store has, for people; None where it means nothing for the kind."""
-
-    kind: str
-    """`exact` or `approximate`."""
-    vectors: int
-    """In the file; later ones are replayed."""
-    lists: int | None = None
-    """Of an exact index, as all below: what was measured when lists were tried and won too little.
-    """
-    probes: int | None = None
-    """Lists that a search for ten neighbours looks into."""
-    recall: float | None = None
-    """Share of the ten nearest that are found, measured on queries made from the data."""
-    trained_on: int | None = None
-    """How many vectors there were when the lists were made."""
-    work: float | None = None
-    """What a search with the lists costs, as a share of comparing all vectors."""
-
-    def serialize(self) -> str:
-        """As JSON, with null for None."""
-        return orjson.dumps(asdict(self)).decode()
-
-    @classmethod
-    def parse(cls, text: str) -> "Description":
-        """The inverse of `serialize`."""
-        return cls(**orjson.loads(text))
-
-
 class Built(Struct, frozen=True, kw_only=True):
     """An index to be written, and what it is."""
 
@@ -76,7 +45,7 @@ class Built(Struct, frozen=True, kw_only=True):
 class Grown(Struct, frozen=True, kw_only=True):
     """An index that was updated without training."""
 
-    index: "VectorIndex"
+    index: "HeldIndex"
     trained_on: int
 
 

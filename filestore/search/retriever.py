@@ -59,8 +59,7 @@ class Retriever:
         self.embedder = (parts.searched_model if is_own else parts.searched_beside)(catalog)
         self.vectors: Vectors | None = None
         if self._embeddings is not None and self.embedder is not None:
-            rows = parts.rows if is_own else None
-            self.vectors = Vectors(parts, catalog, self._embeddings, self.embedder, rows)
+            self.vectors = Vectors(parts, catalog, self._embeddings, self.embedder)
         self._no_model = parts.why_no_model() if is_own else parts.why_no_beside()
         self.reader: Reader | None = None
         self._on_reader: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog, queries
 from filestore.fulltext import Need, ParsedQuery, Respelling, Understood
-from filestore.sidecar import vector_file
+from filestore.sidecar.vector_home import is_counted_on
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -57,8 +57,8 @@ def not_embedded(
     """How many texts have no vector of the model that was asked."""
     if index is None or embedder is None:
         return []
-    is_counted_on = vector_file.is_counted_on(catalog, embedder)
-    lacking = catalog.waiting_count() if is_counted_on else catalog.count("vectors") - len(index)
+    counted = is_counted_on(catalog, embedder)
+    lacking = catalog.waiting_count() if counted else catalog.count("vectors") - len(index)
     if not lacking:
         return []
     texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog, queries
 from filestore.search import filters
 from filestore.search.filters import Filters
-from filestore.sidecar import vector_file
+from filestore.sidecar.vector_file import loaded
+from filestore.sidecar.vector_home import StoredVectors
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex, Where
     from filestore.search.closeness import Closeness
     from filestore.sidecar.session import Parts
-    from filestore.sidecar.vector_rows import VectorRows
 
     Nearest = Callable[[int], list[tuple[int, float]]]
 
@@ -34,7 +34,6 @@ class Vectors:
         catalog: Catalog,
         embeddings: "EmbeddingCache",
         embedder: "Embedder",
-        rows: "VectorRows | None",
     ) -> None:
         """Open nothing yet.
 
@@ -43,13 +42,12 @@ class Vectors:
             catalog: Inside a snapshot whenever it is asked.
             embeddings: What the index is made from.
             embedder: Whose vectors they are.
-            rows: The backend that has them; None where the sidecar's own file has.
         """
         self._places, self._layout = parts.places, parts.layout
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
-        self._rows = rows
+        self._home = parts.home
         self.index: VectorIndex | None = None
         """What is asked; None before it is opened."""
         self._conditions: Where = ()
@@ -77,13 +75,13 @@ class Vectors:
             alone: Whether nothing else limits what may be found.
         """
         self._conditions = ()
-        if self._rows is None or not wanted or not alone:
+        if not self._home.takes_conditions or not wanted or not alone:
             return
         # A document's questions lie in a file of their own there, without its metadata.
         if self._layout.is_in_place and self._catalog.files_of_kind("questions"):
             return
         found = filters.conditions(self._catalog, wanted)
-        if self._rows.takes(found, self._catalog):
+        if self._home.takes(found, self._catalog):
             self._conditions = found
 
     def near(self, text: str, allowed: set[int] | None, *, is_filtered: bool) -> "Nearest":
@@ -119,9 +117,9 @@ class Vectors:
         from filestore.embed.canaries import unrelated
         from filestore.search.closeness import SAMPLE, Closeness
 
-        is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
+        is_counted_on = self._stored.is_counted_on
         first = queries.first_vectors(self._catalog, SAMPLE, embedded=is_counted_on)
-        _, vectors = self._stored(first)
+        _, vectors = self._kept(first)
         count = self._catalog.count("vectors")
         if not len(vectors):
             return None
@@ -132,17 +130,20 @@ class Vectors:
         asked = self._asked.get(text)
         if asked is None or not ids:
             return {}
-        known, vectors = self._stored(ids)
+        known, vectors = self._kept(ids)
         return dict(zip(known, (vectors @ asked).tolist(), strict=True)) if known else {}
 
-    def _stored(self, ids: Sequence[int]) -> "tuple[list[int], NDArray[float32]]":
+    def _kept(self, ids: Sequence[int]) -> "tuple[list[int], NDArray[float32]]":
         """Those of some vectors that are kept here, with their ids."""
         import numpy
 
-        source = vector_file.StoredVectors(self._catalog, self._embeddings, self._embedder)
-        vectors, found = source.vectors_of(numpy.array(ids, dtype=numpy.int64))
+        vectors, found = self._stored.vectors_of(numpy.array(ids, dtype=numpy.int64))
         known = [one for one, is_here in zip(ids, found.tolist(), strict=True) if is_here]
         return known, vectors[found]
+
+    @property
+    def _stored(self) -> StoredVectors:
+        return StoredVectors(self._catalog, self._embeddings, self._embedder)
 
     @property
     def lacking(self) -> list[str]:
@@ -151,11 +152,7 @@ class Vectors:
 
     def _opened(self) -> "VectorIndex":
         if self.index is None:
-            made_from = (self._catalog, self._embeddings, self._embedder)
-            is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
-            self.index = (
-                vector_file.StoredVectors(*made_from).load_to_search(self._places)
-                if self._rows is None or not is_counted_on
-                else self._rows.load(*made_from)
-            )
+            stored = self._stored
+            is_home = stored.is_counted_on
+            self.index = self._home.load(stored) if is_home else loaded(self._places, stored)
         return self.index

@@ -37,7 +37,6 @@ from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.stats import pack_folder, stat_entry
-from filestore.sidecar import vector_file
 from filestore.sidecar.beside import BesideFeed, take_over
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
@@ -51,9 +50,9 @@ from filestore.sidecar.file_rows import (
     texts_of_vectors,
 )
 from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
-from filestore.sidecar.names import entries
-from filestore.sidecar.rewording import Rewording
-from filestore.sidecar.vector_rows import VectorRows
+from filestore.sidecar.names import Rewording, entries
+from filestore.sidecar.vector_file import collect
+from filestore.sidecar.vector_home import StoredVectors, VectorHome
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -89,14 +88,14 @@ class Commit:
         catalog: CatalogWriter,
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
+        home: VectorHome,
         embed: bool = True,
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
-        rows: VectorRows | None = None,
         beside: BesideFeed | None = None,
     ) -> None:
         self._places = places
-        self._rows = rows
+        self._home = home
         self._compares_rows = False
         self._beside = beside
         self._metric = metric
@@ -443,18 +442,15 @@ class Commit:
         self._compares_rows = self._compares_rows or whole
 
     def _write_index(self) -> None:
-        if self.embedder is None or self._rows is not None:
+        if self.embedder is None:
             return
-        self._catalog.unname_rows()
-        first = self._catalog.index_file() is None and queries.has_embedded(self._catalog)
-        if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
-            return
-        written = (self._places, self._catalog, self._embeddings, self.embedder)
-        if vector_file.write(*written) and self.embeds:
+        made_from = (self._catalog, self._embeddings, self.embedder)
+        vectors = StoredVectors(*made_from)
+        if self._home.write(self._catalog, vectors, wanted=self._index_wanted) and self.embeds:
             # Damaged rows came to light: what they held is embedded again before the file is.
             self.take_missing()
             self._embedding_feed.settle()
-            vector_file.write(*written)
+            self._home.write(self._catalog, StoredVectors(*made_from), wanted=True)
 
     def finish(self) -> CommitReport:
         """Commit.
@@ -490,13 +486,13 @@ class Commit:
         self._fulltext_feed.catch_up()
         self._catalog.forget_dead(self._fulltext_feed.seen_generation)
         generation = self._catalog.commit()
-        vector_file.collect(self._places, self._catalog, self._previous)
+        collect(self._places, self._catalog, self._previous)
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
         unsent = None
-        if self._rows is not None and self.embedder is not None and not self._is_quick:
-            lacking = (self._catalog, self._embeddings, self.embedder)
-            unsent = self._rows.catch_up(*lacking, whole=self._compares_rows)
+        if self.embedder is not None and not self._is_quick:
+            vectors = StoredVectors(self._catalog, self._embeddings, self.embedder)
+            unsent = self._home.catch_up(self._catalog, vectors, whole=self._compares_rows)
         return CommitReport(
             generation=generation,
             embedded=self._embedding_feed.embedded + (self._beside.embedded if self._beside else 0),

@@ -17,6 +17,7 @@ from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError,
 from filestore.config import settings
 from filestore.config.discovery import NoStoreError
 from filestore.config.layout import SETTINGS, Places
+from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_below
 from filestore.fs import disk, refusals
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
-    from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sidecar.vector_home import VectorHome
 
 
 class Parts:
@@ -54,9 +55,9 @@ class Parts:
             data = settings.read(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
-        self.settings = settings.parse(data, name=path)
-        unknown = self.settings.unknown + settings.users(configuration)[1]
-        self.settings = replace(self.settings, unknown=unknown)
+        parsed = settings.parse(data, name=path)
+        unknown = parsed.unknown + settings.users(configuration)[1]
+        self._settings = replace(parsed, unknown=unknown)
         tree = settings.tree_of(self.settings.layout)
         self.places = Places(
             root=root,
@@ -79,6 +80,23 @@ class Parts:
         """The root by which the user's permissions and the settings' paths of models are read."""
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
+        self._models: dict[str, StoreModel] = {}
+        """What `model` and `beside` opened, by their names."""
+        self._vector_home: VectorHome | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """What the store is set to; what other ones name otherwise is opened anew."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, now: Settings) -> None:
+        """Go on with other settings."""
+        was, self._settings = self._settings, now
+        if (was.embedder, was.model, was.beside) != (now.embedder, now.model, now.beside):
+            self._models.clear()
+        if was.backend != now.backend:
+            self._vector_home = None
 
     def close(self) -> None:
         """Let go of every file."""
@@ -112,20 +130,22 @@ class Parts:
         ours = [ChunkPath(path.replace(os.sep, "/")) for path in own]
         return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
-    @cached_property
+    @property
     def model(self) -> "StoreModel":
         """The model that the settings name, opened as far as it can be here."""
+        if "model" not in self._models:
+            self._models["model"] = self._opened_model(self.settings)
+        return self._models["model"]
+
+    def _opened_model(self, named: Settings) -> "StoreModel":
         from filestore.sidecar.model import StoreModel
 
-        return StoreModel(
-            self._named_for, self.settings, self.configuration, recorded=self.fingerprints
-        )
+        return StoreModel(self._named_for, named, self.configuration, recorded=self.fingerprints)
 
     def stand_in_for(self, root: str) -> None:
         """Use the models as the store at another root may, whose place this one is to take."""
         self._named_for = root
-        for name in ("model", "beside"):
-            vars(self).pop(name, None)
+        self._models.clear()
 
     def share_model(self, other: "Parts") -> bool:
         """Use the model that other parts of this store opened, if the settings name the same."""
@@ -135,44 +155,31 @@ class Parts:
             its.model,
         )
         if is_same:
-            vars(self)["model"] = other.model
+            self._models["model"] = other.model
         return is_same
 
     @property
     def is_model_outdated(self) -> bool:
         """Whether a model that was opened without success would open now."""
-        opened = (vars(self).get(name) for name in ("model", "beside"))
-        return any(one is not None and one.is_outdated for one in opened)
+        return any(one.is_outdated for one in self._models.values())
 
-    @cached_property
-    def rows(self) -> "VectorRows | None":
-        """The backend that has the vectors; None where the sidecar's own file has them."""
-        if self.settings.backend.is_own_file:
-            return None
-        from filestore.config.user_config import read_machine
-        from filestore.sidecar.vector_rows import VectorRows
+    @property
+    def home(self) -> "VectorHome":
+        """Where the vectors live."""
+        if self._vector_home is None:
+            self._vector_home = home_of(self.settings.backend, self.places)
+        return self._vector_home
 
-        return VectorRows.of(
-            self.settings.backend,
-            self.places,
-            machine=read_machine(self.configuration, os.environ),
-        )
-
-    def take_backend(self, backend: "Backend") -> None:
-        """Go on with another backend, which the settings name from now on."""
-        self.settings = replace(self.settings, backend=backend)
-        self.__dict__.pop("rows", None)
-
-    @cached_property
+    @property
     def beside(self) -> "StoreModel | None":
         """The model beside, opened as far as it can be here; None where none is tried."""
-        from filestore.sidecar.model import StoreModel
-
         chosen = self.settings.beside
         if chosen is None:
             return None
-        its_own = replace(self.settings, embedder=chosen.embedder, model=chosen.model, beside=None)
-        return StoreModel(self._named_for, its_own, self.configuration, recorded=self.fingerprints)
+        if "beside" not in self._models:
+            named = replace(self.settings, embedder=chosen.embedder, model=chosen.model)
+            self._models["beside"] = self._opened_model(replace(named, beside=None))
+        return self._models["beside"]
 
     def switched(self) -> "Parts":
         """The same store as it is once its two models have changed places, opened apart."""
@@ -195,13 +202,13 @@ class Parts:
         except (FileNotFoundError, NotADirectoryError):
             return
         now = settings.parse(data, name=self.places.settings)
-        self.take_backend(now.backend)
-        named = (now.embedder, now.model, now.beside)
-        if named != (self.settings.embedder, self.settings.model, self.settings.beside):
-            embedder, model, other = named
-            self.settings = replace(self.settings, embedder=embedder, model=model, beside=other)
-            for opened in ("model", "beside"):
-                vars(self).pop(opened, None)
+        self.settings = replace(
+            self.settings,
+            backend=now.backend,
+            embedder=now.embedder,
+            model=now.model,
+            beside=now.beside,
+        )
 
     def fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
@@ -337,7 +344,7 @@ class Parts:
             lost=partial(losses.lost_of_git, self.places, self.layout),
             processes=self._processes,
             settings=self.settings,
-            rows=self.rows,
+            home=self.home,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
             originals=self.originals(),
         )
@@ -445,7 +452,7 @@ class Parts:
         unsound: Sequence[bytes] = (),
     ) -> "Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]":
         """Open catalog and embeddings to be written, while the lock is held; see `writing`."""
-        from filestore.sidecar import recover, vector_rows
+        from filestore.sidecar import recover
 
         if found or unsound:
             # What is set aside must not stay open.
@@ -457,8 +464,7 @@ class Parts:
         try:
             with catalog_errors(catalog):
                 recover.note_lost(self.places, self.layout, catalog)
-                if self.rows is not None and vector_rows.is_doubted(found):
-                    catalog.doubt_sent()
+                self.home.doubt(catalog, found)
                 yield catalog, embeddings, (*discarded, *repaired)
         finally:
             catalog.close()
@@ -494,7 +500,7 @@ class Parts:
             embed=embed,
             no_embedder=self.model.why_not,
             metric=self.settings.metric,
-            rows=self.rows,
+            home=self.home,
             beside=self._beside_feed(catalog, embeddings, embed, main, beside),
         )
 
@@ -536,6 +542,18 @@ class Parts:
     def clock(self) -> disk.FileSystemClock:
         """The clock of the file system that the store lies on."""
         return disk.FileSystemClock(self.places.clock)
+
+
+def home_of(backend: "Backend", places: Places) -> "VectorHome":
+    """Where settings have the vectors live; nothing is opened yet."""
+    if backend.is_own_file:
+        from filestore.sidecar.vector_file import OwnFile
+
+        return OwnFile(places)
+    from filestore.config.user_config import read_machine
+    from filestore.sidecar.vector_rows import VectorRows
+
+    return VectorRows(backend, places, machine=read_machine(places.configuration, os.environ))
 
 
 def _with_remedy(problem: FilestoreError) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.commit import Commit
-    from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sidecar.vector_home import VectorHome
 
 
 KEPT_BYTES: Final = 16 * 1024 * 1024
@@ -95,8 +95,8 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     no_beside: str = ""
     """Why it is of no use; as `no_model`."""
     settings: Settings = field(default_factory=Settings)
-    rows: "VectorRows | None" = None
-    """The backend that has its vectors; None where the sidecar has them."""
+    home: "VectorHome"
+    """Where its vectors live."""
     unmerged: frozenset[ChunkPath] = frozenset()
     """Paths below `chunked/` that git has as unmerged, as far as it was asked."""
     originals: Originals = field(default_factory=Originals)

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, in_batches, queries
-from filestore.config.layout import LINES, PARTS, SETTINGS, Places
-from filestore.config.settings import Backend
+from filestore.config.layout import LINES, PARTS, Places
+from filestore.config.settings import BACKENDS, Backend
 from filestore.config.user_config import Machine
 from filestore.core.errors import on_error
 from filestore.core.findings import Finding
@@ -32,8 +31,10 @@ from filestore.index.backend import (
     DocState,
     EmbedConfig,
     IndexBackend,
+    Inspected,
     Item,
-    ServedIndex,
+    Sent,
+    ShownHome,
     Stamp,
     digest,
     plan,
@@ -42,11 +43,17 @@ from filestore.index.backend import (
 from filestore.index.base import BackendError, Where
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
-from filestore.sidecar.vector_file import Space, StoredVectors
+from filestore.sidecar.vector_file import collect
+from filestore.sidecar.vector_home import (
+    PART,
+    Space,
+    StoredVectors,
+    VectorHome,
+    is_doubted,
+)
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
-    from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
@@ -67,26 +74,13 @@ class NotSent(BackendError):
     """The vectors were not sent to this backend yet."""
 
 
-class Sent(Struct, frozen=True, kw_only=True):
-    """What sending did."""
-
-    written: int
-    deleted: int
-    kept: int
-    """Vectors that were there as they should be, where all were compared."""
-
-
-class VectorRows(Struct, frozen=True, kw_only=True):
+class VectorRows(VectorHome):
     """The backend that a store's settings name; opened for each use."""
 
-    choice: BackendChoice
-    machine: Machine
-    root: str
+    takes_conditions = True
 
-    @classmethod
-    def of(cls, backend: Backend, places: Places, *, machine: Machine) -> "VectorRows":
-        """The backend that settings name, which is not the sidecar's own file."""
-        choice = BackendChoice(
+    def __init__(self, backend: Backend, places: Places, *, machine: Machine) -> None:
+        self.choice = BackendChoice(
             kind=backend.kind,
             options={
                 key: list(value) if isinstance(value, tuple) else value
@@ -95,7 +89,13 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             folder=places.sidecar,
             environment=os.environ,
         )
-        return cls(choice=choice, machine=machine, root=places.root)
+        self.elsewhere = backend.kind
+        self._backend, self._places, self._machine = backend, places, machine
+
+    def trusted(self) -> "VectorRows":
+        """See the contract."""
+        machine = self._machine.trusting(self._places.root, self.address())
+        return VectorRows(self._backend, self._places, machine=machine)
 
     @property
     def label(self) -> str:
@@ -105,11 +105,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         return f"{self.choice.kind}:{content_hash(said).hex()}"
 
     def address(self) -> str:
-        """Where it is, for people.
-
-        Raises:
-            BackendError: The settings cannot be used, or its package is not installed.
-        """
+        """See the contract."""
         return self._opened().address()
 
     def _opened(self) -> IndexBackend:
@@ -122,7 +118,7 @@ class VectorRows(Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str:
-        """The address; of settings that cannot be used, what they name."""
+        """See the contract."""
         try:
             return self.address()
         except BackendError:
@@ -146,8 +142,8 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         if self.reaches_out:
             check_trusted(
                 backend.address(),
-                machine=self.machine,
-                root=self.root,
+                machine=self._machine,
+                root=self._places.root,
                 would="keep its texts in",
                 error=BackendUntrusted,
             )
@@ -167,26 +163,36 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             return self.connected()
 
     @property
+    def row_name(self) -> str:
+        """See the contract."""
+        return f"row of {self.address()}"
+
+    def part(self, catalog: Catalog) -> StorePath:
+        """See the contract."""
+        return PART
+
+    @property
     def reaches_out(self) -> bool:
-        """Whether it is anywhere but in the sidecar."""
+        """See the contract."""
         return self._inside is None
 
     @property
     def _inside(self) -> str | None:
         """Where in the sidecar it is, relative to that; None where it is elsewhere."""
-        path = self.choice.options.get("path", "" if self.choice.kind == "local" else None)
+        path = self.choice.options.get("path", "")
+        if path == "":
+            path = BACKENDS[self.elsewhere].path
         elsewhere = self.choice.options.keys() & {"dsn", "url"}
-        if elsewhere or not isinstance(path, str) or "\0" in path:
+        if elsewhere or not isinstance(path, str) or not path or "\0" in path:
             return None
         # What it is called says too little: a clone may climb out by `..`, or bring a link along.
         folder = os.path.realpath(self.choice.folder)
-        target = os.path.realpath(os.path.join(folder, path or LINES))
+        target = os.path.realpath(os.path.join(folder, path))
         return os.path.relpath(target, folder) if is_below(target, folder) else None
 
     def takes(self, where: Where, catalog: Catalog) -> bool:
-        """Whether it was given all that a filter asks for, by these settings."""
-        sent = queries.sent_to_backend(catalog)
-        if sent is None or sent[0] != self.label:
+        """See the contract."""
+        if self._sent(catalog) is None:
             return False
         return not self.whitelist or {key for key, _ in where} <= set(self.whitelist)
 
@@ -196,89 +202,114 @@ class VectorRows(Struct, frozen=True, kw_only=True):
         names = self.choice.options.get("metadata_whitelist")
         return tuple(names) if isinstance(names, list) else ()
 
-    def is_behind(self, catalog: Catalog) -> str:
-        """What it lacks of the catalog's vectors, in words; "" where nothing. Asks nobody."""
-        sent = queries.sent_to_backend(catalog)
-        if sent is None or sent[0] != self.label:
+    def lag(self, catalog: Catalog, *, changed: int = 0) -> str:
+        """See the contract."""
+        if self._sent(catalog) is None:
             count = catalog.count("vectors")
             return f"none of {count:,} vectors was sent to this backend" if count else ""
         waiting = queries.unsent_vectors(catalog)
         return f"{waiting:,} vectors wait to be sent" if waiting else ""
 
-    def stale(self, docs: Mapping[str, DocState], catalog: Catalog, space: Space) -> list[int]:
-        """The vectors that are there with another content hash than they should have."""
-        wanted = self.hashes(catalog, space, catalog.vector_keys())
-        return [
-            int(name)
-            for name, content in wanted.items()
-            if name in docs and docs[name].content_hash != content
-        ]
-
-    def hashes(
-        self, catalog: Catalog, space: Space, keys: Sequence[tuple[int, bytes]]
-    ) -> dict[str, str]:
+    def _hashes(self, catalog: Catalog, space: Space) -> dict[str, str]:
         """The content hash of each vector with all that is sent beside it, by its id as a text."""
         found = {}
-        for batch in in_batches(keys):
+        for batch in in_batches(catalog.vector_keys()):
             files = queries.files_beside(catalog, [identifier for identifier, _ in batch])
             for identifier, key in batch:
-                sent = _sent(files.get(identifier, []), self.whitelist)
+                sent = self._metadata(files.get(identifier, []))
                 found[str(identifier)] = _hash(space, key, sent)
         return found
 
-    def findings(self, catalog: Catalog) -> list[Finding]:
-        """How it stands by the catalog alone."""
-        behind = self.is_behind(catalog)
+    def _metadata(self, files: Sequence[queries.Beside]) -> Mapping[str, Any]:
+        """What a backend is given beside a vector: no more than the whitelist names."""
+        return whitelisted({"files": queries.sendable(files)}, self.whitelist)
+
+    def findings(self, catalog: Catalog, *, hashes: bool) -> list[Finding]:
+        """See the contract."""
+        behind = self.lag(catalog)
         return [Finding(code="index-behind", path=PART, detail=behind)] if behind else []
 
+    def doubt(self, catalog: "CatalogWriter", found: Iterable[Finding]) -> None:
+        """See the contract."""
+        if is_doubted(found):
+            catalog.doubt_sent()
+
+    def write(self, catalog: "CatalogWriter", vectors: StoredVectors, *, wanted: bool) -> bool:
+        """Nothing: what it lacks is sent once the transaction is over."""
+        return False
+
     def catch_up(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        space: Space,
-        *,
-        whole: bool,
+        self, catalog: "CatalogWriter", vectors: StoredVectors, *, whole: bool
     ) -> BackendError | None:
-        """Send what is lacking, if anything; why that did not work, which is no reason to fail."""
-        if not whole and not self.is_behind(catalog):
+        """See the contract."""
+        if not whole and not self.lag(catalog):
             return None
         try:
-            self.send(catalog, embeddings, space, whole=whole)
+            self._send(catalog, vectors, whole=whole, takes_over=False)
+            catalog.note_sent(self.label, catalog.generation)
         except BackendError as error:
             return error
         return None
 
-    def send(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        space: Space,
-        *,
-        whole: bool = False,
-        takes_over: bool = False,
-        noted: bool = True,
+    def compare(self, catalog: Catalog, space: Space, *, takes_over: bool) -> Sent:
+        """See the contract."""
+        with self.connected_to_write(whole=True) as opened:
+            stamp = opened.stamp()
+            if stamp is not None and stamp.owner != catalog.identity and not takes_over:
+                raise _taken(opened.address())
+            held = opened.state.docs if stamp is not None else {}
+        steps = plan(held, self._hashes(catalog, space))
+        deleted = set(steps.delete).difference(map(int, steps.upsert))
+        return Sent(written=len(steps.upsert), kept=steps.kept, deleted=len(deleted))
+
+    def fill(
+        self, catalog: "CatalogWriter", vectors: StoredVectors, *, takes_over: bool = False
+    ) -> Sent:
+        """See the contract."""
+        return self._send(catalog, vectors, whole=True, takes_over=takes_over)
+
+    def settle(self, catalog: "CatalogWriter") -> None:
+        """See the contract; no FAISS file is needed then."""
+        catalog.note_sent(self.label, catalog.generation)
+        collect(self._places, catalog, None)
+
+    def clear(self, catalog: Catalog) -> bool:
+        """See the contract."""
+        with self.connected_to_write(whole=True) as backend:
+            stamp = backend.stamp()
+            if stamp is None or stamp.owner != catalog.identity:
+                return False
+            backend.clear()
+        return True
+
+    def is_emptied(self) -> bool:
+        """See the contract."""
+        with self.connected() as backend:
+            return backend.stamp() is None
+
+    def _send(
+        self, catalog: "CatalogWriter", vectors: StoredVectors, *, whole: bool, takes_over: bool
     ) -> Sent:
         """Bring the backend up to the catalog's generation, which is committed.
 
         Args:
             catalog: Between two transactions.
-            embeddings: What is sent.
-            space: Whose vectors.
+            vectors: What is sent.
             whole: Compare all that it holds, vectors too; else what the catalog says differs.
             takes_over: Take what another store wrote there.
-            noted: Whether the catalog takes it as the place of the vectors.
 
         Raises:
             BackendError: It is away, refuses, or belongs to another store.
         """
-        known = queries.sent_to_backend(catalog)
+        known = queries.sent_rows(catalog)
         whole = whole or known is None
         with self.connected_to_write(whole=whole) as backend:
             stamp = backend.stamp()
             # A file of the sidecar is this store's, whatever catalog it has now.
             takes_over = takes_over or not self.reaches_out
             if stamp is not None and stamp.owner != catalog.identity and not takes_over:
-                raise taken(backend.address())
+                raise _taken(backend.address())
+            space = vectors.space
             embed = EmbedConfig(fingerprint=space.fingerprint, dimension=space.dimension)
             if stamp is not None and stamp.embed != embed:
                 backend.clear()
@@ -288,71 +319,124 @@ class VectorRows(Struct, frozen=True, kw_only=True):
             if stamp is not None and stamp.owner == catalog.identity and is_known and not whole:
                 removed, added = catalog.index_delta()
                 deleted = backend.delete(removed)
-                wanted = [identifier for identifier, _ in added]
-                sending = items(catalog, embeddings, space, wanted, self.whitelist)
-                written = backend.upsert(sending, skip_existing=False)
-                sent = Sent(written=written, deleted=deleted, kept=0)
+                items = self._items(vectors, [identifier for identifier, _ in added])
+                sent = Sent(written=backend.upsert(items, skip_existing=False), deleted=deleted)
             else:
-                sent = self._send_all(backend, catalog, embeddings, space, whole=whole)
+                sent = self._send_all(backend, vectors, whole=whole)
             backend.save(owner=catalog.identity, generation=catalog.generation)
-        if noted:
-            catalog.note_sent(self.label, catalog.generation)
         return sent
 
-    def _send_all(
-        self,
-        backend: IndexBackend,
-        catalog: Catalog,
-        embeddings: "EmbeddingCache",
-        space: Space,
-        *,
-        whole: bool,
-    ) -> Sent:
-        keys = catalog.vector_keys()
+    def _send_all(self, backend: IndexBackend, vectors: StoredVectors, *, whole: bool) -> Sent:
         state = dict(backend.state.docs)
-        for name in _damaged(backend, embeddings, space, keys) if whole else ():
+        for name in _damaged(backend, vectors) if whole else ():
             state[name] = DocState(content_hash="", chunk_ids=(int(name),))
-        steps = plan(state, self.hashes(catalog, space, keys))
+        steps = plan(state, self._hashes(vectors.catalog, vectors.space))
         sending = {int(name) for name in steps.upsert}
         deleted = backend.delete([one for one in steps.delete if one not in sending])
-        written = backend.upsert(
-            items(catalog, embeddings, space, sorted(sending), self.whitelist), skip_existing=False
-        )
+        items = self._items(vectors, sorted(sending))
+        written = backend.upsert(items, skip_existing=False)
         return Sent(written=written, deleted=deleted, kept=steps.kept)
 
-    def load(self, catalog: Catalog, embeddings: "EmbeddingCache", space: Space) -> "VectorIndex":
-        """What is searched: the backend, with what it lacks laid over it; to be closed.
+    def _items(self, vectors: StoredVectors, wanted: Sequence[int]) -> Iterator[Item]:
+        """Vectors as they are sent, each once; those without a sound embedding are left out."""
+        left, catalog, space = set(wanted), vectors.catalog, vectors.space
+        for batch in in_batches(queries.paths_of_vectors(catalog, wanted), _FILES_AT_ONCE):
+            texts = {
+                vector_id(key): (key, text)
+                for key, text in kept_texts(catalog, batch)
+                if vector_id(key) in left
+            }
+            left -= texts.keys()
+            ids = sorted(texts)
+            files = queries.files_beside(catalog, ids)
+            keys = [texts[one][0] for one in ids]
+            rows, found = vectors.embeddings.get(space.fingerprint, keys)
+            for row, identifier in enumerate(ids):
+                if not found[row]:
+                    continue
+                key, text = texts[identifier]
+                metadata = self._metadata(files.get(identifier, []))
+                yield Item(
+                    id=identifier,
+                    vector=rows[row],
+                    doc_id=str(identifier),
+                    content_hash=_hash(space, key, metadata),
+                    text=queries.sendable(text),
+                    metadata=metadata,
+                )
+
+    def _sent(self, catalog: Catalog) -> int | None:
+        """The generation that it was sent last; None where the catalog does not count on it."""
+        sent = queries.sent_rows(catalog)
+        return sent[1] if sent is not None and sent[0] == self.label else None
+
+    def _loaded(self, vectors: StoredVectors) -> IndexBackend:
+        """The backend, which has what was sent to it and answers for this store alone.
 
         Raises:
             NotSent: It has nothing yet, or not enough to be searched.
             BackendError: It is away, or what it has is not this store's.
         """
-        sent = queries.sent_to_backend(catalog)
-        backend = self.connected()
+        catalog = vectors.catalog
+        known, backend = self._sent(catalog), self.connected()
         with on_error(backend.close):
-            known = sent[1] if sent is not None and sent[0] == self.label else None
-            _check(backend, catalog, known, space)
+            _check(backend, catalog, known, vectors.space)
             backend.expect(catalog.identity, catalog.generation if known is None else known)
-        served = ServedIndex(backend, space.dimension)
+        return backend
+
+    def _laid_over(self, backend: IndexBackend, vectors: StoredVectors) -> "VectorIndex":
         # The catalog's difference is not to this place where it was never told of it.
-        if known is None:
-            return served
-        return StoredVectors(catalog, embeddings, space).laid_over(served)
+        return backend if self._sent(vectors.catalog) is None else vectors.laid_over(backend)
+
+    def load(self, vectors: StoredVectors) -> "VectorIndex":
+        """See the contract; what it lacks is laid over it."""
+        return self._laid_over(self._loaded(vectors), vectors)
+
+    def inspect(self, vectors: StoredVectors) -> Inspected:
+        """See the contract; what stands beside its vectors is compared where it lacks nothing."""
+        behind = self.lag(vectors.catalog)
+        try:
+            backend = self._loaded(vectors)
+            with on_error(backend.close):
+                docs = {} if behind else backend.state.docs
+                index = self._laid_over(backend, vectors)
+        except NotSent as error:
+            code, why = "index-missing" if behind else "index-lost", error.message
+        except BackendForeign as error:
+            code, why = "index-taken", error.message
+        except BackendError as error:
+            is_damaged = isinstance(error, BackendUnusable) and not self.reaches_out
+            code, why = "index-damaged" if is_damaged else "index-away", error.message
+        else:
+            wanted = self._hashes(vectors.catalog, vectors.space) if docs else {}
+            stale = [
+                int(name)
+                for name, content in wanted.items()
+                if name in docs and docs[name].content_hash != content
+            ]
+            return Inspected(index=index, stale=stale)
+        found = [Finding(code=code, path=PART, detail=why)]
+        return Inspected(findings=found, unread="vectors of the backend, which cannot be asked")
+
+    def shown(self, catalog: Catalog) -> ShownHome:
+        """See the contract."""
+        known, vectors = self._sent(catalog), catalog.count("vectors")
+        waiting = queries.unsent_vectors(catalog) if known is not None else vectors
+        found = ShownHome(kind=self.elsewhere, address="", vectors=vectors, waiting=waiting)
+        try:
+            found = replace(found, address=self.address())
+            with self.connected() as backend:
+                can = backend.capabilities
+                found = replace(
+                    found, approximate=can.approximate, filters=can.filters, compares=can.compares
+                )
+                _check_stamp(backend, catalog, known)
+        except BackendError as error:
+            found = replace(found, problem=f"{error.message} (try: {error.remedy})")
+        return found
 
 
-def is_doubted(found: Iterable[Finding]) -> bool:
-    """Whether findings of a verification say that a backend has not what was sent to it."""
-    return any(
-        PART in (one.path, one.other) and (one.meaning.discards == "index" or one.meaning.unopened)
-        for one in found
-    )
-
-
-PART: Final = StorePath(SETTINGS)
-"""The path of a backend in findings: that of the settings, which name it."""
-
-
-def taken(address: str) -> BackendForeign:
+def _taken(address: str) -> BackendForeign:
     """What says that another store has its vectors in a place."""
     return BackendForeign(
         f"{address} holds the vectors of another store, or of a catalog of this one that was lost",
@@ -373,7 +457,7 @@ def _check(backend: IndexBackend, catalog: Catalog, known: int | None, space: Sp
     Raises:
         BackendError: It has not.
     """
-    stamp, address = check_stamp(backend, catalog, known), backend.address()
+    stamp, address = _check_stamp(backend, catalog, known), backend.address()
     if known is None:
         if stamp is None or stamp.generation != catalog.generation or not _is_of(stamp, space):
             raise NotSent(f"the vectors were not sent to {address} yet", remedy="filestore sync")
@@ -382,7 +466,7 @@ def _check(backend: IndexBackend, catalog: Catalog, known: int | None, space: Sp
         raise _older(address)
 
 
-def check_stamp(backend: IndexBackend, catalog: Catalog, known: int | None) -> Stamp | None:
+def _check_stamp(backend: IndexBackend, catalog: Catalog, known: int | None) -> Stamp | None:
     """The stamp of a backend, which has to be this store's and no older than what was sent.
 
     Raises:
@@ -391,7 +475,7 @@ def check_stamp(backend: IndexBackend, catalog: Catalog, known: int | None) -> S
     """
     stamp, address = backend.stamp(), backend.address()
     if stamp is not None and stamp.owner != catalog.identity:
-        raise taken(address)
+        raise _taken(address)
     if known is not None and stamp is None:
         raise NotSent(
             f"{address} has lost the vectors that were sent to it", remedy="filestore sync --full"
@@ -411,63 +495,20 @@ def _is_of(stamp: Stamp, space: Space) -> bool:
     return (stamp.embed.fingerprint, stamp.embed.dimension) == (space.fingerprint, space.dimension)
 
 
-def _sent(files: Sequence[queries.Beside], whitelist: Sequence[str]) -> Mapping[str, Any]:
-    """What stands beside a vector as a backend is given it: no more than the whitelist names."""
-    return whitelisted({"files": queries.sendable(files)}, whitelist)
-
-
 def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:
     """Of what was sent, so that another whitelist has it sent again."""
     said = [space.fingerprint, key.hex(), sent["files"]]
     return content_hash(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hex()
 
 
-def items(
-    catalog: Catalog,
-    embeddings: "EmbeddingCache",
-    space: Space,
-    wanted: Sequence[int],
-    whitelist: Sequence[str],
-) -> Iterator[Item]:
-    """Vectors as they are sent, each once; those without a sound embedding are left out."""
-    left = set(wanted)
-    for batch in in_batches(queries.paths_of_vectors(catalog, wanted), _FILES_AT_ONCE):
-        texts = {
-            vector_id(key): (key, text)
-            for key, text in kept_texts(catalog, batch)
-            if vector_id(key) in left
-        }
-        left -= texts.keys()
-        ids = sorted(texts)
-        files = queries.files_beside(catalog, ids)
-        vectors, found = embeddings.get(space.fingerprint, [texts[one][0] for one in ids])
-        for row, identifier in enumerate(ids):
-            if not found[row]:
-                continue
-            key, text = texts[identifier]
-            sent = _sent(files.get(identifier, []), whitelist)
-            yield Item(
-                id=identifier,
-                vector=vectors[row],
-                doc_id=str(identifier),
-                content_hash=_hash(space, key, sent),
-                text=queries.sendable(text),
-                metadata=sent,
-            )
-
-
-def _damaged(
-    backend: IndexBackend,
-    embeddings: "EmbeddingCache",
-    space: Space,
-    keys: Sequence[tuple[int, bytes]],
-) -> list[str]:
+def _damaged(backend: IndexBackend, vectors: StoredVectors) -> list[str]:
     """Which vectors lie there otherwise than they were embedded."""
     held = backend.digests()
     wrong = []
-    for batch in in_batches(keys):
-        vectors, found = embeddings.get(space.fingerprint, [key for _, key in batch])
-        for (identifier, _), sound, expected in zip(batch, found, digest(vectors), strict=True):
+    for batch in in_batches(vectors.keys):
+        keys = [key for _, key in batch]
+        rows, found = vectors.embeddings.get(vectors.space.fingerprint, keys)
+        for (identifier, _), sound, expected in zip(batch, found, digest(rows), strict=True):
             if sound and identifier in held and held[identifier] != expected:
                 wrong.append(str(identifier))
     return wrong

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedTree
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
+    from filestore.index.backend import ShownHome
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.log import Log, LogEntry
     from filestore.past.store import PastStore
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
     from filestore.search.session import SearchSession
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
-    from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sidecar.vector_change import BackendChange
+    from filestore.sidecar.vector_home import VectorHome
     from filestore.store.look import TreeLook
-    from filestore.sync.change_backend import BackendChange, ShownBackend
     from filestore.sync.packs import ExportedEmbeddings
     from filestore.verify.run import Status
     from filestore.verify.staged import Staged
@@ -283,16 +284,14 @@ class ReadableStore(Closing):
             return trust.reaches(self._parts, it)
         return trust.reaches(self._parts, None)
 
-    def backend(self) -> "ShownBackend":
-        """Where its vectors are, and how that stands; see `change_backend.shown`."""
-        from filestore.sync import change_backend
-
+    def backend(self) -> "ShownHome":
+        """Where its vectors are, and how that stands."""
         with self._parts.reading() as catalog:
-            return change_backend.shown(self._parts.rows, catalog)
+            return self._parts.home.shown(catalog)
 
-    def backend_rows(self) -> "VectorRows | None":
-        """The backend that the settings name; None for the sidecar's own file."""
-        return self._parts.rows
+    def vector_home(self) -> "VectorHome":
+        """Where its vectors live."""
+        return self._parts.home
 
     def batches(self) -> "list[Group]":
         """The changes of truth files that can be undone or redone, oldest first."""
@@ -430,14 +429,13 @@ class ReadableStore(Closing):
         )
 
     def plan_backend(self, backend: "Backend", *, takes_over: bool = False) -> "BackendChange":
-        """What another place for the vectors takes; see `change_backend.plan`."""
-        from filestore.sync import change_backend
+        """What another place for the vectors takes; see `vector_change.plan`."""
+        from filestore.sidecar import vector_change
 
         with self._parts.reading() as catalog:
-            return change_backend.plan(
+            return vector_change.plan(
                 self.places,
                 backend,
-                configuration=self._parts.configuration,
                 catalog=catalog,
                 embedder=self._parts.own_embedder(catalog),
                 takes_over=takes_over,

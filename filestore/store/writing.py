@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filestore.enrich.plan import Wanted as EnrichWanted
     from filestore.exchange.base import Imported
     from filestore.history.batch import State
+    from filestore.index.backend import Sent
     from filestore.ingest.add import AddReport
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.snapshot import Level
-    from filestore.sidecar.vector_rows import Sent, VectorRows
+    from filestore.sidecar.vector_change import BackendChange
+    from filestore.sidecar.vector_home import VectorHome
     from filestore.sync.apply import SyncReport
-    from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import Dropping, ModelChange, Switched
     from filestore.sync.embedding import Embedded, R
     from filestore.sync.packs import ImportedEmbeddings
@@ -547,19 +548,19 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
-        from filestore.sync import change_backend
+        from filestore.sidecar import vector_change
 
         with self._parts.writing("backend set") as (catalog, embeddings, _):
-            sent = change_backend.apply(self._parts, change, catalog, embeddings)
+            sent = vector_change.apply(self._parts, change, catalog, embeddings)
         self.close()
         return sent
 
-    def clear_backend(self, rows: "VectorRows") -> bool:
-        """Delete what this store has in a place that it left; see `change_backend.clear`."""
-        from filestore.sync import change_backend
+    def clear_backend(self, home: "VectorHome") -> bool:
+        """Delete what this store has in a place that it left; see `vector_change.clear`."""
+        from filestore.sidecar import vector_change
 
         with self._parts.writing("backend set") as (catalog, embeddings, _):
-            return change_backend.clear(self._parts, rows, catalog, embeddings)
+            return vector_change.clear(self._parts, home, catalog, embeddings)
 
     def switch_model(self) -> "Switched":
         """Have the model beside and the store's own change places; see `change_model.switch`."""

@@ -32,7 +32,7 @@ from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.stats import stat_entry
-from filestore.sidecar import originals, vector_rows
+from filestore.sidecar import originals
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.recover import condemned, part_finding
@@ -203,7 +203,8 @@ class _Applying:
         """A backend did not take what it lacks: nothing of it was repaired."""
         self.applied = [one for one in self.applied if one.meaning.step != "rebuild-index"]
         reason = f"{error.message} (try: {error.remedy})"
-        self.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
+        path = self._snapshot.home.part(self._snapshot.catalog)
+        self.remaining.append(Finding(code="index-behind", path=path, detail=reason))
 
     def collect(self, finding: Finding) -> None:
         """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""

@@ -15,7 +15,7 @@ from filestore.catalog import CatalogMissingError
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
-from filestore.sidecar import beside, vector_file
+from filestore.sidecar import beside
 from filestore.sidecar.session import Parts
 
 TURN_S: Final = 2.0
@@ -128,7 +128,7 @@ def _turn(
             commit.finish()
             raise
         is_last = not catalog.waiting_count()
-        if is_last and vector_file.is_behind(catalog, changed=total):
+        if is_last and parts.home.lag(catalog, changed=total):
             commit.want_index(whole=False)
         made = commit.finish()
     return Embedded(texts=made.embedded, waiting=_waiting(parts), problem=made.problem)

@@ -83,7 +83,7 @@ def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
             accepts = partial(_is_to_be_indexed, catalog)
             apply(snapshot, commit, steps, clock=parts.clock(), accepts=accepts)
         waiting = _waiting_of(catalog, came)
-    if waiting and parts.model.reaches is None and parts.rows is None:
+    if waiting and parts.model.reaches is None and not parts.home.elsewhere:
         embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
     return ""
 

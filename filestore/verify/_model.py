@@ -16,7 +16,8 @@ from filestore.embed.cache import EmbeddingsDamaged
 from filestore.embed.canaries import TOLERANCE, canary_likeness
 from filestore.sidecar.file_rows import texts_of_vectors
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
-from filestore.sidecar.vector_file import StoredVectors
+from filestore.sidecar.vector_file import loaded
+from filestore.sidecar.vector_home import StoredVectors
 from filestore.verify._vectors import file_of, findings
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _look_up(
     report: VerificationReport,
 ) -> None:
     """Ask the index that searches use for the neighbours of each vector: itself is the nearest."""
-    index = StoredVectors(snapshot.catalog, embeddings, embedder).load(snapshot.places)
+    index = loaded(snapshot.places, StoredVectors(snapshot.catalog, embeddings, embedder))
     wrong: dict[int, str] = {}
     for batch in in_batches(list(keys), _BATCH):
         vectors, present = embeddings.get(embedder.fingerprint, [keys[one] for one in batch])

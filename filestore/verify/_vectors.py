@@ -12,22 +12,19 @@ from msgspec import Struct, field
 from filestore.catalog import queries
 from filestore.chunks import kept
 from filestore.config.layout import EMBEDDINGS, Places
-from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.safe_text import listed
-from filestore.index.backend import BackendForeign, BackendUnusable, ServedIndex
 from filestore.index.base import BackendError
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
-from filestore.sidecar.vector_rows import PART, NotSent, VectorRows
+from filestore.sidecar.vector_home import StoredVectors
 
 if TYPE_CHECKING:
     from numpy import float32, int64, intp, uint64
     from numpy.typing import NDArray
 
-    from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
@@ -74,7 +71,7 @@ def check(
         report.not_checked.append(unread)
         return
     except BackendError as error:
-        report.add([Finding(code="index-away", path=PART, detail=error.message)])
+        report.add([Finding(code="index-away", path=file_of(snapshot), detail=error.message)])
         report.not_checked.append("embeddings, and vectors of the backend: it went away meanwhile")
         return
     finally:
@@ -114,58 +111,15 @@ def _index(
     if embedder.fingerprint != fingerprint:
         report.not_checked.append("FAISS rows, since they come from another model")
         return None
-    if snapshot.rows is not None:
-        return _served(snapshot, snapshot.rows, embeddings, embedder, report)
+    seen = snapshot.home.inspect(StoredVectors(snapshot.catalog, embeddings, embedder))
     # What its size has shown is not reported again by its hash.
-    found = vector_file.findings(snapshot.places, snapshot.catalog, hashes=True)
-    report.add(finding for finding in found if finding.code not in report.codes())
-    unread = set(report.codes() & codes_where(about="index", unopened=True))
-    if not unread:
-        named = snapshot.catalog.index_file()
-        if named and not vector_file.is_ours(snapshot.places, snapshot.catalog, named):
-            unread = {"its writer is unknown"}
-        elif reason := vector_file.unreadable(snapshot.places, snapshot.catalog, embedder):
-            report.add([Finding(code="index-damaged", path=file_of(snapshot), detail=reason)])
-            unread = {"index-damaged"}
-    if unread:
-        report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
-        return None
-    return vector_file.StoredVectors(snapshot.catalog, embeddings, embedder).load(snapshot.places)
-
-
-def _served(
-    snapshot: StoreSnapshot,
-    rows: VectorRows,
-    embeddings: "EmbeddingCache",
-    embedder: "Embedder",
-    report: VerificationReport,
-) -> "VectorIndex | None":
-    """The index of a backend, with what stands beside its vectors looked at; None without it."""
-    index: VectorIndex | None = None
-    try:
-        index = rows.load(snapshot.catalog, embeddings, embedder)
-        if not rows.is_behind(snapshot.catalog) and isinstance(index, ServedIndex):
-            wrong = dict.fromkeys(
-                rows.stale(index.docs(), snapshot.catalog, embedder),
-                "what stands beside it is not what its file says",
-            )
-            report.add(findings(snapshot, "vector-mismatch", wrong, PART))
-    except NotSent as error:
-        is_sent = not rows.is_behind(snapshot.catalog)
-        code = "index-lost" if is_sent else "index-missing"
-        report.add([Finding(code=code, path=PART, detail=error.message)])
-    except BackendForeign as error:
-        report.add([Finding(code="index-taken", path=PART, detail=error.message)])
-    except BackendError as error:
-        is_damaged = isinstance(error, BackendUnusable) and not rows.reaches_out
-        code = "index-damaged" if is_damaged else "index-away"
-        report.add([Finding(code=code, path=PART, detail=error.message)])
-    else:
-        return index
-    if index is not None:
-        index.close()
-    report.not_checked.append("vectors of the backend, which cannot be asked")
-    return None
+    report.add(finding for finding in seen.findings if finding.code not in report.codes())
+    said = "what stands beside it is not what its file says"
+    wrong = dict.fromkeys(seen.stale, said)
+    report.add(findings(snapshot, "vector-mismatch", wrong, file_of(snapshot)))
+    if seen.index is None:
+        report.not_checked.append(seen.unread)
+    return seen.index
 
 
 def _why_none(snapshot: StoreSnapshot) -> list[Finding]:
@@ -263,7 +217,7 @@ def _tell_rows(
     report: VerificationReport,
 ) -> None:
     report.add(findings(snapshot, "vector-mismatch", seen.differing, file_of(snapshot)))
-    kind = "FAISS row" if snapshot.rows is None else f"row of {snapshot.rows.address()}"
+    kind = snapshot.home.row_name
     rows = f"every {kind}" if sample.is_all else f"each {kind} of slice {sample}"
     report.checked.append(f"{rows}, bit for bit")
     if index.has_lists:
@@ -335,11 +289,8 @@ def _differing(
 
 
 def file_of(snapshot: StoreSnapshot) -> StorePath:
-    """The path of the FAISS file in findings, or of the settings that name a backend."""
-    if snapshot.rows is not None:
-        return PART
-    named = snapshot.catalog.index_file()
-    return snapshot.places.part(named.name if named else "")
+    """The path of where the vectors live, in findings."""
+    return snapshot.home.part(snapshot.catalog)
 
 
 def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) -> list[Finding]:

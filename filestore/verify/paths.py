@@ -79,6 +79,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
             embeddings=None,
             embedder=None,
             deleted=set,
+            home=parts.home,
             settings=parts.settings,
             originals=parts.originals(),
         )

@@ -15,7 +15,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
-from filestore.index.building import Description
+from filestore.index.base import Description
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
 from filestore.sidecar.session import Parts

@@ -79,12 +79,12 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         trees = {reachable.leads(one) for one in seen if reachable.is_outside(one)}
     lie = map(reachable.leads, filter(reachable.is_document, sources))
     near = {os.path.dirname(path) for path in lie if not any(is_below(path, t) for t in trees)}
-    model, beside, rows = parts.model, parts.beside, parts.rows
+    model, beside, home = parts.model, parts.beside, parts.home
     return Reaches(
         service=model.reaches,
         beside=beside.reaches if beside is not None else None,
         generator=model.generator_reaches,
-        backend=rows.address() if rows is not None and rows.reaches_out else None,
+        backend=home.address() if home.reaches_out else None,
         prompts=model.own_prompts,
         sources=tuple(sources),
         folders=tuple(sorted({*near, *(f"{tree}/" for tree in trees)})),

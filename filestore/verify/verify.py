@@ -343,11 +343,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     """What is wrong with the derived files, without parsing an accelerator."""
     places, catalog = snapshot.places, snapshot.catalog
     found = [
-        *(
-            snapshot.rows.findings(catalog)
-            if snapshot.rows is not None
-            else vector_file.findings(places, catalog, hashes=hashes)
-        ),
+        *snapshot.home.findings(catalog, hashes=hashes),
         *fulltext_file.findings(places, catalog, hashes=hashes),
         *recorded_state.metric_mismatch(catalog, snapshot.settings),
     ]

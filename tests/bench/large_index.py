@@ -123,6 +123,7 @@ def build(root: str, vectors: str) -> None:
     from synthetic import SyntheticEmbedder
 
     from filestore.sidecar import vector_file
+    from filestore.sidecar.vector_home import StoredVectors
 
     for path in Path(root, ".sidecar").glob("vectors-*.faiss"):
         path.unlink()
@@ -130,7 +131,9 @@ def build(root: str, vectors: str) -> None:
     with closing(catalog), closing(embeddings):
         catalog.begin()
         started = time.perf_counter()
-        vector_file.write(_places(root), catalog, embeddings, SyntheticEmbedder(int(vectors)))
+        home = vector_file.OwnFile(_places(root))
+        stored = StoredVectors(catalog, embeddings, SyntheticEmbedder(int(vectors)))
+        home.write(catalog, stored, wanted=True)
         build_s = time.perf_counter() - started
         catalog.commit()
         described = json.loads(vector_file.describe(catalog).serialize())
@@ -200,6 +203,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
     from synthetic import Clusters, SyntheticEmbedder
 
     from filestore.sidecar import vector_file
+    from filestore.sidecar.vector_home import StoredVectors
 
     total = int(vectors)
     asked = Clusters(total).queries(int(queries))
@@ -209,7 +213,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
     with closing(catalog), closing(embeddings):
         started = time.perf_counter()
         embedder = SyntheticEmbedder(total)
-        index = vector_file.StoredVectors(catalog, embeddings, embedder).load(_places(root))
+        index = vector_file.loaded(_places(root), StoredVectors(catalog, embeddings, embedder))
         index.search(asked[0], COUNT)
         ours = {"open_s": time.perf_counter() - started}
         started = time.perf_counter()

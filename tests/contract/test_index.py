@@ -2,7 +2,7 @@
 
 import math
 import resource
-from functools import cache
+from functools import cache, partial
 
 import faiss
 import numpy as np
@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from filestore.index import IndexDamagedError, new_index, overlaid, read_index
+from filestore.index import IndexDamagedError, read_index
 from filestore.index._approximate import ApproximateIndex
 from filestore.index._faiss import FaissIndex, flat_parts
-from filestore.index.base import VectorSource
-from filestore.index.building import Description, Grown, Limits, build, is_current
+from filestore.index.base import Description, ExactIndex, OverlaidIndex, VectorSource
+from filestore.index.building import Grown, Limits, build, is_current
 from tests.vectors import clustered_rows, unit_rows
 
 DIMENSION = 24
@@ -59,12 +59,19 @@ def new_overlaid():
     """Nothing is left of the lower index, so that this one starts empty."""
     lower = new_approximate()
     lower.add(np.arange(5, dtype=np.int64), unit_rows(5, seed=4))
-    return overlaid(lower, np.arange(5, dtype=np.int64))
+    index = OverlaidIndex(lower, FaissIndex(DIMENSION))
+    index.hide(range(5))
+    return index
 
 
 def new_member(kind):
-    makers = {"approximate": new_approximate, "overlaid": new_overlaid}
-    return makers[kind]() if kind in makers else new_index(kind, DIMENSION)
+    makers = {
+        "exact": partial(ExactIndex, DIMENSION),
+        "faiss": partial(FaissIndex, DIMENSION),
+        "approximate": new_approximate,
+        "overlaid": new_overlaid,
+    }
+    return makers[kind]()
 
 
 MEMBERS = ["exact", "faiss", "approximate", "overlaid"]
@@ -93,7 +100,7 @@ def test_empty_index_answers_nothing(index):
 
 def test_agrees_with_the_reference(index):
     """Additions, replacements and removals leave the same answers as the plain reference."""
-    judge = new_index("exact", DIMENSION)
+    judge = ExactIndex(DIMENSION)
     rows = unit_rows(200)
     keys = np.arange(200, dtype=np.int64) * 7919 % (2**61)
     for target in (index, judge):
@@ -121,7 +128,7 @@ CHANGES = st.lists(
 @settings(max_examples=40)
 def test_any_changes_leave_the_answers_of_the_reference(kind, changes, bound):
     """Whatever is added, replaced and removed, ids, hits and bounded hits are the reference's."""
-    index, judge = new_member(kind), new_index("exact", DIMENSION)
+    index, judge = new_member(kind), ExactIndex(DIMENSION)
     for number, (action, some, seed) in enumerate(changes):
         for target in (index, judge):
             if action == "add":
@@ -254,7 +261,7 @@ def test_another_kind_of_file_is_refused(tmp_path):
 
 def test_few_probes_only_leave_out():
     """With one list looked into, hits are true ones with exact scores, some may be missing."""
-    index, judge = new_approximate(probes=1), new_index("exact", DIMENSION)
+    index, judge = new_approximate(probes=1), ExactIndex(DIMENSION)
     rows = unit_rows(500)
     for target in (index, judge):
         target.add(np.arange(500, dtype=np.int64), rows)
@@ -267,7 +274,7 @@ def test_few_probes_only_leave_out():
 
 def test_few_allowed_ids_are_all_looked_at():
     """However few lists are usually looked into, a narrow filter loses nothing."""
-    index, judge = new_approximate(probes=1), new_index("exact", DIMENSION)
+    index, judge = new_approximate(probes=1), ExactIndex(DIMENSION)
     for target in (index, judge):
         target.add(np.arange(500, dtype=np.int64), unit_rows(500))
     allowed = np.arange(0, 500, 25, dtype=np.int64)

@@ -19,12 +19,11 @@ import pytest
 from msgspec.structs import fields
 
 from filestore.config.layout import Places
-from filestore.config.settings import Backend
+from filestore.config.settings import BACKENDS, Backend
 from filestore.config.user_config import Machine
 from filestore.index.backend import BackendSettingsWrong, BackendUnreachable
 from filestore.index.base import BackendError
 from filestore.sidecar.vector_rows import BackendUntrusted, VectorRows
-from filestore.sync.change_backend import KINDS
 from filestore.verify.trust import Reaches
 
 ROOT: Final = "/a/store"
@@ -156,7 +155,7 @@ def test_no_service_is_left_out() -> None:
     """Every field that names an address is tried; so is every backend, and every member of a family
     that asks a service."""
     assert SERVICES.keys() == {one.name for one in fields(Reaches) if one.type == str | None}
-    assert {kind for kind, keys in KINDS.items() if re.search("url=|dsn=", keys)} == {
+    assert {kind for kind, one in BACKENDS.items() if re.search("url=|dsn=", one.keys)} == {
         "pgvector",
         "qdrant",
     }
@@ -234,7 +233,7 @@ ADDRESS: Final = "Qdrant at http://127.0.0.1:1 (collection filestore)"
 
 def rows_at(kind: str, options: Mapping[str, Any], *, trusted: list[str]) -> VectorRows:
     """The backend that settings name, in a store that may reach some addresses."""
-    return VectorRows.of(
+    return VectorRows(
         Backend(kind=kind, options=options),
         Places(root=ROOT, sidecar=f"{ROOT}/.sidecar"),
         machine=Machine(trusted={ROOT: tuple(trusted)}),
@@ -252,7 +251,7 @@ def test_a_path_is_where_its_links_lead(tmp_path: Path) -> None:
         with pytest.raises(BackendUntrusted, match=name):
             rows.connected()
         seen.add(rows.address())
-    assert rows_at("local", {"path": str(link)}, trusted=list(seen)).connected()
+    rows_at("local", {"path": str(link)}, trusted=list(seen)).connected().close()
 
 
 # PostgreSQL

@@ -367,16 +367,16 @@ class Collections(disk.Closing):
         # Vectors elsewhere could not be exchanged in one step, nor would they go with its folder.
         if not _has_settings(served.path):
             return
-        rows = None
+        home = None
         # One whose sidecar cannot be used may go all the same.
         with (
             contextlib.suppress(UnsafeSidecarError),
             Store(served.path, configuration=self._configuration) as store,
         ):
-            rows = store.backend_rows()
-        if rows is not None and rows.reaches_out:
+            home = store.vector_home()
+        if home is not None and home.reaches_out:
             raise RefusedError(
-                f"the vectors of {brief(served.name)} lie in {rows.where}, outside its folder",
+                f"the vectors of {brief(served.name)} lie in {home.where}, outside its folder",
                 remedy="filestore backend set faiss, in that folder; then send the request again",
             )
 
@@ -484,8 +484,7 @@ def _has_settings(path: str) -> bool:
 def _counted(store: Store) -> dict[str, Any]:
     """What an open store says of itself."""
     found = store.status()
-    embedder, rows = store.embedder, store.backend_rows()
-    elsewhere = rows.choice.kind if rows is not None else None
+    embedder, elsewhere = store.embedder, store.vector_home().elsewhere or None
     return {
         "has_index": True,
         "document_count": sum(one["chunks"] for one in store.resources()),

@@ -168,7 +168,7 @@ def test_questions_about_texts(filled, says):
     filled.write("queries.txt", "cellar\n")
     says("StoreComparison", "compare", "HEAD", "--queries", "queries.txt", "--embed")
     says("Log", "log", "cellar")
-    says("ShownBackend", "backend")
+    says("ShownHome", "backend")
     says("Backends", "backend", "list")
     says("Pruning", "embeddings", "prune", "--plan")
 

@@ -22,10 +22,12 @@ from filestore.embed.cache import EmbeddingCache
 from filestore.fs.disk import file_hash
 from filestore.index import VectorIndex, read_index
 from filestore.index._faiss import FaissIndex
-from filestore.index.building import Description, Limits
+from filestore.index.base import Description
+from filestore.index.building import Limits
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
-from filestore.sidecar.vector_file import StoredVectors
+from filestore.sidecar.vector_file import OwnFile
+from filestore.sidecar.vector_home import StoredVectors
 from filestore.verify import _vectors
 
 DIMENSION = 32
@@ -91,9 +93,12 @@ class Shelf:
         self.catalog.commit()
 
     def write(self) -> bool:
-        return vector_file.write(
-            self.places, self.catalog, self.embeddings, EMBEDDER, limits=self.limits
+        return OwnFile(self.places).write(
+            self.catalog, self.vectors(), wanted=True, limits=self.limits
         )
+
+    def vectors(self) -> StoredVectors:
+        return StoredVectors(self.catalog, self.embeddings, EMBEDDER)
 
     def _row(self, number: int) -> tuple[Observation, FileRow]:
         look = Observation(
@@ -123,7 +128,7 @@ class Shelf:
         return look, row
 
     def load(self) -> VectorIndex:
-        return StoredVectors(self.catalog, self.embeddings, EMBEDDER).load(self.places)
+        return vector_file.loaded(self.places, self.vectors())
 
     def describe(self) -> Description:
         found = vector_file.describe(self.catalog)
@@ -139,6 +144,7 @@ class Shelf:
             embeddings=self.embeddings,
             embedder=EMBEDDER,
             deleted=lambda paths: set(),
+            home=OwnFile(self.places),
         )
         said = VerificationReport()
         _vectors.check(subject, "full", Sample(), said)
@@ -424,12 +430,15 @@ def test_a_file_of_a_stranger_is_never_parsed(shelf: Shelf, tmp_path: Path) -> N
             shelf.catalog.set_meta("index_size", os.path.getsize(shelf.file()))
             shelf.catalog.set_meta("index_hash", file_hash(shelf.file()).hex())
             shelf.seal()
-        found = vector_file.findings(shelf.places, shelf.catalog, hashes=True)
+        found = OwnFile(shelf.places).findings(shelf.catalog, hashes=True)
         assert [finding.code for finding in found] == ["index-foreign"]
-        assert vector_file.unreadable(shelf.places, shelf.catalog, EMBEDDER) == ""
+        seen = OwnFile(shelf.places).inspect(shelf.vectors())
+        assert [finding.code for finding in seen.findings] == ["index-foreign"]
+        assert seen.index is None
+        assert "index-foreign" in seen.unread or "writer is unknown" in seen.unread
         assert_answers_like_exact(shelf.load(), range(10))
     shelf.change()
-    assert vector_file.findings(shelf.places, shelf.catalog, hashes=True) == []
+    assert OwnFile(shelf.places).findings(shelf.catalog, hashes=True) == []
 
 
 def test_the_mark_of_another_user_is_a_stranger_s(shelf: Shelf, tmp_path: Path) -> None:
@@ -437,7 +446,7 @@ def test_the_mark_of_another_user_is_a_stranger_s(shelf: Shelf, tmp_path: Path) 
     shelf.change(add=range(10))
     with shelf.catalog.connection:
         shelf.mark(str(tmp_path / "another"))
-    found = vector_file.findings(shelf.places, shelf.catalog, hashes=True)
+    found = OwnFile(shelf.places).findings(shelf.catalog, hashes=True)
     assert [finding.code for finding in found] == ["index-foreign"]
 
 
@@ -495,5 +504,5 @@ def test_without_a_place_for_a_secret_nothing_is_parsed(shelf: Shelf, tmp_path: 
     (tmp_path / "configuration").write_text("no folder")
     shelf.change(add=range(10))
     assert shelf.catalog.meta("index_seal") is None
-    assert vector_file.findings(shelf.places, shelf.catalog, hashes=True) == []
+    assert OwnFile(shelf.places).findings(shelf.catalog, hashes=True) == []
     assert_answers_like_exact(shelf.load(), range(10))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from filestore.index import new_index
+from filestore.index.base import ExactIndex
 from filestore.sidecar.snapshot import Sample
 from filestore.verify._model import MOST_TEXTS, affordable, astray
 
@@ -11,7 +11,7 @@ NORTH = np.array([0, 1, 0], np.float32)
 
 
 def index_of(*vectors: np.ndarray) -> object:
-    index = new_index("exact", 3)
+    index = ExactIndex(3)
     index.add(np.arange(1, len(vectors) + 1, dtype=np.int64), np.stack(vectors))
     return index
 
@@ -32,7 +32,7 @@ def test_a_text_that_finds_another() -> None:
 def test_a_text_that_is_not_there() -> None:
     """An id that the index does not hold does not find itself."""
     assert astray(index_of(EAST), 7, EAST)
-    assert "nothing" in astray(new_index("exact", 3), 7, EAST)
+    assert "nothing" in astray(ExactIndex(3), 7, EAST)
 
 
 def test_equal_vectors_are_no_matter() -> None:

@@ -1,0 +1,116 @@
+"""Choices that are made once, as a store is opened: no other module asks which one was made."""
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from msgspec import Struct
+
+from tests.test_architecture import MODULES, parsed
+
+
+class Axis(Struct, frozen=True, kw_only=True):
+    """A choice among members of one contract."""
+
+    known_in: tuple[str, ...]
+    """How the names of the modules begin that may know its members."""
+    named: str
+    """A pattern of the identifiers that speak of it."""
+    most_lines: int
+    """So many lines elsewhere may have such an identifier."""
+    members: frozenset[str]
+    """Classes, and what settings or a command line call them: compared nowhere else."""
+
+
+AXES: Final = {
+    "home of the vectors": Axis(
+        known_in=(
+            "filestore/index/",
+            "filestore/config/settings",  # the table of kinds, and its two keys
+            "filestore/sidecar/vector_",
+            "filestore/cli/vectors",  # the command that chooses
+        ),
+        named=r"(?i)backend|qdrant|pgvector|\bOwnFile|VectorRows|FaissRows|LocalRows",
+        most_lines=30,
+        members=frozenset(
+            [
+                "OwnFile",
+                "VectorRows",
+                "FaissRows",
+                "LocalRows",
+                "QdrantRows",
+                "PgvectorRows",
+                "faiss",
+                "local",
+                "qdrant",
+                "pgvector",
+            ]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+def test_members_are_compared_in_their_own_modules_alone(axis: Axis) -> None:
+    """Elsewhere a method or a property of the contract answers."""
+    found = {
+        f"{module}.py:{node.lineno}"
+        for module in _elsewhere(axis)
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Compare | ast.MatchValue | ast.MatchClass | ast.Call)
+        for one in _compared(node)
+        if one in axis.members
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+def test_few_lines_elsewhere_know_an_axis(axis: Axis) -> None:
+    """Counted are lines with an identifier that speaks of it; a lower count is written down."""
+    pattern = re.compile(axis.named)
+    lines = {
+        (module, node.lineno)
+        for module in _elsewhere(axis)
+        for node in ast.walk(parsed(module))
+        for name in _identifiers(node)
+        if pattern.search(name)
+    }
+    assert len(lines) == axis.most_lines, sorted(lines)
+
+
+def _elsewhere(axis: Axis) -> list[str]:
+    return [module for module in MODULES if not module.startswith(axis.known_in)]
+
+
+def _compared(node: ast.AST) -> Iterator[str]:
+    """The names and texts that a node compares something with."""
+    if isinstance(node, ast.Call):
+        is_test = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
+        parts = node.args[1:] if is_test else []
+    elif isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators]
+    else:
+        parts = [node]
+    for part in parts:
+        for one in ast.walk(part):
+            yield from _identifiers(one)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                yield one.value
+
+
+def _identifiers(node: ast.AST) -> list[str]:
+    """The names that one node of a syntax tree brings in or uses."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            return [name]
+        case ast.keyword(arg=str(name)):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.ImportFrom(module=module, names=names):
+            return [module or "", *(alias.name for alias in names)]
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+    return []
