@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filestore.browse.similar import facts
 from filestore.browse.similar import notes as notes_on_vectors
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog, decode_path, queries
@@ -262,15 +263,9 @@ def _group(
             continue
         same.add(identifiers[text])
         made = DuplicateFile(
-            path=parts.places.tree.store_path(row.path),
+            **facts(parts, catalog, row, look),
             score=scores[text],
             line=freshness.first_line(look.body, look.body_line) if row.kind == DOCUMENT else 0,
-            kind=row.kind,
-            resource=row.resource,
-            source=catalog.source_of(row),
-            freshness=look.freshness,
-            headings=look.headings,
-            pages=look.pages,
             diff="",
             cut=False,
         )

@@ -7,10 +7,11 @@ and said to be edited.
 import os
 from typing import Final
 
-from filestore.browse import note_links
 from filestore.browse.file import Shown, UnknownPathError, below_chunked
+from filestore.browse.links import backlinks, note_links
 from filestore.browse.meant import meant
 from filestore.browse.records import ChunkFile, Record, Resource, ShownSection
+from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, Section
@@ -114,7 +115,7 @@ def present(
         UnknownPathError: It cannot be read.
     """
     now = _now(parts, path)
-    before = _as_indexed(catalog, row)
+    before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
     chunk = before if is_fresh or now.chunk is None else now.chunk
     if chunk is None or (now.state != INDEXED and not is_fresh):
@@ -155,19 +156,11 @@ def _now(parts: Parts, path: ChunkPath) -> Observation:
     return seen
 
 
-def _as_indexed(catalog: Catalog, row: FileRow | None) -> Chunk | None:
-    data = catalog.content(row.id) if row is not None and row.state == INDEXED else None
-    try:
-        return kept.read(data) if data is not None else None
-    except ValueError:
-        return None
-
-
 def _record(
     places: Places, catalog: Catalog, row: FileRow | None, chunk: Chunk, *, is_fresh: bool
 ) -> Record:
     """What is known of a document; its sections and links are those of the text that is shown."""
-    tree, pairs = places.tree, dict.fromkeys(chunk.pairs)
+    pairs = dict.fromkeys(chunk.pairs)
     withheld = row.state if row is not None else None
     found: Record = {"indexed": False, "withheld": withheld, "hand_edited": False}
     if row is not None and row.state == INDEXED:
@@ -187,11 +180,9 @@ def _record(
     found["sections"] = [_place(chunk, section) for section in chunk.sections]
     if row is not None and found["indexed"]:
         found["links"] = [
-            {"line": one.line, "target": tree.store_path(one.target) if one.target else one.written}
-            for one in note_links.of_note(catalog, row, None)
+            {"line": one.line, "target": one.target} for one in note_links(places, catalog, row)
         ]
         found["backlinks"] = [
-            {"path": tree.store_path(one.path), "line": one.line}
-            for one in note_links.to_note(catalog, row.path)
+            {"path": one.path, "line": one.line} for one in backlinks(places, catalog, row.path)
         ]
     return found

@@ -1,6 +1,6 @@
 """The links of a chunk file or an original, and those that lead to it.
 
-Three kinds: those of notes in place, see `note_links`; a person's own, from chunk file to chunk
+Three kinds: those of notes in place; a person's own, from chunk file to chunk
 file, which the catalog keeps; and those that came with an original, which lead from where it lies
 to other originals. One rule: what an original links to is told by the records of the store, and
 never looked for on the disk.
@@ -13,16 +13,17 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse import note_links
 from filestore.browse.meant import Meant, meant
-from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
+from filestore.catalog import Catalog, FileRow, decode_path, encode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
+from filestore.chunks.link_targets import Names, called, link_key, path_keys, written_path
 from filestore.chunks.links import document_of, target_of
 from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
+from filestore.extract import links as extracted
 from filestore.extract.markdown_spans import destinations
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
@@ -90,7 +91,9 @@ def links(parts: Parts, path: str) -> Links:
     with catalog.snapshot():
         asked = meant(parts.places, catalog, path)
         if parts.places.is_in_place:
-            outgoing, incoming = _of_notes(parts.places, catalog, asked)
+            (row,) = asked.rows
+            outgoing = note_links(parts.places, catalog, row, asked.line)
+            incoming = backlinks(parts.places, catalog, row.path)
         else:
             outgoing, incoming = _of_chunks(tree, catalog, asked)
         now = _now(parts, catalog, [*outgoing, *incoming])
@@ -104,23 +107,80 @@ def links(parts: Parts, path: str) -> Links:
         )
 
 
-def _of_notes(places: Places, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
-    """The links of a note that lies in place, and those of others to it."""
-    (row,) = asked.rows
-    return (
-        [_of_note(places, one) for one in note_links.of_note(catalog, row, asked.line)],
-        [_of_note(places, one) for one in note_links.to_note(catalog, row.path)],
+# Links of notes in place: which file a name means changes with the names of all files.
+
+
+def note_links(
+    places: Places, catalog: Catalog, row: FileRow, line: int | None = None
+) -> list[Link]:
+    """The links of one note, in order, as it was indexed; of a line, those in it.
+
+    What leads nowhere and would be no document, such as a picture, is left out.
+    """
+    found = _links_in(catalog.content(row.id) or b"")
+    names = _names(catalog, frozenset(map(link_key, found)))
+    links = _resolved(places, row.path, found, names)
+    return [one for one in links if line in (None, one.line)]
+
+
+def backlinks(places: Places, catalog: Catalog, path: ChunkPath) -> list[Link]:
+    """The links of other notes to a file, by path."""
+    keys = path_keys(path, [alias for one, alias in _aliases(catalog) if one == path])
+    names, target = _names(catalog, keys), places.tree.store_path(path)
+    links: list[Link] = []
+    for batch in in_batches(sorted(keys)):
+        for linking, data in queries.contents_linking(catalog, batch):
+            note = decode_path(linking)
+            if note != path:
+                found = [link for link in _links_in(data) if link_key(link) in batch]
+                resolved = _resolved(places, note, found, names)
+                links += [one for one in resolved if (one.target, one.state) == (target, "there")]
+    return sorted(links, key=lambda one: (one.path, one.line or 0))
+
+
+def _links_in(data: bytes) -> list[extracted.Link]:
+    """The links of a document to other files."""
+    if not kept.is_document(data):
+        return []
+    return [link for link in kept.decode(data).links if link.target]
+
+
+def _resolved(
+    places: Places, note: ChunkPath, found: Iterable[extracted.Link], names: Names
+) -> Iterator[Link]:
+    for link in found:
+        line, target = link.line or None, names.resolve(link, note)
+        if target is not None:
+            yield _link(places.tree, note, line, places.tree.store_path(target), "there")
+            continue
+        path = written_path(link, note) if for_name(link.target) else None
+        if path is not None:
+            # What the ignore rules leave out is there all the same.
+            is_there = os.path.lexists(os.path.join(places.chunked, path))
+            written = f"{link.target}#{link.heading}" if link.heading else link.target
+            yield _link(places.tree, note, line, written, "not added" if is_there else "dangling")
+
+
+def _names(catalog: Catalog, keys: frozenset[str]) -> Names:
+    """The names of the files that links of some keys may lead to."""
+    # Few of very many names are folded: one that is plain begins with the key it is called by.
+    starts = tuple(key.encode() for key in keys if key.isascii())
+    paths = (
+        decode_path(path)
+        for path in queries.all_paths(catalog)
+        if (name := path[path.rfind(b"/") + 1 :].lower()).startswith((*starts, b"index.md"))
+        or not name.isascii()
     )
+    aliases = ((alias, path) for path, alias in _aliases(catalog))
+    return Names(called(paths, keys), aliases)
 
 
-def _of_note(places: Places, link: note_links.NoteLink) -> Link:
-    tree = places.tree
-    if link.target is None:
-        # What the ignore rules leave out is there all the same.
-        is_there = link.may_be and os.path.lexists(os.path.join(places.chunked, link.may_be))
-        state: State = "not added" if is_there else "dangling"
-        return _link(tree, link.path, link.line, link.written, state)
-    return _link(tree, link.path, link.line, tree.store_path(link.target), "there")
+def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:
+    """Each note that has another name, with that."""
+    return queries.files_with_key(catalog, "aliases")
+
+
+# Links of chunk files
 
 
 def _of_chunks(tree: Tree, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:

@@ -3,15 +3,15 @@
 One rule: of an original its own chunks are no answer.
 """
 
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from filestore.browse.meant import meant
 from filestore.browse.vectors import Explorer
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, FileRow
 from filestore.core.errors import UsageError
-from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.search import freshness, outdated
 from filestore.search.answer import FoundFile
@@ -72,7 +72,20 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
         wanted = count + _SPARE
         while True:
             near = explorer.nearest(asked.paths, wanted, part=asked.part)
-            hits, seen = _hits(parts, catalog, near)
+            scores = {path: score for path, score, _ in near}
+            texts = [(path, part) for path, _, part in near]
+            looks = [(row, look) for row, _, look in freshness.looks(parts, catalog, texts)]
+            hits = [
+                SimilarHit(
+                    **facts(parts, catalog, row, look),
+                    score=scores[row.path],
+                    line=freshness.first_line(look.body, look.body_line) if look.body else 0,
+                    text=look.body,
+                )
+                for row, look in looks
+                # What is excluded from search is seen, and no hit.
+                if look.freshness is not None
+            ]
             there = [hit for hit in hits if hit.freshness != "gone"]
             if len(there) >= count or len(near) < wanted:
                 break
@@ -80,6 +93,8 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
         shown, told = outdated.marked([*there, *gone][:count], parts, catalog)
+        paths = {tree.chunk_path(hit.path) for hit in shown}
+        seen = [look for row, look in looks if look.freshness is None or row.path in paths]
         return Similar(
             to=tuple(map(tree.store_path, asked.paths)),
             source=asked.source,
@@ -88,47 +103,23 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             hits=tuple(shown),
             notes=(
                 *notes(parts, catalog),
-                *freshness.notes(_told(tree, shown, seen)),
+                *freshness.notes(seen),
                 *told,
             ),
         )
 
 
-def _hits(
-    parts: Parts, catalog: Catalog, near: Sequence[tuple[ChunkPath, float, int]]
-) -> tuple[list[SimilarHit], dict[ChunkPath, Look]]:
-    """What is near as it is now; what is excluded from search is seen, and no hit."""
-    scores = {path: score for path, score, _ in near}
-    texts = [(path, part) for path, _, part in near]
-    hits, seen = [], {}
-    for row, _, look in freshness.looks(parts, catalog, texts):
-        seen[row.path] = look
-        if look.freshness is not None:
-            hits.append(
-                SimilarHit(
-                    path=parts.places.tree.store_path(row.path),
-                    score=scores[row.path],
-                    line=freshness.first_line(look.body, look.body_line) if look.body else 0,
-                    kind=row.kind,
-                    resource=row.resource,
-                    source=catalog.source_of(row),
-                    freshness=look.freshness,
-                    headings=look.headings,
-                    pages=look.pages,
-                    text=look.body,
-                )
-            )
-    return hits, seen
-
-
-def _told(tree: Tree, shown: Sequence[SimilarHit], seen: Mapping[ChunkPath, Look]) -> list[Look]:
-    """What the shown files are, and those that are excluded."""
-    paths = {hit.path for hit in shown}
-    return [
-        look
-        for path, look in seen.items()
-        if look.freshness is None or tree.store_path(path) in paths
-    ]
+def facts(parts: Parts, catalog: Catalog, row: FileRow, look: Look) -> dict[str, Any]:
+    """What every answer says of a file, but for its score."""
+    return {
+        "path": parts.places.tree.store_path(row.path),
+        "kind": row.kind,
+        "resource": row.resource,
+        "source": catalog.source_of(row),
+        "freshness": look.freshness,
+        "headings": look.headings,
+        "pages": look.pages,
+    }
 
 
 def notes(parts: Parts, catalog: Catalog) -> list[str]:

@@ -13,8 +13,15 @@ from textual.widgets import Input, OptionList
 from filestore import NoStoreError, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.panels import Panel, SmallScreen, StartScreen
-from tui.views.questions import Choice, ChoiceScreen, ConfirmScreen, PromptScreen
+from tui.views.dialogs import (
+    Choice,
+    ChoiceScreen,
+    ConfirmScreen,
+    Panel,
+    PromptScreen,
+    SmallScreen,
+    StartScreen,
+)
 
 
 @pytest.fixture

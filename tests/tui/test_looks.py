@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui import looks
 from tests.tui.looks import Onlooker, look, make_store, seen
-from tui.views.panels import SmallScreen
+from tui.views.dialogs import SmallScreen
 
 SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
 

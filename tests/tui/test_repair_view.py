@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import Input
 
 from filestore import Finding
-from tui.views.questions import ConfirmScreen
+from tui.views.dialogs import ConfirmScreen
 
 
 def test_a_plan_is_seen_before_anything_is_written(case):
@@ -518,7 +518,7 @@ def test_h_and_l_close_and_open_groups_and_steps(case):
         name = case.chunks()[0].name
         await session.press("g", "l")
         at = session.view._pane.steps.cursor_key
-        assert view._rows.is_open(at.name)
+        assert view._rows.is_open(at)
         await session.press("j")
         step = view._pane.steps.cursor_key
         assert step != at
@@ -530,9 +530,9 @@ def test_h_and_l_close_and_open_groups_and_steps(case):
         await session.press("h")
         assert view._pane.steps.cursor_key == at
         await session.press("left")
-        assert not view._rows.is_open(at.name)
+        assert not view._rows.is_open(at)
         await session.press("right")
-        assert view._rows.is_open(at.name)
+        assert view._rows.is_open(at)
         assert name in session.seen()
         await session.press("b", "l")
         assert view._changes.text.has_focus

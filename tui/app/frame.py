@@ -39,7 +39,7 @@ from tui.formatting.lines import Line, one_line, quoted, span
 from tui.state.findings import Findings
 from tui.state.prompt import Typed
 from tui.views.context import Severity, View, bindings_of
-from tui.views.panels import SmallScreen, is_too_small
+from tui.views.dialogs import SmallScreen, is_too_small
 from tui.widgets.bar import Bar, Item
 from tui.widgets.steady import MainScreen, drawable
 from tui.widgets.styles import THEMES, first_theme

@@ -158,7 +158,7 @@ class Inspector(Menus):
 
     def cannot_open(self, error: FilestoreError) -> None:
         """Show why there is nothing, and what to do."""
-        from tui.views.panels import StartScreen
+        from tui.views.dialogs import StartScreen
 
         self._until_first.close()
         if self.task_manager is not None:

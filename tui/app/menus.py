@@ -17,8 +17,7 @@ from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
 from tui.formatting.lines import Line, all_quoted, count, line, shortened
 from tui.state import prompt
-from tui.views.panels import Panel
-from tui.views.questions import Choice, ChoiceScreen, PromptScreen
+from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen
 from tui.widgets.styles import THEMES
 from tui.workers import Handlers, Job, terminal
 

@@ -21,12 +21,11 @@ from tui.formatting.lines import Line, count
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail, Target
-from tui.views.browse_map import MapPane
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.browse_work import Enriching, MarkedFiles
-from tui.views.context import View, ViewContext
+from tui.views.context import Jumped, View, ViewContext
 from tui.views.tree_list import TreeList
 from tui.widgets.rows import VirtualRows
 
@@ -262,14 +261,13 @@ class BrowseView(View):
         """On a narrow screen, show the side with the focus."""
         self._show_side(is_reading=not self._is_on_the_left)
 
-    @on(Detail.Jumped)
-    @on(MapPane.Pointed)
-    def _jumped(self, event: Detail.Jumped | MapPane.Pointed) -> None:
+    @on(Jumped)
+    def _jumped(self, event: Jumped) -> None:
         if self._is_on_summaries and not self._is_searching:
             self.detail.show(Target(path=event.path))
             self.summaries.open_path(event.path)
         else:
-            self.open_path(event.path, event.line if isinstance(event, Detail.Jumped) else 0)
+            self.open_path(event.path, event.line)
         self.detail.take_focus()
 
     # Actions

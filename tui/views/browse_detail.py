@@ -6,7 +6,6 @@ file is read, and its Markdown drawn, in the reading thread.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
@@ -30,7 +29,7 @@ from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
 from tui.views.browse_family import FamilyPane
 from tui.views.browse_map import MapPane
-from tui.views.context import ViewContext
+from tui.views.context import Jumped, ViewContext
 from tui.widgets.bar import Bar, Caption, Item
 from tui.widgets.cells import in_ascii
 from tui.widgets.rows import VirtualRows
@@ -99,14 +98,6 @@ class Detail(Vertical):
     .-ascii .-wide Detail #browse-beside { border-left: ascii $panel; }
     .-wide Detail.-neighbours #browse-reader { display: block; }
     """
-
-    @dataclass
-    class Jumped(Message):
-        """A neighbour was chosen, or a relative."""
-
-        path: str
-        line: int = 0
-        """Of a document in place."""
 
     class Shown(Message):
         """Something else is shown than before."""
@@ -512,17 +503,12 @@ class Detail(Vertical):
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
         event.stop()
 
-    @on(FamilyPane.Jumped)
-    def _gone_to(self, event: FamilyPane.Jumped) -> None:
-        event.stop()
-        self.post_message(self.Jumped(event.path))
-
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
         event.stop()
         match event.key:
             case (str(path), int(line)):
-                self.post_message(self.Jumped(path, line))
+                self.post_message(Jumped(path, line))
 
 
 def _prepared(

@@ -4,20 +4,18 @@ Read when it is seen. One rule: the newest file wins.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 
 from filestore import FilestoreError
 from tui.formatting.chunks import error_lines, family_lines
 from tui.formatting.lines import Line
 from tui.formatting.rows import family_rows
 from tui.state.rows import Listed
-from tui.views.context import ViewContext
+from tui.views.context import Jumped, ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
 
@@ -29,12 +27,6 @@ class FamilyPane(Vertical):
     """Why it is out of date, and a list: summaries above, the file itself, its children."""
 
     DEFAULT_CSS: ClassVar[str] = "FamilyPane VirtualRows { height: 1fr; }"
-
-    @dataclass
-    class Jumped(Message):
-        """A person goes to a file of the list."""
-
-        path: str
 
     def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-family")
@@ -65,11 +57,21 @@ class FamilyPane(Vertical):
         if not path:
             self._draw((), None)
             return
+
+        def take_family(family: "Family | None") -> None:
+            if path == self._path:
+                self._draw(family_lines(family), family)
+
+        def fail(error: FilestoreError) -> None:
+            if path == self._path:
+                self._shown = None
+                self._draw(error_lines(error), None)
+
         self._host.task_manager.read(
             lambda store: store.summaries.family(path),
-            lambda found: self._take(path, found),
+            take_family,
             group="family",
-            failed=lambda error: self._fail(path, error),
+            failed=fail,
             urgent=True,
         )
 
@@ -77,22 +79,10 @@ class FamilyPane(Vertical):
         """Read it again when it is shown next."""
         self._shown = None
 
-    def _take(self, path: str, family: "Family | None") -> None:
-        if path == self._path:
-            self._draw(family_lines(family), family)
-
-    def _fail(self, path: str, error: FilestoreError) -> None:
-        if path == self._path:
-            self._shown = None
-            self._draw(error_lines(error), None)
-
     def _draw(self, lines: Sequence[Line], family: "Family | None") -> None:
         self._caption.show(lines)
-        if family is None:
-            self.rows.show(Listed())
-            return
-        listed = family_rows(family, self._host.findings.tree)
-        self.rows.show(Listed(listed), at=family.node.path)
+        listed = family_rows(family, self._host.findings.tree) if family is not None else ()
+        self.rows.show(Listed(listed), at=family.node.path if family is not None else None)
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
@@ -102,4 +92,4 @@ class FamilyPane(Vertical):
     def _chosen(self, event: VirtualRows.Chosen) -> None:
         event.stop()
         if str(event.key) != self._path:
-            self.post_message(self.Jumped(str(event.key)))
+            self.post_message(Jumped(str(event.key)))

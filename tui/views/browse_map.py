@@ -23,7 +23,7 @@ from tui.formatting import vector_map as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line, line
 from tui.state.tree import is_folder
-from tui.views.context import ViewContext
+from tui.views.context import Jumped, ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.cells import PLAIN, fitted, strip
 from tui.widgets.styles import Drawn
@@ -138,12 +138,6 @@ class MapPane(Vertical):
     """The map, with a title above and a legend below."""
 
     DEFAULT_CSS: ClassVar[str] = "MapPane Plot { height: 1fr; }"
-
-    @dataclass
-    class Pointed(Message):
-        """A person chose a point: this file."""
-
-        path: str
 
     def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-map")
@@ -319,4 +313,4 @@ class MapPane(Vertical):
         event.stop()
         inside = self._inside(event.x, event.y)
         if inside and self._found is not None:
-            self.post_message(self.Pointed(self._found.paths[inside[0]]))
+            self.post_message(Jumped(self._found.paths[inside[0]]))

@@ -14,7 +14,7 @@ from filestore.browse import InspectedStore
 from tui.formatting import reports as texts
 from tui.formatting.lines import Line, Span, count, quoted, span
 from tui.views.context import ViewContext
-from tui.views.questions import ConfirmScreen
+from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import MOST_MARKED
 from tui.workers import Handlers, Job
 

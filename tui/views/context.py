@@ -1,9 +1,11 @@
 """What the frame of the inspector offers its views, and what it asks of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from textual.binding import Binding
+from textual.message import Message
 from textual.widget import Widget
 
 from filestore import FilestoreError, Finding
@@ -83,6 +85,15 @@ _NO_MARKS: Final = Binding("space,v,a,shift+up,shift+down", "no_marks", show=Fal
 """A list with rows to mark takes these keys before."""
 _NO_MATCH: Final = Binding("n,N", "no_match", show=False)
 """A page that goes through matches takes these keys before, while it has some."""
+
+
+@dataclass
+class Jumped(Message):
+    """A person goes to a file that a page, or a part of it, names."""
+
+    path: str
+    line: int = 0
+    """Of a document in place: to the section with this line; 0 for all of it."""
 
 
 class View(Widget):

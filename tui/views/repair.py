@@ -33,7 +33,7 @@ from tui.formatting.plans import (
 from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
 from tui.state.plan_rows import Chosen, PlanRows, Request, StepKey, chosen_of, prepared, request_for
 from tui.views.context import View, ViewContext
-from tui.views.questions import ConfirmScreen
+from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane, UndoActions
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

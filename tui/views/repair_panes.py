@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeGuard
 
 from textual import on
 from textual.app import ComposeResult
@@ -26,10 +26,11 @@ from tui.formatting.reports import (
     undo_scope,
     undo_summary,
 )
-from tui.state.plan_rows import Kind, PlanRows
+from tui.state.plan_rows import PlanRows
 from tui.state.rows import Listed
+from tui.state.tree import Way
 from tui.views.context import View, ViewContext
-from tui.views.questions import ConfirmScreen
+from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job
@@ -133,28 +134,29 @@ class PlanPane(Horizontal):
     def open_group(self) -> bool:
         """Open the group under the cursor; whether it is one."""
         key = self.steps.cursor_key
-        if isinstance(key, Kind):
-            self._set_open(key, is_open=True)
-        return isinstance(key, Kind)
+        if self.plan_rows is None or not _is_group(key):
+            return False
+        self.plan_rows.open(key)
+        self.steps.changed()
+        return True
 
     def close_group(self) -> None:
         """Close the group under the cursor, or go up to it from one of its rows."""
         key = self.steps.cursor_key
-        if isinstance(key, Kind):
-            self._set_open(key, is_open=False)
-        elif self.plan_rows is not None and key is not None:
-            self.steps.move_to(self.plan_rows.group_of(key))
-
-    def _set_open(self, group: Kind, *, is_open: bool) -> None:
-        if self.plan_rows is not None:
-            self.plan_rows.set_open(group.name, is_open=is_open)
+        if self.plan_rows is not None and _is_group(key):
+            self.plan_rows.close(key)
             self.steps.changed()
+        elif isinstance(key, tuple):
+            self.steps.move_to(key[:1])
 
     @on(VirtualRows.Chosen)
     def _row_entered(self, event: VirtualRows.Chosen) -> None:
-        if isinstance(event.key, Kind) and self.plan_rows is not None:
+        if self.plan_rows is not None and _is_group(event.key):
             event.stop()
-            self._set_open(event.key, is_open=not self.plan_rows.is_open(event.key.name))
+            if self.plan_rows.is_open(event.key):
+                self.close_group()
+            else:
+                self.open_group()
 
     def _show_detail(self) -> None:
         rows, key = self.plan_rows, self.steps.cursor_key
@@ -162,7 +164,7 @@ class PlanPane(Horizontal):
             self.text.show(self._message, key="message")
             return
         found, plan = rows.at(key), rows.plan
-        kind = key.name if isinstance(key, Kind) else ""
+        kind = key[0] if _is_group(key) else ""
         if isinstance(found, Left):
             lines = left_lines(found)
         elif isinstance(found, Step):
@@ -173,6 +175,11 @@ class PlanPane(Horizontal):
         else:
             lines = [line("what no step repairs; each one says what you can do", "title")]
         self.text.show(lines, key=repr(key))
+
+
+def _is_group(way: Hashable) -> TypeGuard[Way]:
+    """Whether a row is the heading of a group."""
+    return isinstance(way, tuple) and len(way) == 1
 
 
 JOBS: Final[dict[Side, str]] = {"before": "undo", "after": "redo"}

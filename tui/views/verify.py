@@ -36,7 +36,7 @@ from tui.state.finding_rows import (
     worst_first,
 )
 from tui.views.context import View, ViewContext
-from tui.views.questions import Choice, ChoiceScreen
+from tui.views.dialogs import Choice, ChoiceScreen
 from tui.views.verify_panes import EvidenceLoader, VerifyRun
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows

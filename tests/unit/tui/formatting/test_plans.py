@@ -39,7 +39,7 @@ from tui.formatting.reports import (
     undo_lines,
     undo_scope,
 )
-from tui.state.plan_rows import Kind, PlanRows, as_before, begin_with, chosen_of, request_for
+from tui.state.plan_rows import PlanRows, as_before, begin_with, chosen_of, request_for
 from tui.state.rows import Marking
 
 NASTY = st.text(
@@ -237,12 +237,12 @@ def test_rows_keys_and_places_agree(steps: list[Step], data: st.DataObject) -> N
     left = [Left(finding=Finding(code="modified", path="chunked/x.md"), reason="look")]
     rows = PlanRows(plan(*steps, left=left), ())
     for name in data.draw(st.lists(st.sampled_from(["left", *KINDS]))):
-        rows.set_open(name, is_open=not rows.is_open(name))
+        (rows.close if rows.is_open((name,)) else rows.open)((name,))
     keys = [rows.key(index) for index in range(len(rows))]
     assert len(set(keys)) == len(keys)
     assert [rows.index_of(key) for key in keys] == list(range(len(rows)))
-    shown = {key for key in keys if isinstance(key, tuple)}
-    assert shown == {one.key for one in steps if rows.is_open(one.kind)}
+    shown = {key[1] for key in keys if len(key) == 2 and key[0] != "left"}
+    assert shown == {one.key for one in steps if rows.is_open((one.kind,))}
     assert sorted(rows.number_of(one.key) for one in steps) == list(range(1, len(steps) + 1))
     assert all(rows.row(index) for index in range(len(rows)))
 
@@ -250,11 +250,11 @@ def test_rows_keys_and_places_agree(steps: list[Step], data: st.DataObject) -> N
 def test_a_kind_stands_for_all_its_steps() -> None:
     """To choose a heading is to choose the steps below it, also while they are not shown."""
     rows = PlanRows(plan(step(), step(path="chunked/b.md"), step("forget", "chunked/c.md")), ())
-    rows.set_open("reindex", is_open=False)
-    rows.chosen.update(rows.chosen_with(Kind(name="reindex")))
+    rows.close(("reindex",))
+    rows.chosen.update(rows.chosen_with(("reindex",)))
     rows.recount()
     assert rows.chosen_of("reindex") == 2
-    assert "[x] re-index  2 of 2" in words([rows.row(rows.index_of(Kind(name="reindex")) or 0)])
+    assert "[x] re-index  2 of 2" in words([rows.row(rows.index_of(("reindex",)) or 0)])
     assert rows.chosen_of("forget") == 0
 
 
@@ -275,7 +275,7 @@ def test_counts_follow_every_choice(choices: list[tuple[str, list[int]]]) -> Non
         elif choice == "extend":
             marking.extend(keys)
         elif choice == "kind":
-            marking.toggle(rows.chosen_with(Kind(name="forget")))
+            marking.toggle(rows.chosen_with(("forget",)))
         elif choice == "end":
             marking.end()
         else:
