@@ -82,7 +82,7 @@ class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
     """The number of the one that was asked for."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class AskedParts(Struct, frozen=True, kw_only=True):
     """Which of its parts are given; around the one that was asked for unless `first` is told."""
 
     line: int
@@ -93,7 +93,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """At most so many characters, but one part at least."""
 
 
-def whole(parts: Parts, catalog: Catalog, name: str, wanted: Wanted) -> WholeDocument:
+def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> WholeDocument:
     """The document that a file is, or was made from.
 
     Args:
@@ -118,7 +118,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: Wanted) -> WholeDoc
     return _of_chunks(parts, catalog, rows, at, source, wanted)
 
 
-def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: Wanted) -> WholeDocument:
+def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
     path = parts.places.tree.store_path(row.path)
     chunk, is_fresh = in_place.present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
@@ -164,7 +164,7 @@ def _of_chunks(
     rows: Sequence[FileRow],
     at: int,
     source: str | None,
-    wanted: Wanted,
+    wanted: AskedParts,
 ) -> WholeDocument:
     row, tree = rows[at], parts.places.tree
     recorded = catalog.source_of(row)
@@ -251,7 +251,7 @@ def _chunk_part(
 
 
 def _window(
-    part: Callable[[int], DocumentPart], total: int, at: int, wanted: Wanted
+    part: Callable[[int], DocumentPart], total: int, at: int, wanted: AskedParts
 ) -> tuple[tuple[DocumentPart, ...], int]:
     """As many parts as are given at once, with the one asked for, and the number of the first."""
     begin = at if wanted.first is None else min(max(wanted.first, 0), total - 1)

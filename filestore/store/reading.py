@@ -546,7 +546,7 @@ class ReadableStore(Closing):
         """
         from filestore.browse import whole
 
-        wanted = whole.Wanted(line=line, first=first, most=most)
+        wanted = whole.AskedParts(line=line, first=first, most=most)
         with self._parts.reading() as catalog:
             return whole.whole(self._parts, catalog, os.fsdecode(path), wanted)
 

@@ -18,7 +18,7 @@ import tui
 from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from tui.app.frame import Frame, Options
-from tui.state.findings import Coverage
+from tui.formatting.findings import Coverage
 from tui.state.tree import Document
 from tui.views.browse import BrowseView
 from tui.workers import Opening, TaskManager

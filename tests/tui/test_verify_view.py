@@ -11,9 +11,10 @@ import pytest
 from filestore import Finding, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
+from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
 from tui.state import finding_rows
-from tui.state.findings import Coverage, key_of
+from tui.state.findings import key_of
 from tui.views.verify import VerifyView
 
 TEXTS = (

@@ -15,9 +15,10 @@ from filestore.browse import InspectedStore, find_root, in_place_error, listed
 from tui.actions.table import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
+from tui.formatting.findings import Coverage
 from tui.formatting.frame import add_errors, add_summary, standing
 from tui.formatting.lines import all_quoted, count, one_line, quoted
-from tui.state.findings import Coverage, StatsFindings, by_stats
+from tui.state.findings import StatsFindings, by_stats
 from tui.state.prompt import Typed
 from tui.views.context import View
 from tui.widgets.styles import first_theme

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from unicodedata import combining, east_asian_width
 
+from msgspec import Struct
+
 from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
 from tui.formatting.diffs import diff_lines
 from tui.formatting.lines import Line, Role, Span, arrow, count, cut, field, line, one_line, span
@@ -126,6 +128,22 @@ def group_line(
 # The head
 
 
+class Coverage(Struct, frozen=True, kw_only=True):
+    """When and how thoroughly the whole store was checked."""
+
+    level: str = ""
+    """"status", "fast", "full" or "deep"; "" for never."""
+    at: str = ""
+    """The time of day."""
+    again: str = ""
+    """When some files alone were checked after that; "" for never."""
+    checked: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    is_running: bool = False
+    was_stopped: bool = False
+    """Whether it ended before it had checked everything."""
+
+
 def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
     """How many there are of each severity."""
     message: list[Span] = []
@@ -138,30 +156,20 @@ def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
     return tuple(message)
 
 
-def looked_line(
-    level: str,
-    *,
-    at: str,
-    found: int,
-    clean: bool | None,
-    was_stopped: bool = False,
-    again: str = "",
-) -> Line:
+def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
     """The last check: when, how thorough, with what result.
 
     Args:
-        level: How thorough; "" for never.
-        at: When.
+        coverage: The check.
         found: How many findings there are.
         clean: Whether the store is clean, accepted findings excluded; None while unknown.
-        was_stopped: Whether it ended before it had checked everything.
-        again: When some files alone were checked after that; "" for never.
     """
+    level = coverage.level
     if not level:
         return line("not verified yet: r verifies fast, V offers full and deep", "quiet")
-    when = f" at {at}" if at else ""
-    when += f", changed files at {again}" if again else ""
-    if was_stopped:
+    when = f" at {coverage.at}" if coverage.at else ""
+    when += f", changed files at {coverage.again}" if coverage.again else ""
+    if coverage.was_stopped:
         words = f"a {level} verification was stopped{when}"
         so_far = count(found, "finding") if found else "nothing found"
         return line(f"{words}: {so_far} so far, incomplete", "warning")

@@ -266,11 +266,7 @@ def count_line(
     above, below = ("document", "section") if in_place else ("resource", "chunk")
     message = count(resources, above)
     if filtered:
-        return (
-            span(f"{count(shown, below)} of {message} for ", "quiet"),
-            span(cut(filtered, 40), "match"),
-            Span("  escape shows all", "quiet"),
-        )
+        return found_line(f"{count(shown, below)} of {message}", filtered)
     return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
 
 
@@ -319,10 +315,10 @@ def summaries_lines(*, resources: int, total: int, stale: int) -> list[Line]:
     return lines
 
 
-def found_line(total: int, filtered: str) -> Line:
-    """Below the tree: how many summaries the filter leaves."""
+def found_line(found: str, filtered: str) -> Line:
+    """Below a tree: how much the filter leaves."""
     return (
-        span(f"{summaries(total)} for ", "quiet"),
+        span(f"{found} for ", "quiet"),
         span(cut(filtered, 40), "match"),
         Span("  escape shows all", "quiet"),
     )

@@ -42,7 +42,7 @@ class Plotted(Struct, frozen=True, kw_only=True):
     """The cell of each point."""
 
 
-class Grouped(Struct, frozen=True, kw_only=True):
+class PointGroups(Struct, frozen=True, kw_only=True):
     """Names of points made into a few groups, the biggest first."""
 
     groups: Sequence[int]
@@ -61,12 +61,12 @@ def folders(documents: Sequence[str]) -> list[str]:
     return ["".join(f"{name}/" for name in names[: shared + 1]) for names in above]
 
 
-def grouped(names: Sequence[str]) -> Grouped:
+def grouped(names: Sequence[str]) -> PointGroups:
     """Points by name: a hue for each of the most frequent names, the same for the same names."""
     ranked = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
     number = {name: rank for rank, (name, _) in enumerate(ranked[:OTHERS])}
     rest = ranked[OTHERS:]
-    return Grouped(
+    return PointGroups(
         groups=[number.get(name, OTHERS) for name in names],
         named=tuple(ranked[:OTHERS]),
         others=(len(rest), sum(points for _, points in rest)),
@@ -178,7 +178,7 @@ def map_title(*, shown: int, total: int, explained: tuple[float, float]) -> Line
     )
 
 
-def legend_lines(known: Grouped, *, width: int, letters: bool = False) -> list[Line]:
+def legend_lines(known: PointGroups, *, width: int, letters: bool = False) -> list[Line]:
     """Which colour, or letter, is which folder; and what the marks mean."""
     entries: list[Line] = [
         (Span("@" if letters else "◉", "mark"), Span(" selected  ", "quiet")),

@@ -128,7 +128,7 @@ _Shape = tuple[int, Order, Filter]
 """What rows are made from: `Findings.reshaped`, how they are ordered, what of them is shown."""
 
 
-class Grouped(Struct, frozen=True, kw_only=True):
+class FindingGroups(Struct, frozen=True, kw_only=True):
     """The groups of rows, as they were worked out."""
 
     shape: _Shape
@@ -146,7 +146,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     findings: Sequence[Finding]
     wanted: Callable[[Finding], bool] | None
 
-    def worked_out(self) -> Grouped:
+    def worked_out(self) -> FindingGroups:
         """The groups, sorted and numbered."""
         groups: dict[str, _Group] = {}
         shown = _put(zip(self.keys, self.findings, strict=True), groups, self.shape, self.wanted)
@@ -162,7 +162,7 @@ class Draft(Struct, frozen=True, kw_only=True):
                 runs = [sorted(chain(*runs[at : at + 2]), key=by) for at in range(0, len(runs), 2)]
             group.members = runs[0] if runs else []
             group.number()
-        return Grouped(shape=self.shape, groups=groups, shown=shown, taken=len(self.keys))
+        return FindingGroups(shape=self.shape, groups=groups, shown=shown, taken=len(self.keys))
 
 
 def _put(
@@ -250,7 +250,7 @@ class FindingRows(Rows):
             wanted=_wanted(self.filter),
         )
 
-    def take(self, grouped: Grouped) -> None:
+    def take(self, grouped: FindingGroups) -> None:
         """Show what was worked out, unless it is of another filter or order than is wanted now."""
         if grouped.shape[1:] != self._shape[1:]:
             return

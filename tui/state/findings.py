@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from filestore import CODES, Finding
 from filestore.browse import CHUNKS, ChunkPath, StorePath, Tree
+from tui.formatting.findings import Coverage
 
 FindingKey = tuple[str, str, str, str]
 """Code, path, other path and detail: the identity of a finding. Without the detail, two dead links
@@ -159,22 +160,6 @@ def by_stats(
             )
             index.add(finding)
     return StatsFindings(index=index, is_kept_harmless=is_harmless)
-
-
-class Coverage(Struct, frozen=True, kw_only=True):
-    """When and how thoroughly the whole store was checked."""
-
-    level: str = ""
-    """"status", "fast", "full" or "deep"; "" for never."""
-    at: str = ""
-    """The time of day."""
-    again: str = ""
-    """When some files alone were checked after that; "" for never."""
-    checked: tuple[str, ...] = ()
-    not_checked: tuple[str, ...] = ()
-    is_running: bool = False
-    was_stopped: bool = False
-    """Whether it ended before it had checked everything."""
 
 
 class Findings:

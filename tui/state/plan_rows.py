@@ -81,7 +81,7 @@ def begin_with(plan: Plan, findings: Iterable[Finding]) -> set[StepKey]:
     }
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ChosenSteps(Struct, frozen=True, kw_only=True):
     """The part of a plan that is chosen."""
 
     plan: Plan
@@ -96,13 +96,13 @@ class Chosen(Struct, frozen=True, kw_only=True):
         return any(step.truth for step in self.plan.steps)
 
 
-def chosen_of(plan: Plan, keys: Collection[StepKey]) -> Chosen:
+def chosen_of(plan: Plan, keys: Collection[StepKey]) -> ChosenSteps:
     """What would be applied."""
     others = {step.key for step in plan.steps}.difference(keys)
     part = without(plan, others)
     if any(step.truth for step in part.steps):
         part = replace(part, policy=replace(part.policy, truth=True))
-    return Chosen(
+    return ChosenSteps(
         plan=part,
         codes=tuple(dict.fromkeys(code for step in part.steps for code in step.codes)),
         paths=tuple(dict.fromkeys(step.path for step in part.steps if not step.part)),

@@ -240,7 +240,6 @@ class BrowseView(View):
     def _shown(self) -> None:
         self.host.context_changed()
 
-    @on(TreeList.Chosen)
     @on(VirtualRows.Chosen)
     def _reading(self) -> None:
         """Go to the detail; show it alone where there is no room for both."""

@@ -23,7 +23,7 @@ from tui.views.browse_work import marked_line
 from tui.views.context import ViewContext
 from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Entry
+from tui.widgets.text import LineField
 from tui.workers import Handlers, Job, Task
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class BrowseSearch(Vertical):
         """The question, while it has no answer."""
         self._asked_at = 0.0
         self._waiting: Timer | None = None
-        self.input = Entry(
+        self.input = LineField(
             then=self.hits, placeholder='words, "a phrase", prefix*, -not', id="browse-query"
         )
         """Where a query is typed."""

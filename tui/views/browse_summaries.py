@@ -158,7 +158,7 @@ class BrowseSummaries(TreeList):
         if self.problem:
             self.caption.show(self.problem)
         elif self.filter:
-            self.caption.show([texts.found_line(len(rows), self.filter)])
+            self.caption.show([texts.found_line(texts.summaries(len(rows)), self.filter)])
         else:
             self.caption.show(
                 texts.summaries_lines(

@@ -31,7 +31,15 @@ from tui.formatting.plans import (
     totals_line,
 )
 from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
-from tui.state.plan_rows import Chosen, PlanRows, Request, StepKey, chosen_of, prepared, request_for
+from tui.state.plan_rows import (
+    ChosenSteps,
+    PlanRows,
+    Request,
+    StepKey,
+    chosen_of,
+    prepared,
+    request_for,
+)
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane, UndoActions
@@ -90,7 +98,7 @@ class RepairView(View):
         self._asked: Request | None = None
         """What the last plan was asked for; it may not be made yet."""
         self._begun_with: set[StepKey] = set()
-        self._chosen: Chosen | None = None
+        self._chosen: ChosenSteps | None = None
         self._command = ""
         self._costs: Sequence[Line] = ()
         """What the chosen steps do, and the command for it; how far work is comes below."""
@@ -295,7 +303,7 @@ class RepairView(View):
             store=self.host.store_option,
         )
 
-        def take_costs(found: "tuple[Chosen, str]") -> None:
+        def take_costs(found: "tuple[ChosenSteps, str]") -> None:
             if rows is not self._rows:
                 return
             self._chosen, self._command = found
@@ -520,6 +528,6 @@ def _counted(
     is_whole: bool,
     whole: Collection[str],
     store: str,
-) -> tuple[Chosen, str]:
+) -> tuple[ChosenSteps, str]:
     found = commands(plan, chosen, is_whole=is_whole, whole=whole)
     return chosen_of(plan, chosen), " && ".join(f"filestore {store}{words}" for words in found)

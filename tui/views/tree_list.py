@@ -47,9 +47,6 @@ class TreeList(FilteredRows):
     class Pointed(Message):
         """The cursor is on something else, or what it is on became known."""
 
-    class Chosen(Message):
-        """A person wants to read the file under the cursor."""
-
     def __init__(self, name: str, host: ViewContext, rows: VirtualRows) -> None:
         super().__init__(name, rows)
         self.host = host
@@ -114,11 +111,10 @@ class TreeList(FilteredRows):
 
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
-        event.stop()
+        # A file is read: that is for the page.
         if isinstance(event.key, tuple) and not self.is_file(event.key):
+            event.stop()
             self.toggle(event.key)
-        else:
-            self.post_message(self.Chosen())
 
     def toggle(self, way: Way) -> None:
         """Open a row, or close it."""

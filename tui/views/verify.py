@@ -29,8 +29,8 @@ from tui.state.finding_rows import (
     ORDERS,
     SEVERITIES,
     Filter,
+    FindingGroups,
     FindingRows,
-    Grouped,
     RowKey,
     matcher,
     worst_first,
@@ -410,7 +410,7 @@ class VerifyView(View):
         if self._cursor is None:
             self._show_evidence()
 
-    def _worked_out(self, grouped: Grouped) -> None:
+    def _worked_out(self, grouped: FindingGroups) -> None:
         self._is_working_out = False
         self._rows.take(grouped)
         self._take_up()

@@ -10,6 +10,7 @@ from textual.timer import Timer
 from filestore import FilestoreError, Finding
 from filestore.browse import is_clean
 from tui.formatting.findings import (
+    Coverage,
     evidence_lines,
     finding_lines,
     looked_line,
@@ -17,7 +18,7 @@ from tui.formatting.findings import (
     problem_lines,
 )
 from tui.formatting.lines import Line, Span, duration
-from tui.state.findings import Coverage, FindingIndex, key_of
+from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext
 from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job, Task
@@ -262,15 +263,7 @@ class VerifyRun:
             # Without a total, the time that has passed shows that it goes on.
             passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
             return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
-        coverage = findings.coverage
-        return looked_line(
-            coverage.level,
-            at=coverage.at,
-            found=len(findings),
-            clean=findings.clean,
-            was_stopped=coverage.was_stopped,
-            again=coverage.again,
-        )
+        return looked_line(findings.coverage, found=len(findings), clean=findings.clean)
 
 
 def _now() -> str:

@@ -26,7 +26,7 @@ from tui.state.rows import Listed, Marking, Rows
 from tui.widgets.bar import Caption
 from tui.widgets.cells import PLAIN, fitted, strip
 from tui.widgets.styles import Drawn
-from tui.widgets.text import Entry
+from tui.widgets.text import LineField
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""
@@ -451,15 +451,15 @@ class FilteredRows(Vertical):
 
     DEFAULT_CSS: ClassVar[str] = """
     FilteredRows, FilteredRows > VirtualRows { height: 1fr; }
-    FilteredRows > Entry.filter { display: none; height: 1; border: none; padding: 0 1; }
-    FilteredRows > Entry.filter.-open { display: block; }
+    FilteredRows > LineField.filter { display: none; height: 1; border: none; padding: 0 1; }
+    FilteredRows > LineField.filter.-open { display: block; }
     """
 
     def __init__(self, name: str, rows: VirtualRows) -> None:
         """Put the parts together; their ids begin with the name."""
         super().__init__(id=f"{name}-list")
         self.rows = rows
-        self.input = Entry(then=rows, placeholder="words   !not   ~regex", id=f"{name}-filter")
+        self.input = LineField(then=rows, placeholder="words   !not   ~regex", id=f"{name}-filter")
         """Where a filter is typed."""
         self.input.add_class("filter")
         self.caption = Caption(id=f"{name}-count")

@@ -346,7 +346,7 @@ class Field(Input):
         return one_line(value)
 
 
-class Entry(Field):
+class LineField(Field):
     """A field that loses the focus with enter: keys typed ahead go to another widget."""
 
     def __init__(self, *, then: Widget, placeholder: str, id: str) -> None:

@@ -106,7 +106,7 @@ def merged(messages: Sequence[_Message]) -> Iterator[Message]:
         yield messages[-1]
 
 
-class Child:
+class JobRunner:
     """The jobs of one worker process, and what interrupts them."""
 
     def __init__(self, line: Line, *, keeps_store: bool) -> None:
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str]) -> None:
     if is_work:
         with contextlib.suppress(OSError):
             os.nice(_NICENESS)
-    Child(parent_line(), keeps_store=not is_work).run()
+    JobRunner(parent_line(), keeps_store=not is_work).run()
 
 
 if __name__ == "__main__":

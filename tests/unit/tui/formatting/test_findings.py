@@ -117,12 +117,14 @@ def test_a_finding_without_a_path_is_about_the_whole_store():
 )
 def test_the_head_says_how_thoroughly_and_when(level, said):
     """What was looked at last stands there with its time and what came of it."""
-    assert plain([words.looked_line(level, at="14:03", found=2, clean=False)]).startswith(said)
+    looked = words.Coverage(level=level, at="14:03")
+    assert plain([words.looked_line(looked, found=2, clean=False)]).startswith(said)
 
 
 def test_a_stopped_verification_is_not_called_clean():
     """Stopped without a finding, the head does not say clean but that this is not all."""
-    said = plain([words.looked_line("full", at="1:00", found=0, clean=True, was_stopped=True)])
+    stopped = words.Coverage(level="full", at="1:00", was_stopped=True)
+    said = plain([words.looked_line(stopped, found=0, clean=True)])
     assert "stopped" in said
     assert "incomplete" in said
     assert "clean" not in said
@@ -131,14 +133,16 @@ def test_a_stopped_verification_is_not_called_clean():
 
 def test_files_that_were_looked_at_later_have_their_time() -> None:
     """What was found after the whole was looked at is not passed off as found by then."""
-    said = plain([words.looked_line("full", at="1:00", found=1, clean=None, again="2:00")])
+    again = words.Coverage(level="full", at="1:00", again="2:00")
+    said = plain([words.looked_line(again, found=1, clean=None)])
     assert said.startswith("verified in full at 1:00, changed files at 2:00: 1 finding")
 
 
 def test_clean_is_said_with_what_was_accepted():
     """A store without findings is clean; with accepted ones it is clean, and they are counted."""
-    assert "clean" in plain([words.looked_line("full", at="", found=0, clean=True)])
-    said = plain([words.looked_line("full", at="", found=3, clean=True)])
+    full = words.Coverage(level="full")
+    assert "clean" in plain([words.looked_line(full, found=0, clean=True)])
+    said = plain([words.looked_line(full, found=3, clean=True)])
     assert "clean, with 3 findings accepted" in said
 
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from filestore import CODES, Finding, UsageError
 from filestore.core.paths import IN_PLACE
+from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
 from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows, matcher
-from tui.state.findings import Coverage, FindingIndex, Findings, key_of
+from tui.state.findings import FindingIndex, Findings, key_of
 
 CODES_USED = ("modified", "missing", "hand-edited", "untracked", "vector-missing", "duplicate")
 PATHS = (
