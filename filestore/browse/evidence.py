@@ -250,7 +250,8 @@ class _File:
                     at = links.offset_of(link.path, seen.chunk.body, link.target)
                     if at is not None:
                         body = seen.data.decode("utf-8", "replace")
-                        return _line_and_column(body, len(body) - len(seen.chunk.body) + at)
+                        at += len(body) - len(seen.chunk.body)
+                        return body.count("\n", 0, at) + 1, at - body.rfind("\n", 0, at)
             return 0, 0
         if seen.state not in (INDEXED, RECORD):
             return seen.line, seen.column
@@ -350,13 +351,9 @@ def excerpt(text: str, line: int) -> tuple[tuple[int, str], ...]:
     if not 1 <= line <= len(lines):
         return ()
     first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
-    return tuple((number, _shortened(lines[number - 1])) for number in range(first, last + 1))
-
-
-def _shortened(line: str) -> str:
-    line = line.removesuffix("\r")
-    return line if len(line) <= _LINE_CHARACTERS else f"{line[: _LINE_CHARACTERS - 1]}…"
-
-
-def _line_and_column(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    found = []
+    for number in range(first, last + 1):
+        text = lines[number - 1].removesuffix("\r")
+        is_long = len(text) > _LINE_CHARACTERS
+        found.append((number, f"{text[: _LINE_CHARACTERS - 1]}…" if is_long else text))
+    return tuple(found)

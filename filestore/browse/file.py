@@ -85,11 +85,9 @@ class Shown(JsonObject, Struct, frozen=True, kw_only=True):
     @property
     def metadata(self) -> dict[str, Any]:
         """The keys of the frontmatter that are not ours."""
-        return {key: value for key, value in self.frontmatter.items() if not self._is_ours(key)}
-
-    def _is_ours(self, key: str) -> bool:
         # In place a document's keys are all its author's.
-        return key in chunk_file.OUR_KEYS and self.record.get("kind") != DOCUMENT
+        ours = chunk_file.OUR_KEYS if self.record.get("kind") != DOCUMENT else ()
+        return {key: value for key, value in self.frontmatter.items() if key not in ours}
 
 
 class About(Struct, frozen=True, kw_only=True):
@@ -307,6 +305,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
     record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
     is_known = row is not None and row.state in (INDEXED, RECORD)
+    source = (chunk.source if chunk else None) or (catalog.source_of(row) if row else None)
     fingerprint = str(catalog.meta("fingerprint") or "")
     return About(
         path=parts.places.tree.store_path(relative),
@@ -316,7 +315,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         raw_cut=len(raw) > MOST_RAW_BYTES,
         problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
         record=record,
-        source=relative if parts.places.is_in_place else _source(catalog, row, chunk),
+        source=relative if parts.places.is_in_place else source or "",
         pages=chunk.pages if chunk else (),
         headings=chunk.headings if chunk else (),
         questions=chunk.questions if chunk else (),
@@ -405,11 +404,6 @@ def _parsed(seen: Observation) -> chunk_file.Chunk | None:
     return None
 
 
-def _source(catalog: Catalog, row: FileRow | None, chunk: chunk_file.Chunk | None) -> str:
-    own = chunk.source if chunk else None
-    return own or (catalog.source_of(row) if row else None) or ""
-
-
 def _kind(seen: Observation, chunk: chunk_file.Chunk | None) -> str:
     if seen.state == RECORD:
         return RECORD
@@ -477,14 +471,10 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         source=", ".join(record.source for record in known),
         documents=tuple((one.source, dict(one.metadata)) for one in documents),
         chunks=pages.chunk_count(resource),
-        extractor=_each_once([document.extractor for document in documents]),
-        chunker=_each_once([record.chunker for record in known]),
+        extractor=", ".join(dict.fromkeys(document.extractor for document in documents)),
+        chunker=", ".join(dict.fromkeys(record.chunker for record in known)),
         record_path=places.tree.store_path(paths[0]) if paths else NO_PATH,
     )
-
-
-def _each_once(texts: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(texts))
 
 
 def document_metadata(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:

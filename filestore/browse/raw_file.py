@@ -69,8 +69,8 @@ def _look_at(folder: int, name: str) -> Present:
     try:
         data, status = disk.read_at(folder, name, limit=MAX_CHUNK_BYTES)
     except OSError as error:
-        reason = error.strerror or str(error)
-        return Present(size_bytes=size, mtime_ns=stamp, problem=reason, is_gone=_is_gone(error))
+        reason, is_gone = error.strerror or str(error), isinstance(error, FileNotFoundError)
+        return Present(size_bytes=size, mtime_ns=stamp, problem=reason, is_gone=is_gone)
     return Present(data=data, size_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
 
 
@@ -83,10 +83,6 @@ def _why_unread(folder: int, name: str, status: os.stat_result) -> str:
     if status.st_size > MAX_CHUNK_BYTES:
         return f"{status.st_size:,} bytes, too many to be read here"
     return ""
-
-
-def _is_gone(error: OSError) -> bool:
-    return isinstance(error, FileNotFoundError)
 
 
 def moment(stamp_ns: int) -> str:

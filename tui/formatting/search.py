@@ -207,13 +207,10 @@ def hit_lines(hit: "Hit | None") -> list[Line]:
         lines.append(line(cut(hit.reason, 200), "quiet"))
     if hit.copies:
         copies = ", ".join(map(shown_path, hit.copies))
-        lines.append(line(cut(f"{_copies(len(hit.copies))}: {copies}", 200), "quiet"))
+        number = "1 copy" if len(hit.copies) == 1 else f"{len(hit.copies)} copies"
+        lines.append(line(cut(f"{number}: {copies}", 200), "quiet"))
     score: Sequence[Span] = (Span(f"score {hit.score:.2f}", "note"),)
     return [*lines, (*score, span(f"  {' + '.join(parts)}" if parts else "", "quiet"))]
-
-
-def _copies(number: int) -> str:
-    return "1 copy" if number == 1 else f"{number} copies"
 
 
 def _why(retriever: str, why: Mapping[str, float]) -> str:

@@ -400,7 +400,7 @@ class Detail(Vertical):
         self._links = (about.path, None)
         self._host.task_manager.ask(
             Job(name="links", arguments={"path": about.path}),
-            Handlers(then=lambda found: self._take_links(about.path, found), failed=_no_matter),
+            Handlers(then=lambda found: self._take_links(about.path, found), failed=lambda _: None),
             group="links",
             title=f"links of {cut(about.path, 40)}",
         )
@@ -540,10 +540,6 @@ def _prepared(
     strips = _markdown(text, width, lambda: True, ascii_only=ascii_only)
     lines = texts.text_lines(text) if strips is None else []
     return Prepared(about=about, part=part, lines=lines, strips=strips)
-
-
-def _no_matter(_: FilestoreError) -> None:
-    """What is asked for beside all else is left out where it cannot be had."""
 
 
 def _text_of(about: "About", part: int | None) -> str:

@@ -147,7 +147,8 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
     def begin(self) -> None:
         """Show what it means; begin where the answer is given."""
         pane = self.query_one(TextPane)
-        pane.styles.height = min(sum(map(_height, self._lines)) or 1, MOST_LINES)
+        widths = [sum(len(span.text) for span in line) for line in self._lines]
+        pane.styles.height = min(sum(1 + width // WIDTH for width in widths) or 1, MOST_LINES)
         pane.show(self._lines)
         (self.query_one(Input) if self._removes else pane).focus()
 
@@ -190,11 +191,6 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
             self.dismiss(wanted)
             if not wanted:
                 self.notify("cancelled: nothing was written")
-
-
-def _height(line: Line) -> int:
-    """How many lines of the screen a line takes, about."""
-    return 1 + sum(len(span.text) for span in line) // WIDTH
 
 
 class PromptScreen(Steady, ModalScreen[str | None]):

@@ -4,7 +4,7 @@ One rule: nothing is written here before the user saw it and confirmed its count
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -294,14 +294,13 @@ class RepairView(View):
         # The codes of which the plan repairs every known finding.
         asked = Counter(finding.code for finding in request.findings or ())
         known = self.host.findings.by_code()
-        count_up = partial(
-            _counted,
-            rows.plan,
-            frozenset(rows.chosen),
-            is_whole=request.is_whole,
-            whole=frozenset(code for code, number in asked.items() if number == known.get(code)),
-            store=self.host.store_option,
-        )
+        whole = frozenset(code for code, number in asked.items() if number == known.get(code))
+        chosen, store = frozenset(rows.chosen), self.host.store_option
+
+        def count_up() -> tuple[ChosenSteps, str]:
+            found = commands(rows.plan, chosen, is_whole=request.is_whole, whole=whole)
+            words = " && ".join(f"filestore {store}{words}" for words in found)
+            return chosen_of(rows.plan, chosen), words
 
         def take_costs(found: "tuple[ChosenSteps, str]") -> None:
             if rows is not self._rows:
@@ -519,15 +518,3 @@ class RepairView(View):
         if not self._pane.text.has_focus:
             return title
         return (*line("reading the step: space chooses it, esc goes back  ", "key"), *title)
-
-
-def _counted(
-    plan: "Plan",
-    chosen: Collection[StepKey],
-    *,
-    is_whole: bool,
-    whole: Collection[str],
-    store: str,
-) -> tuple[ChosenSteps, str]:
-    found = commands(plan, chosen, is_whole=is_whole, whole=whole)
-    return chosen_of(plan, chosen), " && ".join(f"filestore {store}{words}" for words in found)
