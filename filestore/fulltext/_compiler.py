@@ -254,7 +254,8 @@ class Compiler:
             documents = self.searcher.num_docs
             found += self._beginning(word, ("exact", "whole"), rarity_of(1, documents))
             starts = [word[:end] for end in range(HASH_CHARACTERS, len(word))]
-            found += [self.term("exact", one, 1.0) for one in starts if self._is_hash(one)]
+            known = (one for one in starts if HASH.fullmatch(one) and self.frequency("exact", one))
+            found += [self.term("exact", one, 1.0) for one in known]
         pieces = [] if self.word_frequency(word) else _RUN.findall(word)
         if len(pieces) == 1 and word.isascii():
             pieces = f"{int(word):,}".split(",")
@@ -262,9 +263,6 @@ class Compiler:
             phrase = self._phrase(pieces)
             found += [phrase] if phrase is not None else []
         return found
-
-    def _is_hash(self, word: str) -> bool:
-        return HASH.fullmatch(word) is not None and self.frequency("exact", word) > 0
 
     def _scored(self, text: str, weight: float) -> "list[tantivy.Query]":
         """Terms in all fields for a text, each field cut to its rarest ones."""

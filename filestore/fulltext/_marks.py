@@ -44,7 +44,7 @@ from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
 
 if TYPE_CHECKING:
-    import tantivy
+    pass
 
 MOST_CHARACTERS: Final = 200_000
 """So much of a text is looked through."""
@@ -405,14 +405,8 @@ def _places_of(name: str, text: str) -> list[tuple[int, int]]:
     return found
 
 
-@cache
-def _exact_analyzer() -> "tantivy.TextAnalyzer":
-    return build_exact_analyzer()
-
-
-@cache
-def _stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
-    return build_stem_analyzer(language)
+_exact_analyzer: Final = cache(build_exact_analyzer)
+_stem_analyzer: Final = cache(build_stem_analyzer)
 
 
 @lru_cache(4_096)

@@ -70,7 +70,6 @@ class FileRows(IndexBackend):
         self._rows: dict[int, Row] = {}
         self._index: HeldIndex | None = None
         self._embed: EmbedConfig | None = None
-        self._expected: tuple[str, int] | None = None
 
     @abstractmethod
     def _new_index(self, dimension: int) -> HeldIndex:
@@ -203,10 +202,6 @@ class FileRows(IndexBackend):
     def address(self) -> str:
         """See the contract."""
         return shown_path(self._path)
-
-    def expect(self, owner: str, generation: int) -> None:
-        """See the contract."""
-        self._expected = owner, generation
 
     def close(self) -> None:
         """See the contract."""

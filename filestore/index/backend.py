@@ -53,6 +53,10 @@ class BackendForeign(BackendError):
     """What is there was written by another store, or by this one's catalog before it was lost."""
 
 
+class NotSent(BackendForeign):
+    """What is there is not what was sent: nothing, or what was sent earlier."""
+
+
 class BackendMissing(BackendError, ImportError):
     """The package that talks to a backend is not installed."""
 
@@ -220,6 +224,7 @@ class IndexBackend(Closing, VectorIndex):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
+    _expected: tuple[str, int] | None = None
 
     @abstractmethod
     def load(self) -> None:
@@ -309,13 +314,13 @@ class IndexBackend(Closing, VectorIndex):
     def address(self) -> str:
         """Where it is, for people; without a password."""
 
-    @abstractmethod
     def expect(self, owner: str, generation: int) -> None:
         """Answer only as long as its stamp names this owner, and this generation or a later one.
 
         `query` then raises `BackendForeign` where another store wrote since, or an older backup was
         put back; a backend that cannot ask along with the query leaves it to whoever opened it.
         """
+        self._expected = owner, generation
 
     @property
     def takes_conditions(self) -> bool:
@@ -466,22 +471,32 @@ def docs_of(rows: Iterable[tuple[int, str, str]]) -> dict[str, DocState]:
 
 
 def check_stamp(stamp: Stamp | None, expected: tuple[str, int] | None, address: str) -> None:
-    """Refuse to answer out of what somebody else wrote.
+    """Refuse what another store wrote, and what this one wrote earlier than it remembers.
 
     Raises:
-        BackendForeign: The owner is another than expected, or the generation an older one.
+        BackendForeign: The owner is another than expected.
+        NotSent: It is gone, or the generation an older one.
     """
-    if expected is None or (
-        stamp and (stamp.owner == expected[0] and stamp.generation >= expected[1])
-    ):
+    if expected is None:
         return
-    if stamp and stamp.owner != expected[0]:
+    owner, generation = expected
+    if stamp is not None and stamp.owner != owner:
         raise BackendForeign(
-            f"{address} now holds the vectors of another store",
-            remedy="filestore verify --level full",
+            f"{address} holds the vectors of another store, or of a catalog of this one that was"
+            " lost",
+            remedy="name another place, or run `filestore backend set … --take-over`",
         )
-    found = "has older vectors than were sent to it" if stamp else "has lost the vectors sent to it"
-    raise BackendForeign(f"{address} {found}", remedy="filestore sync --full")
+    if stamp is None:
+        what = "has lost the vectors that were sent to it"
+        raise NotSent(f"{address} {what}", remedy="filestore sync --full")
+    if stamp.generation < generation:
+        raise older(address)
+
+
+def older(address: str) -> NotSent:
+    """What says that a backend lacks what was sent last."""
+    what = "has older vectors than were sent to it"
+    return NotSent(f"{address} {what}", remedy="filestore sync --full")
 
 
 def check_length(found: int, expected: int | None, address: str) -> None:

@@ -7,13 +7,13 @@ extracted twice.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from filestore import chunking, extract
+from filestore.catalog import in_batches
 from filestore.catalog.extracted import DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
@@ -89,7 +89,8 @@ def complete(
         for look in waiting:
             by_key.setdefault(key_of_file(look.file_hash, look.path), []).append(look)
         known = cache.get(by_key)
-        for some in _in_turns(by_key, _AT_ONCE):
+        for keys in in_batches(list(by_key), _AT_ONCE):
+            some = {key: by_key[key] for key in keys}
             cache.put(_completed(some, known, chunker, processes))
 
 
@@ -175,15 +176,6 @@ def fill(look: Observation, pending: "Pending", chunker: Chunker) -> None:
         _fail(look, _code_of_failure(look.path), error)
     else:
         kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
-
-
-def _in_turns(
-    looks: Mapping[bytes, Sequence[Observation]], size: int
-) -> Iterator[dict[bytes, Sequence[Observation]]]:
-    """Consecutive parts of a mapping."""
-    items = iter(looks.items())
-    while some := dict(islice(items, size)):
-        yield some
 
 
 def extracted_here(data: bytes, name: str) -> Document:

@@ -4,6 +4,7 @@ One rule: nothing is embedded, and the store keeps the place it has until the ne
 """
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -127,10 +128,9 @@ def apply(
         WriteFailedError: The disk refused.
     """
     home, vectors = change.home, StoredVectors(catalog, embeddings, parts.own_embedder(catalog))
-    sent = home.fill(catalog, vectors, takes_over=change.takes_over)
-    _write_settings(parts, change)
+    name = partial(_write_settings, parts, change)
+    sent = home.fill(catalog, vectors, name, takes_over=change.takes_over)
     if sent is not None:
-        home.settle(catalog)
         return sent
     with parts.commit(catalog, embeddings, embed=False) as commit:
         commit.want_index()
@@ -173,6 +173,5 @@ def clear(
     if parts.home.is_emptied():
         # One table may have two addresses, as a server has two names: then it is filled again.
         vectors = StoredVectors(catalog, embeddings, parts.own_embedder(catalog))
-        parts.home.fill(catalog, vectors)
-        parts.home.settle(catalog)
+        parts.home.fill(catalog, vectors, lambda: None)
     return True

@@ -5,7 +5,7 @@ what differs is a property or a method here.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
@@ -245,18 +245,20 @@ class VectorHome(ABC):
         """
 
     def fill(
-        self, catalog: "CatalogWriter", vectors: StoredVectors, *, takes_over: bool = False
+        self,
+        catalog: "CatalogWriter",
+        vectors: StoredVectors,
+        name: Callable[[], None],
+        *,
+        takes_over: bool = False,
     ) -> "Sent | None":
-        """Send all before the settings name it; None where the commit after that writes it.
+        """Send all, then have the settings name it; None where the next commit is to write it.
 
         Raises:
             BackendError: It is away, refuses, or belongs to another store.
         """
+        name()
         return None
-
-    def settle(self, catalog: "CatalogWriter") -> None:
-        """Have the catalog count on what `fill` sent."""
-        return
 
     def clear(self, catalog: Catalog) -> bool:
         """Delete what this store has there; returns whether there was anything.

@@ -7,7 +7,7 @@ over what the backend has, and which the next writer sends.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -33,10 +33,13 @@ from filestore.index.backend import (
     IndexBackend,
     Inspected,
     Item,
+    NotSent,
     Sent,
     ShownHome,
     Stamp,
+    check_stamp,
     digest,
+    older,
     plan,
     whitelisted,
 )
@@ -68,10 +71,6 @@ _HOW: Final = frozenset({"index", "partial", "timeout_s"})
 
 class BackendUntrusted(BackendError):
     """The settings name a backend that the user did not allow this store to reach."""
-
-
-class NotSent(BackendError):
-    """The vectors were not sent to this backend yet."""
 
 
 class VectorRows(VectorHome):
@@ -254,24 +253,26 @@ class VectorRows(VectorHome):
     def compare(self, catalog: Catalog, space: Space, *, takes_over: bool) -> Sent:
         """See the contract."""
         with self.connected_to_write(whole=True) as opened:
-            stamp = opened.stamp()
-            if stamp is not None and stamp.owner != catalog.identity and not takes_over:
-                raise _taken(opened.address())
+            stamp = opened.stamp() if takes_over else _own_stamp(opened, catalog)
             held = opened.state.docs if stamp is not None else {}
         steps = plan(held, self._hashes(catalog, space))
         deleted = set(steps.delete).difference(map(int, steps.upsert))
         return Sent(written=len(steps.upsert), kept=steps.kept, deleted=len(deleted))
 
     def fill(
-        self, catalog: "CatalogWriter", vectors: StoredVectors, *, takes_over: bool = False
+        self,
+        catalog: "CatalogWriter",
+        vectors: StoredVectors,
+        name: Callable[[], None],
+        *,
+        takes_over: bool = False,
     ) -> Sent:
-        """See the contract."""
-        return self._send(catalog, vectors, whole=True, takes_over=takes_over)
-
-    def settle(self, catalog: "CatalogWriter") -> None:
         """See the contract; no FAISS file is needed then."""
+        sent = self._send(catalog, vectors, whole=True, takes_over=takes_over)
+        name()
         catalog.note_sent(self.label, catalog.generation)
         collect(self._places, catalog, None)
+        return sent
 
     def clear(self, catalog: Catalog) -> bool:
         """See the contract."""
@@ -304,13 +305,10 @@ class VectorRows(VectorHome):
         known = queries.sent_rows(catalog)
         whole = whole or known is None
         with self.connected_to_write(whole=whole) as backend:
-            stamp = backend.stamp()
             # A file of the sidecar is this store's, whatever catalog it has now.
             takes_over = takes_over or not self.reaches_out
-            if stamp is not None and stamp.owner != catalog.identity and not takes_over:
-                raise _taken(backend.address())
-            space = vectors.space
-            embed = EmbedConfig(fingerprint=space.fingerprint, dimension=space.dimension)
+            stamp = backend.stamp() if takes_over else _own_stamp(backend, catalog)
+            embed = _config(vectors.space)
             if stamp is not None and stamp.embed != embed:
                 backend.clear()
                 stamp = None
@@ -380,7 +378,14 @@ class VectorRows(VectorHome):
         catalog = vectors.catalog
         known, backend = self._sent(catalog), self.connected()
         with on_error(backend.close):
-            _check(backend, catalog, known, vectors.space)
+            stamp, address = _own_stamp(backend, catalog, known), backend.address()
+            is_of = stamp is not None and stamp.embed == _config(vectors.space)
+            if known is not None and not is_of:
+                raise older(address)
+            # A switch may have been killed before it was noted: then it has just this generation.
+            if known is None and not (is_of and stamp and stamp.generation == catalog.generation):
+                what = f"the vectors were not sent to {address} yet"
+                raise NotSent(what, remedy="filestore sync")
             backend.expect(catalog.identity, catalog.generation if known is None else known)
         return backend
 
@@ -430,69 +435,26 @@ class VectorRows(VectorHome):
                 found = replace(
                     found, approximate=can.approximate, filters=can.filters, compares=can.compares
                 )
-                _check_stamp(backend, catalog, known)
+                _own_stamp(backend, catalog, known)
         except BackendError as error:
             found = replace(found, problem=f"{error.message} (try: {error.remedy})")
         return found
 
 
-def _taken(address: str) -> BackendForeign:
-    """What says that another store has its vectors in a place."""
-    return BackendForeign(
-        f"{address} holds the vectors of another store, or of a catalog of this one that was lost",
-        remedy="name another place, or run `filestore backend set … --take-over`",
-    )
-
-
-def _check(backend: IndexBackend, catalog: Catalog, known: int | None, space: Space) -> None:
-    """Whether a backend has what was sent to it.
-
-    Args:
-        backend: Loaded.
-        catalog: The one that asks.
-        known: The generation that it sent last; None where it does not know of this place. It then
-            counts only if it has just this generation: a switch was killed before it was noted.
-        space: Whose vectors.
+def _own_stamp(backend: IndexBackend, catalog: Catalog, known: int | None = None) -> Stamp | None:
+    """The stamp of a backend, of this store and no older than what was sent, if that is known.
 
     Raises:
-        BackendError: It has not.
+        BackendForeign: It is not.
     """
-    stamp, address = _check_stamp(backend, catalog, known), backend.address()
-    if known is None:
-        if stamp is None or stamp.generation != catalog.generation or not _is_of(stamp, space):
-            raise NotSent(f"the vectors were not sent to {address} yet", remedy="filestore sync")
-        return
-    if stamp is not None and not _is_of(stamp, space):
-        raise _older(address)
-
-
-def _check_stamp(backend: IndexBackend, catalog: Catalog, known: int | None) -> Stamp | None:
-    """The stamp of a backend, which has to be this store's and no older than what was sent.
-
-    Raises:
-        BackendForeign: It is another store's.
-        NotSent: It is gone, or older.
-    """
-    stamp, address = backend.stamp(), backend.address()
-    if stamp is not None and stamp.owner != catalog.identity:
-        raise _taken(address)
-    if known is not None and stamp is None:
-        raise NotSent(
-            f"{address} has lost the vectors that were sent to it", remedy="filestore sync --full"
-        )
-    if known is not None and stamp is not None and stamp.generation < known:
-        raise _older(address)
+    stamp = backend.stamp()
+    if stamp is not None or known is not None:
+        check_stamp(stamp, (catalog.identity, known or 0), backend.address())
     return stamp
 
 
-def _older(address: str) -> NotSent:
-    return NotSent(
-        f"{address} has older vectors than were sent to it", remedy="filestore sync --full"
-    )
-
-
-def _is_of(stamp: Stamp, space: Space) -> bool:
-    return (stamp.embed.fingerprint, stamp.embed.dimension) == (space.fingerprint, space.dimension)
+def _config(space: Space) -> EmbedConfig:
+    return EmbedConfig(fingerprint=space.fingerprint, dimension=space.dimension)
 
 
 def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
-from filestore.index import open_backend
+from filestore.index import VectorIndex, open_backend
 from filestore.index.backend import (
     BackendChoice,
     BackendForeign,
@@ -349,6 +349,27 @@ def test_digests_are_those_of_the_vectors(member: Member) -> None:
         assert backend.digests() == expected
         assert backend.digests(ids(3, 8, 999)) == {3: expected[3], 8: expected[8]}
         assert backend.digests(ids()) == {}
+
+
+def test_it_is_read_as_any_index(member: Member) -> None:
+    """What searches and verifies a store asks it as it asks an index in memory."""
+    some, query = items(12), unit_rows(1, seed=4)[0]
+    with member.opened() as backend:
+        backend.upsert(some)
+        backend.save(owner="me", generation=1)
+        index: VectorIndex = backend
+        assert len(index) == 12
+        assert index.ids().tolist() == list(range(1, 13))
+        vectors = np.array([one.vector for one in some])
+        vectors[3] = -vectors[3]
+        assert index.holds(index.ids(), vectors).tolist() == [key != 3 for key in range(12)]
+        nearest = [(hit.id, hit.score) for hit in backend.query(query, top_k=5)]
+        assert index.search(query, 5) == nearest
+        assert index.search(query, 5, allowed=ids(2, 7)) == [
+            one for one in index.search(query, 12) if one[0] in (2, 7)
+        ]
+        assert index.search(query, 0) == index.search(query, 5, allowed=ids()) == []
+        assert index.takes_conditions == backend.capabilities.filters
 
 
 def test_allowed_ids_bound_the_answer(member: Member) -> None:

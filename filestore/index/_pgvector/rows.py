@@ -85,7 +85,6 @@ class PgvectorRows(IndexBackend):
             table=f"{schema}.{name}",
         )
         self._table = Table(self._session, schema=schema, name=name)
-        self._expected: tuple[str, int] | None = None
         self._failed = False
         self._embed: EmbedConfig | None = None
         self._seen: Stamp | None = None
@@ -375,10 +374,6 @@ class PgvectorRows(IndexBackend):
     def address(self) -> str:
         """See the contract."""
         return self._session.address
-
-    def expect(self, owner: str, generation: int) -> None:
-        """See the contract."""
-        self._expected = owner, generation
 
     def close(self) -> None:
         """See the contract."""

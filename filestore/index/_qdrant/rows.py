@@ -68,7 +68,6 @@ class QdrantRows(IndexBackend):
         self._place, self._whitelist = opened_place(choice)
         self._dim: int | None = None
         self._embed: EmbedConfig | None = None
-        self._expected: tuple[str, int] | None = None
         self._facts: set[str] = set()
 
     def load(self) -> None:
@@ -311,10 +310,6 @@ class QdrantRows(IndexBackend):
     def address(self) -> str:
         """See the contract."""
         return self._place.address
-
-    def expect(self, owner: str, generation: int) -> None:
-        """See the contract."""
-        self._expected = (owner, generation)
 
     def close(self) -> None:
         """See the contract."""
