@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from filestore import Finding
 from filestore.browse import CHUNKS, CatalogNewerError, Row, StorePath, Tree, shown_path
 from tui.formatting.findings import SEVERITY, drift_bar, place_of
 from tui.formatting.lines import Line, Role, Span, arrow, count, cut, line, span
 
 if TYPE_CHECKING:
-    from filestore import FilestoreError, Finding
+    from filestore import FilestoreError
     from filestore.browse import Family, Neighbour
 
 MOST_TITLE: Final = 40
@@ -53,7 +54,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     """Whether a summary is one of those above it, and so is not opened again."""
     matches: int | None = None
     """How many rows below it pass the filter; None without one."""
-    findings: "Sequence[Finding]" = ()
+    findings: Sequence[Finding] = ()
     """Of a file."""
     severities: Mapping[str, int] = field(default_factory=dict)
     """Of a resource or a folder: findings by severity."""
