@@ -1,5 +1,6 @@
 """The models: of the store, beside it, on this machine."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -156,7 +157,11 @@ def run_embedder(options: List) -> int:
     about |= {name: f"{one.about}; {one.hub}, {one.licence}" for name, one in MODELS.items()}
     about |= {name: f"in {shown_path(folder)}" for name, folder in here.models.items()}
     items = [_usable(name, _problem(name, here)) for name in about]
-    own, beside = _own(options)
+    own = beside = None
+    with contextlib.suppress(NoStoreError), _context.open_store(options) as store:
+        own = _usable(store.settings.embedder, store.model.problem)
+        if store.settings.beside is not None and store.beside is not None:
+            beside = _usable(store.settings.beside.embedder, store.beside.problem)
     if options.json:
         _output.write_json(Embedders(items, here.models, own, beside).to_dict())
         return 0
@@ -166,7 +171,9 @@ def run_embedder(options: List) -> int:
             _listed_why(model)
     width = max(map(len, (*about, _SERVICE))) + 2
     for one in items:
-        _output.line(f"{one.name:{width}}{_clipped(about[one.name], _WIDTH - width)}")
+        text, room = about[one.name], _WIDTH - width
+        # By its end where it is too long: there a path says most.
+        _output.line(f"{one.name:{width}}{text if len(text) <= room else f'…{text[1 - room :]}'}")
         _listed_why(one)
     _output.line(f"{_SERVICE:{width}}an OpenAI-compatible service, with --endpoint URL")
     return 0
@@ -187,24 +194,6 @@ def _listed_why(model: Embedder) -> None:
     commands = _COMMAND.findall(model.why)
     for line in commands[:1] or wrap(model.why, _WIDTH - 4):
         _output.line(f"    {line}")
-
-
-def _clipped(text: str, room: int) -> str:
-    """A text that fits, by its end where it is too long: there a path says most."""
-    return text if len(text) <= room else f"…{text[1 - room :]}"
-
-
-def _own(options: List) -> "tuple[Embedder | None, Embedder | None]":
-    """What the store that is meant uses, and what stands beside; None where there is none."""
-    try:
-        with _context.open_store(options) as store:
-            own = _usable(store.settings.embedder, store.model.problem)
-            beside = store.settings.beside
-            if beside is None or store.beside is None:
-                return own, None
-            return own, _usable(beside.embedder, store.beside.problem)
-    except NoStoreError:
-        return None, None
 
 
 def _usable(name: str, problem: FilestoreError | None) -> Embedder:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
@@ -17,7 +18,6 @@ from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group
-    from filestore.repair.request import RepairReport
 
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
@@ -96,7 +96,21 @@ def run_repair(options: Repair) -> int:
         clean = is_clean(list(report.remaining), store.settings.accepted)
         problem = _diagnostics.left_without(report.problem)
         if not _context.told(options, report):
-            _tell(report, clean=clean)
+            applied = Counter(KINDS[step.kind].title for step in report.applied)
+            if applied:
+                titles = (f"{title} ({number:,})" for title, number in applied.items())
+                _output.line(f"applied: {', '.join(titles)}")
+                _output.line(_output.embedded(report.embedded, report.reused))
+            for step, why in report.skipped:
+                head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
+                _output.line(f"skipped: {head}{why}")
+            if report.undo:
+                _output.line(f"to undo it: filestore undo {report.undo}")
+            remaining = [finding for finding in report.remaining if finding.severity != "I"]
+            if remaining:
+                _output.line("remaining:")
+                _output.findings(remaining)
+            _output.line("clean" if clean else "not clean")
         return problem or (0 if clean else 1)
 
 
@@ -190,26 +204,6 @@ def _ask(options: Repair, plan: Plan) -> None:
         steps = _output.count(len(plan.doable), "step")
         raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
     _diagnostics.go_on()
-
-
-def _tell(report: "RepairReport", *, clean: bool) -> None:
-    """Say what was done, what was not, and what is left."""
-    done: dict[str, int] = {}
-    for step in report.applied:
-        done[KINDS[step.kind].title] = done.get(KINDS[step.kind].title, 0) + 1
-    if report.applied:
-        _output.line("applied: " + ", ".join(f"{title} ({n:,})" for title, n in done.items()))
-        _output.line(_output.embedded(report.embedded, report.reused))
-    for step, why in report.skipped:
-        head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
-        _output.line(f"skipped: {head}{why}")
-    if report.undo:
-        _output.line(f"to undo it: filestore undo {report.undo}")
-    remaining = [finding for finding in report.remaining if finding.severity != "I"]
-    if remaining:
-        _output.line("remaining:")
-        _output.findings(remaining)
-    _output.line("clean" if clean else "not clean")
 
 
 class Batches(JsonObject, Struct, frozen=True):

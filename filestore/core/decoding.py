@@ -106,10 +106,9 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
         at = _AT.search(str(error))
         inner = at["place"] if at else ""
         said = _SAID.fullmatch(str(error)[: at.start()] if at else str(error))
-        between = (
-            "" if inner[:1] == "[" or not place or not inner else ": " if " " in place else "."
-        )
-        where = f"{place}{between}{inner}"
+        where = place + inner
+        if place and inner and inner[0] != "[":
+            where = f"{place}: {inner}" if " " in place else f"{place}.{inner}"
         if said and said["lacked"]:
             raise UnfitError(f"{where or 'it'} lacks {said['lacked']!r}") from error
         for index, key in _STEP.findall(inner.partition("[...]")[0]):

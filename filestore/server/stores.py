@@ -204,7 +204,11 @@ class ServedStore(Struct):
                     f"{shown_path(path)} lies outside the store",
                     remedy="upload it, or start the server with --documents FOLDER",
                 )
-            if all(map(_is_hidden, inside)):
+            hidden = [
+                any(part.startswith(".") and part != "." for part in one.split(os.sep))
+                for one in inside
+            ]
+            if all(hidden):
                 # Such as .git and .env, which hold keys; a walk of a folder leaves them out, too.
                 raise RefusedError(
                     f"{shown_path(path)} is hidden, or lies in a hidden folder",
@@ -238,10 +242,6 @@ class ServedStore(Struct):
                 f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
             )
         return threads.submit(job)
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") and part != "." for part in path.split(os.sep))
 
 
 def _load(store: Store) -> bool:

@@ -98,7 +98,12 @@ class TreeLook:
                 if self._last is not None and self._holds(self._last, parts, catalog):
                     # Another thread has looked meanwhile.
                     return self._last
-                seen = _seen(parts, catalog)
+                try:
+                    tree = _watched(parts) or _scanned(parts, catalog)
+                    seen = _compared(parts, catalog, tree)
+                except scan.SlowScanError as error:
+                    behind = Behind(unembedded=catalog.waiting_count(), notes=(error.message,))
+                    seen = _Seen(behind=behind, of=(catalog.identity, catalog.generation))
             if has_turn:
                 self._last = seen = _updated(parts, seen, close)
                 self._looked_s = time.monotonic()
@@ -114,15 +119,6 @@ class TreeLook:
             # What is there is made anew only where something changed.
             return _watched(parts) is last.tree
         return time.monotonic() - self._looked_s < HOLDS_S
-
-
-def _seen(parts: "Parts", catalog: Catalog) -> _Seen:
-    try:
-        tree = _watched(parts) or _scanned(parts, catalog)
-    except scan.SlowScanError as error:
-        behind = Behind(unembedded=catalog.waiting_count(), notes=(error.message,))
-        return _Seen(behind=behind, of=(catalog.identity, catalog.generation))
-    return _compared(parts, catalog, tree)
 
 
 def _watched(parts: "Parts") -> scan.TreeScan | None:

@@ -310,7 +310,9 @@ def _is_young(lock: str) -> bool:
 
 def _reopen(watcher: _Watcher) -> Iterator[Event]:
     """Open the store, again where its settings are not what they were."""
-    settings = _settings(watcher.places)
+    settings = None
+    with contextlib.suppress(OSError, SettingsError):
+        settings = read(watcher.places.settings)
     if watcher.store is not None and settings == watcher.settings:
         return
     again = watcher.settings is not None
@@ -319,13 +321,6 @@ def _reopen(watcher: _Watcher) -> Iterator[Event]:
     watcher.store.embed_for(_EMBED_S)
     if again:
         yield Reopened()
-
-
-def _settings(places: "Places") -> bytes | None:
-    try:
-        return read(places.settings)
-    except (OSError, SettingsError):
-        return None
 
 
 def _sync(watcher: _Watcher) -> Iterator[Event]:

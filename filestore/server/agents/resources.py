@@ -90,22 +90,21 @@ async def listed(stores: Stores, cursor: str | None) -> tuple[list[types.Resourc
     if len(found) > PAGE:
         last = [one.encode("utf-8", "surrogateescape").decode("latin-1") for one in page[-1][:2]]
         more = base64.urlsafe_b64encode(orjson.dumps(last)).decode()
-    return [_resource(*one) for one in page], more
+    resources = [
+        types.Resource(
+            name=safe_text(name, keep_newlines=False),
+            uri=address(store, "document", name),
+            description=counted(chunks, "chunk"),
+            mime_type=_MARKDOWN,
+        )
+        for store, name, chunks in page
+    ]
+    return resources, more
 
 
 def _names_behind(store: "Store", start: str) -> list[tuple[str, int]]:
     names = ((one["resource"], one["chunks"]) for one in store.resources())
     return sorted((name, chunks) for name, chunks in names if name > start)[: PAGE + 1]
-
-
-def _resource(store: str, name: str, chunks: int) -> types.Resource:
-    shown = safe_text(name, keep_newlines=False)
-    return types.Resource(
-        name=shown,
-        uri=address(store, "document", name),
-        description=counted(chunks, "chunk"),
-        mime_type=_MARKDOWN,
-    )
 
 
 def _position(cursor: str | None) -> tuple[str, str]:

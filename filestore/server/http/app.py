@@ -169,11 +169,22 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         require_no_query(request)
         try:
             async with request.form(max_files=uploads.MOST_FILES, max_fields=10) as form:
-                _require_known(form)
+                for name in form:
+                    if name not in _FIELDS:
+                        known = ", ".join(_FIELDS)
+                        raise UsageError(
+                            f"unknown field {brief(name)}", remedy=f"the form has: {known}"
+                        )
+                if _text(form, "replace") not in ("", "true", "false"):
+                    raise UsageError("replace: expected true or false")
+                given_files = [one for one in form.getlist("file") if not isinstance(one, str)]
+                if len(given_files) < len(form.getlist("file")):
+                    raise UsageError(
+                        "file: expected a document with a name", remedy="send a filename with it"
+                    )
                 store = stores.named(_text(form, "store"))
                 store.require_writes()
                 into, replace = _text(form, "into"), _text(form, "replace") == "true"
-                given_files = [one for one in form.getlist("file") if not isinstance(one, str)]
                 documents = [
                     uploads.Upload(name=one.filename or "", data=await one.read())
                     for one in given_files
@@ -195,17 +206,6 @@ def _report(added: dict[str, Any]) -> Response:
     """What was added; where nothing could be, that is no success."""
     is_done = not added["failed"] or any(added[kind] for kind in ("added", "updated", "unchanged"))
     return answer(added, status=200 if is_done else UNUSABLE)
-
-
-def _require_known(form: "FormData") -> None:
-    for name in form:
-        if name not in _FIELDS:
-            known = ", ".join(_FIELDS)
-            raise UsageError(f"unknown field {brief(name)}", remedy=f"the form has: {known}")
-    if _text(form, "replace") not in ("", "true", "false"):
-        raise UsageError("replace: expected true or false")
-    if any(isinstance(one, str) for one in form.getlist("file")):
-        raise UsageError("file: expected a document with a name", remedy="send a filename with it")
 
 
 def _text(form: "FormData", name: str) -> str:

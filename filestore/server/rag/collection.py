@@ -85,16 +85,12 @@ def record_of(path: str) -> Record:
             datetime.fromisoformat(one)
         return found
     except (OSError, ValueError):
-        stamp = _stamp(path)
+        try:
+            moment = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+        except (OSError, ValueError, OverflowError):
+            moment = datetime.fromtimestamp(0, UTC)
+        stamp = written_time(moment)
         return Record(created_at=stamp, updated_at=stamp)
-
-
-def _stamp(path: str) -> str:
-    try:
-        seconds = os.stat(path).st_mtime
-        return written_time(datetime.fromtimestamp(seconds, UTC))
-    except (OSError, ValueError, OverflowError):
-        return written_time(datetime.fromtimestamp(0, UTC))
 
 
 def written_time(moment: datetime) -> str:

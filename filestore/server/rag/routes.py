@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from starlette.requests import Request
@@ -60,13 +61,14 @@ class Workers:
                 raise BusyError("too many requests wait", remedy="ask again later")
             self._waiting[kind] += 1
         future = self._pools[kind].submit(job)
-        future.add_done_callback(lambda _: self._done(kind))
+
+        def done(_: object) -> None:
+            with self._lock:
+                self._waiting[kind] -= 1
+
+        future.add_done_callback(done)
         # A client that goes away does not stop what was begun.
         return await asyncio.shield(asyncio.wrap_future(future))
-
-    def _done(self, kind: str) -> None:
-        with self._lock:
-            self._waiting[kind] -= 1
 
 
 def routes(collections: Collections | None) -> list[Route]:
@@ -85,7 +87,7 @@ def routes(collections: Collections | None) -> list[Route]:
         return Route(path, tell, methods=methods)
 
     return [
-        route("/rag/list", _list, "GET"),
+        route("/rag/list", _of("read", Collections.listed), "GET"),
         route("/rag/index", _index, "POST"),
         route("/rag/{name}/query", _query, "POST"),
         route("/rag/{name}/index/status", _of("read", Collections.status), "GET"),
@@ -101,22 +103,18 @@ _METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 Asked = Callable[[Collections, Workers, Request], Awaitable[dict[str, Any]]]
 
 
-async def _list(collections: Collections, workers: Workers, request: Request) -> Values:
-    return await workers.do("read", collections.listed)
-
-
-def _of(kind: str, do: Callable[[Collections, str], Values]) -> Asked:
-    """What a collection is asked by its name alone."""
+def _of(kind: str, do: Callable[..., Values]) -> Asked:
+    """What a collection is asked by its name alone, or all of them."""
 
     async def asked(collections: Collections, workers: Workers, request: Request) -> Values:
-        name = _named(request)
-        return await workers.do(kind, lambda: do(collections, name))
+        names = map(check_name, request.path_params.values())
+        return await workers.do(kind, partial(do, collections, *names))
 
     return asked
 
 
 async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
-    name = _named(request)
+    name = check_name(request.path_params["name"])
     given = decoded(Query, json_object(await request.body()), "/rag/NAME/query")
     k = _one(given.k, given.top_k, "k and top_k") or _USUAL_K
     return await workers.do(
@@ -157,7 +155,3 @@ def _one(first: T, second: T, both: str) -> T:
     if first is not None and second not in (None, first):
         raise UsageError(f"{both} differ", remedy="send one of them")
     return second if first is None else first
-
-
-def _named(request: Request) -> str:
-    return check_name(request.path_params["name"])
