@@ -45,37 +45,28 @@ class Limited(CommonOptions, frozen=True, kw_only=True):
         return Limits(**found)
 
 
-def read_given(path: str, *, remedy: str) -> bytes:
-    """What is in it; see `disk.open_given` for what is not waited for.
-
-    Args:
-        path: As it was named.
-        remedy: What helps where it cannot be read.
-
-    Raises:
-        FilestoreError: It is no file, too large, or cannot be read.
-    """
-    try:
-        if path == "-":
-            return disk.read_given(sys.stdin.buffer, STDIN)
-        with open(disk.open_given(path), "rb") as file:
-            return disk.read_given(file, path)
-    except FilestoreError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise FilestoreError(f"cannot read {path}: {reason}", remedy=remedy) from error
-
-
 def read_questions(path: str, *, known: bool = True) -> "list[Question]":
-    """The questions of a file.
+    """The questions of a file; see `disk.open_given` for what is not waited for.
 
     Args:
-        path: As it was named.
+        path: As it was named; "-" for standard input.
         known: Whether each must say what answers it.
 
     Raises:
-        FilestoreError: It cannot be read, or holds something else.
+        FilestoreError: It is no file, too large, cannot be read, or holds something else.
     """
-    data = read_given(path, remedy="name a file of JSON lines, or - for standard input")
-    return parse_queries(data, name=STDIN if path == "-" else path, known=known)
+    name = STDIN if path == "-" else path
+    try:
+        if path == "-":
+            data = disk.read_given(sys.stdin.buffer, name)
+        else:
+            with open(disk.open_given(path), "rb") as file:
+                data = disk.read_given(file, name)
+    except FilestoreError:
+        raise
+    except OSError as error:
+        raise FilestoreError(
+            f"cannot read {path}: {error.strerror or error}",
+            remedy="name a file of JSON lines, or - for standard input",
+        ) from error
+    return parse_queries(data, name=name, known=known)

@@ -290,7 +290,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
         "a.md",
         lambda data, _: tools._as_meant("show", {"path": data.decode("utf-8", "replace")}, False),
     ),
-    "server/rag/folder.record_of": (
+    "server/rag/collection.record_of": (
         {"created_at": "2026-01-01", "updated_at": "2026-01-01", "dataset_info": {"a": {"b": 1}}},
         lambda data, folder: record_of(_placed(data, folder, RECORD_NAME)).written,
     ),
