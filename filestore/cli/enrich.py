@@ -72,7 +72,14 @@ def run_enrich(options: Enrich) -> int:
         _output.write_json(report.to_dict())
     else:
         _words(report)
-    return _exit_code(report, as_json=options.json)
+    if report.problem is not None:
+        # What was made is told already, and in JSON the problem, too.
+        code = report.problem.exit_code
+        return code if options.json else _diagnostics.report(report.problem, as_json=False)
+    left = _diagnostics.left_without(report.not_embedded)
+    if not report.failed:
+        return left
+    return EXIT_PARTIAL if report.questions or report.summaries else 3
 
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
@@ -151,14 +158,3 @@ def _kept(kept: "list[KeptFile]", line: Any) -> None:
     for one in kept[:_SHOWN]:
         line(f"kept {shown_path(one.path)}: {one.reason}")
     _output.say_rest(kept, _SHOWN, line)
-
-
-def _exit_code(report: "EnrichReport", *, as_json: bool) -> int:
-    if report.problem is not None:
-        # What was made is told already, and in JSON the problem, too.
-        code = report.problem.exit_code
-        return code if as_json else _diagnostics.report(report.problem, as_json=False)
-    left = _diagnostics.left_without(report.not_embedded)
-    if not report.failed:
-        return left
-    return EXIT_PARTIAL if report.questions or report.summaries else 3

@@ -12,7 +12,6 @@ from filestore.server import requests
 if TYPE_CHECKING:
     from filestore.browse.links import Link
     from filestore.browse.overview import OverviewNode
-    from filestore.browse.records import ChunkFile
 
 
 def run_ls(options: requests.Ls) -> int:
@@ -36,19 +35,15 @@ def run_ls(options: requests.Ls) -> int:
         source = f"  from {shown_path(item['source'])}" if item["source"] else ""
         _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
     for item in () if isinstance(found, Resources) else found.items:
-        _output.line(_chunk(item))
+        notes = [word for word in ("edited" if item["edited"] else "", item["withheld"]) if word]
+        line = f":{item['line']}" if item.get("line") else ""
+        page = f"  p. {item['page']}" if item.get("page") else ""
+        trail = " > ".join(item.get("headings", ()))
+        place = f"{shown_path(item['path'])}{line}{page}" + (f"  {trail}" if trail else "")
+        _output.line(place + (f"  [{', '.join(notes)}]" if notes else ""))
     if not found.items:
         _output.line(f"nothing yet: filestore {first}")
     return 0
-
-
-def _chunk(item: "ChunkFile") -> str:
-    notes = [word for word in ("edited" if item["edited"] else "", item["withheld"] or "") if word]
-    line = f":{item['line']}" if item.get("line") else ""
-    page = f"  p. {item['page']}" if item.get("page") else ""
-    trail = " > ".join(item.get("headings", ()))
-    place = f"{shown_path(item['path'])}{line}{page}" + (f"  {trail}" if trail else "")
-    return place + (f"  [{', '.join(notes)}]" if notes else "")
 
 
 def _section(item: dict[str, Any]) -> str:

@@ -254,7 +254,16 @@ def _walk(root: str) -> int:
     tour.command("sync")
     tour.command("search", _QUESTION, "-k", "2")
     tour.say("Now edit its files: one changed, one new, one renamed, one deleted.")
-    _edit(root)
+    chunked = os.path.join(root, "chunked")
+    glossary = os.path.join(chunked, "glossary.md")
+    with Store(root) as store:
+        (best,) = store.search(_QUESTION, k=1).hits
+    with open(os.path.join(root, best.path), "a", encoding="utf-8") as file:
+        file.write(f"\nA note in passing: {_SENTENCE[0].lower()}{_SENTENCE[1:]}\n")
+    with open(os.path.join(chunked, "bees.md"), "w", encoding="utf-8") as file:
+        file.write(f"# Bees\n\n{_SENTENCE}\n")
+    os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
+    os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))
     tour.command("status")
     tour.say("A search indexes what is new, edited or renamed, and says what is gone:")
     tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
@@ -286,16 +295,3 @@ class _Tour:
         _output.line()
         _output.line(f"$ filestore {shlex.join(words)}", style="36")
         self.codes.append(main(["--store", self._root, *words]))
-
-
-def _edit(root: str) -> None:
-    chunked = os.path.join(root, "chunked")
-    glossary = os.path.join(chunked, "glossary.md")
-    with Store(root) as store:
-        (best,) = store.search(_QUESTION, k=1).hits
-    with open(os.path.join(root, best.path), "a", encoding="utf-8") as file:
-        file.write(f"\nA note in passing: {_SENTENCE[0].lower()}{_SENTENCE[1:]}\n")
-    with open(os.path.join(chunked, "bees.md"), "w", encoding="utf-8") as file:
-        file.write(f"# Bees\n\n{_SENTENCE}\n")
-    os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
-    os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))

@@ -16,7 +16,6 @@ from filestore.server import requests
 from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
-    from filestore.ingest.update import UpdateReport
     from filestore.sidecar.snapshot import Sample
     from filestore.store import watch
     from filestore.verify.verify import Checked
@@ -141,12 +140,32 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
     from filestore.store import watch
 
     match event:
-        case watch.Synced():
-            line = watch.synced_line(event.report.to_dict())
-            _say(line, _synced_words(event), as_json=as_json)
-        case watch.Updated(report=report):
-            line = watch.updated_line(report.to_dict())
-            _say(line, _updated_words(report), as_json=as_json)
+        case watch.Synced(report=report):
+            line = watch.synced_line(report.to_dict())
+            parts = [_output.done(report.applied)]
+            if report.embedded or report.reused:
+                parts.append(_output.embedded(report.embedded, report.reused))
+            remaining = Counter(one.code for one in report.remaining)
+            if remaining:
+                left = ", ".join(f"{number:,} {code}" for code, number in remaining.items())
+                parts.append(f"left for you: {left}")
+            _say(line, "; ".join(parts), as_json=as_json)
+        case watch.Updated(report=updated):
+            line = watch.updated_line(updated.to_dict())
+            parts = [
+                *(
+                    f"{one.status} {shown_path(one.resource)}"
+                    for one in updated
+                    if one.status != "failed"
+                ),
+                *(
+                    f"kept {shown_path(one['path'])}: your edit and the new text"
+                    " overlap ('filestore repair --ours PATH' or '--theirs PATH')"
+                    for one in updated.conflicts
+                ),
+                *(f"failed {shown_path(one.source)}: {one.error}" for one in updated.failed),
+            ]
+            _say(line, "; ".join(parts), as_json=as_json)
         case watch.Waiting(reason=reason):
             _say(watch.Line(event="waiting", for_=reason), f"waiting: {reason}", as_json=as_json)
         case watch.Unavailable(reason=reason):
@@ -170,26 +189,3 @@ def _say(value: "watch.Line", words: str, *, as_json: bool) -> None:
     else:
         _output.line(safe_text(words, keep_newlines=False))
         sys.stdout.flush()
-
-
-def _updated_words(report: "UpdateReport") -> str:
-    parts = [f"{one.status} {shown_path(one.resource)}" for one in report if one.status != "failed"]
-    parts += [
-        f"kept {shown_path(one['path'])}: your edit and the new text"
-        " overlap ('filestore repair --ours PATH' or '--theirs PATH')"
-        for one in report.conflicts
-    ]
-    parts += [f"failed {shown_path(one.source)}: {one.error}" for one in report.failed]
-    return "; ".join(parts)
-
-
-def _synced_words(event: "watch.Synced") -> str:
-    report = event.report
-    parts = [_output.done(report.applied)]
-    if report.embedded or report.reused:
-        parts.append(_output.embedded(report.embedded, report.reused))
-    remaining = Counter(one.code for one in report.remaining)
-    left = ", ".join(f"{number:,} {code}" for code, number in remaining.items())
-    if left:
-        parts.append(f"left for you: {left}")
-    return "; ".join(parts)

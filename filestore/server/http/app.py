@@ -249,7 +249,15 @@ async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
         UsageError: It is no JSON object.
     """
     if request.method in ("GET", "HEAD"):
-        return _from_query(request, operation)
+        given: dict[str, Any] = {}
+        known = operation.schema["properties"]
+        for name in request.query_params:
+            values = request.query_params.getlist(name)
+            is_list = known.get(name, {}).get("type") == "array"
+            if len(values) > 1 and not is_list:
+                raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
+            given[name] = values if len(values) > 1 else values[0]
+        return given
     require_no_query(request)
     data = await request.body()
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
@@ -270,15 +278,3 @@ def require_no_query(request: Request) -> None:
             f"{request.method} takes no values in the address, found {names}",
             remedy="send them in the body",
         )
-
-
-def _from_query(request: Request, operation: Operation) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    known = operation.schema["properties"]
-    for name in request.query_params:
-        values = request.query_params.getlist(name)
-        is_list = known.get(name, {}).get("type") == "array"
-        if len(values) > 1 and not is_list:
-            raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
-        given[name] = values if len(values) > 1 else values[0]
-    return given

@@ -225,7 +225,18 @@ class Collections(disk.Closing):
         self.require_writes()
         with self._using(name) as served, served.writing():
             self._require_replaceable(served, overwrite=overwrite)
-            self._require_space(documents)
+            texts = sum(len(one.text.encode("utf-8", "surrogatepass")) for one in documents)
+            required = _COPIES * texts + _FILE_BYTES * len(documents)
+            with disk.disk_errors(self.path):
+                available = self._available(self.path)
+            if available < required:
+                sizes = [f"{math.ceil(size / 1_000_000)} MB" for size in (required, available)]
+                detail = "required {}, available {}".format(*sizes)
+                raise NoSpaceError(
+                    "the disk has no room for the collection",
+                    detail=detail,
+                    remedy=f"{detail}; free space and try again",
+                )
             before = collection.record_of(served.path) if os.path.isdir(served.path) else None
             with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
                 with self._made(staging, served) as store:
@@ -402,19 +413,6 @@ class Collections(disk.Closing):
                 remedy='send "overwrite": true to replace it all the same',
             )
 
-    def _require_space(self, documents: Sequence[Document]) -> None:
-        texts = sum(len(one.text.encode("utf-8", "surrogatepass")) for one in documents)
-        required = _COPIES * texts + _FILE_BYTES * len(documents)
-        with disk.disk_errors(self.path):
-            available = self._available(self.path)
-        if available < required:
-            sizes = f"required {_megabytes(required)} MB, available {_megabytes(available)} MB"
-            raise NoSpaceError(
-                "the disk has no room for the collection",
-                detail=sizes,
-                remedy=f"{sizes}; free space and try again",
-            )
-
     @contextlib.contextmanager
     def _made(self, staging: str, served: ServedCollection) -> Iterator[Store]:
         """A new store with the settings and the embeddings of the old one, if there is one."""
@@ -492,7 +490,3 @@ def _counted(store: Store) -> dict[str, Any]:
         "index_type": found.index.kind if found.index else elsewhere,
         "clean": found.clean,
     }
-
-
-def _megabytes(size: int) -> int:
-    return math.ceil(size / 1_000_000)

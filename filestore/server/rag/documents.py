@@ -135,18 +135,12 @@ def _document(place: int, given: str | Mapping[str, Any]) -> Document:
     metadata = given.get("metadata")
     if not isinstance(metadata, Mapping | None):
         raise UsageError(f"{wrong} its metadata is no object")
-    identifier = _identifier(given.get("id"), place, wrong)
-    return Document(id=identifier, text=texts[0], metadata=dict(metadata or {}))
-
-
-def _identifier(given: object, place: int, wrong: str) -> str:
-    if given is None:
-        return str(place)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    if not isinstance(given, str) or not given or len(given) > LONGEST_ID:
+    identifier = given.get("id")
+    if identifier is None or type(identifier) is int:
+        identifier = str(place if identifier is None else identifier)
+    elif not isinstance(identifier, str) or not 1 <= len(identifier) <= LONGEST_ID:
         raise UsageError(f"{wrong} its id is a text of 1 to {LONGEST_ID:,} characters, or a number")
-    return given
+    return Document(id=identifier, text=texts[0], metadata=dict(metadata or {}))
 
 
 class RagStatus(JsonObject, Struct, frozen=True, kw_only=True):
