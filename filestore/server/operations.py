@@ -9,19 +9,40 @@ flag that is True ``--no-…`` is typed. What they do not say stands in a `Typed
 the sentence for people in the docstring under the field.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
+import msgspec
+import orjson
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
+
+from filestore.core.decoding import UnfitError, converted, json_of
+from filestore.core.errors import UsageError
+from filestore.core.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
     from filestore.store import Store
+
+
+V = TypeVar("V", bound=Struct)
 
 
 class Typed(Struct, frozen=True, kw_only=True):
@@ -190,6 +211,106 @@ def sentences(kind: type[Struct]) -> Mapping[str, str]:
     return found
 
 
+def fields_for(kind: type[msgspec.Struct]) -> Mapping[str, Field]:
+    """The options that clients may give, by name."""
+    return {one.key: one for one in fields_of(kind) if not one.typed.local}
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of some options; nothing else may be given."""
+    said, fields = sentences(kind), fields_for(kind)
+    properties = {}
+    for key, one in fields.items():
+        found = _whole(msgspec.json.schema(one.hint))
+        # Null is what may be left out; no client need know.
+        kinds = [kind for kind in found.get("anyOf", ()) if kind != {"type": "null"}]
+        found = kinds[0] if len(kinds) == 1 else found
+        properties[key] = found | {"description": said[one.name]}
+        if one.default is not None:
+            properties[key]["default"] = one.default
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [one.key for one in fields.values() if one.required],
+        "additionalProperties": False,
+    }
+
+
+def _whole(schema: Any, known: Mapping[str, Any] | None = None) -> Any:
+    """A schema without references: it stands within another one."""
+    if isinstance(schema, list):
+        return [_whole(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    known = schema.pop("$defs", known or {})
+    if "$ref" in schema:
+        return _whole(dict(known[schema["$ref"].rpartition("/")[2]]), known)
+    return {key: _whole(one, known) for key, one in schema.items()}
+
+
+def decoded(kind: type[V], given: Any, name: str) -> V:
+    """What a client gives, as it is meant, with what it left out.
+
+    Args:
+        kind: The options.
+        given: As it came in JSON, or in the query of an address.
+        name: Of what is asked, for messages.
+
+    Raises:
+        UsageError: It does not fit.
+    """
+    remedy = f"see the parameters of {name}"
+    try:
+        orjson.dumps(given)
+    except TypeError as error:
+        raise UsageError(f"{name}: not valid UTF-8, or no JSON", remedy=remedy) from error
+    try:
+        if isinstance(given, dict):
+            fields = fields_for(kind)
+            for key in given:
+                if key not in fields:
+                    meant = did_you_mean(key[:80], fields)
+                    raise UsageError(f"unknown parameter {key[:80]!r}{meant}", remedy=remedy)
+            read = {key: _meant(fields[key], value) for key, value in given.items()}
+            given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
+        return converted(given, kind)
+    except UnfitError as error:
+        raise UsageError(f"{name}: {error.message}", remedy=remedy) from error
+
+
+_LEFT_OUT: Final = object()
+
+
+def _meant(field: Field, value: Any) -> Any:
+    """A value as its type has it: programs write null, and numbers and lists as texts."""
+    is_text = field.kind is str and not field.several
+    if not field.required and (value is None or (value in ("", "null") and not is_text)):
+        return _LEFT_OUT
+    if field.several and not isinstance(value, list):
+        found = _parsed(value)
+        with contextlib.suppress(UnfitError):
+            return converted(found if isinstance(found, list) else [value], field.hint)
+        return [value]
+    if not field.several and field.kind in (int, bool, dict):
+        found = _parsed(value)
+        others = list if field.kind is dict else float
+        value = found if type(found) in (field.kind, others) else value
+        # JSON knows one kind of number: 10.0 is a whole one.
+        if field.kind is int and isinstance(value, float) and value.is_integer():
+            return int(value)
+    return value
+
+
+def _parsed(value: Any) -> Any:
+    """What a text holds as JSON; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json_of(value if value not in ("True", "False") else value.lower())
+    except orjson.JSONDecodeError:
+        return value
+
+
 class Operation(Struct, frozen=True, dict=True):
     """One thing that may be asked."""
 
@@ -225,14 +346,10 @@ class Operation(Struct, frozen=True, dict=True):
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its options."""
-        from filestore.server.decoding import schema_of
-
         return schema_of(self.kind)
 
     def checked(self, given: Any) -> Request:
         """What a client gives, as it is meant; see `decoded`."""
-        from filestore.server.decoding import decoded
-
         request: Request = decoded(self.kind, given, self.route or self.name)
         return request
 

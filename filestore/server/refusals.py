@@ -1,5 +1,7 @@
-"""Answers as clients get them: JSON; an error as a status of HTTP and what `--json` prints."""
+"""What goes over the wire as JSON: bodies, their shapes, answers, and errors with their status."""
 
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 import orjson
@@ -8,6 +10,7 @@ from starlette.responses import Response
 
 from filestore.catalog import CatalogMissingError
 from filestore.config.discovery import NoStoreError
+from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.schema import Failure, JsonObject
 from filestore.fs.disk import WriteFailedError
@@ -51,6 +54,7 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_COMPONENTS: Final = "#/components/schemas/"
 _COLLECTIONS: Final = "/rag"
 """Below it, clients of other services expect the words of those."""
 
@@ -82,3 +86,35 @@ def body_of(error: FilestoreError, path: str = "") -> dict[str, Any]:
         action = error.remedy or "change the request, and send it again"
         return RagFailure(error.message, error.detail, action).to_dict()
     return Failure.of(error).to_dict()
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The object that a client sends.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return converted(json_of(data), dict[str, Any], "the body")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
+    except UnfitError as error:
+        raise UsageError(str(error), remedy="send a JSON object") from error
+
+
+@cache
+def definitions(place: str = "#/$defs/") -> dict[str, Any]:
+    """Every shape by its name; others in it are references to where they lie."""
+    data = files("filestore.server").joinpath("schema.json").read_bytes()
+    found: dict[str, Any] = orjson.loads(data.replace(b"#/$defs/", place.encode()))["$defs"]
+    return found
+
+
+def components() -> dict[str, Any]:
+    """The same for OpenAPI, with references to its components."""
+    return definitions(_COMPONENTS)
+
+
+def reference(name: str) -> dict[str, str]:
+    """What stands for a shape in OpenAPI."""
+    return {"$ref": f"{_COMPONENTS}{name}"}

@@ -239,8 +239,8 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "config/user_config._read": (MACHINE, _machine),
     "server/agents/install._parsed": (CONFIGURATION, _configuration),
     "server/agents/server.refusals": (MESSAGE, _message),
-    "server/decoding.json_object": (REQUEST, _request),
-    "server/decoding._parsed": (FILTER, _value_in_address),
+    "server/refusals.json_object": (REQUEST, _request),
+    "server/operations._parsed": (FILTER, _value_in_address),
     "chunks/frontmatter._json_value": (YAML, lambda data, _: frontmatter.parse(_between(data))),
     "exchange/rows.parsed_line": (ROW, _lines),
     "exchange/parquet_rows._conversion": (FILTER, _column),
@@ -318,8 +318,8 @@ OURS: Final = {
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
-    " server/decoding.definitions"
-    " server/decoding.components",
+    " server/refusals.definitions"
+    " server/refusals.components",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""
 

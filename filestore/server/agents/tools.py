@@ -14,7 +14,7 @@ import orjson
 
 from filestore.browse.file import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.server import decoding, refusals
+from filestore.server import refusals
 from filestore.server.agents.wording import text_of, text_of_error
 from filestore.server.operations import TOOLS, Operation
 from filestore.server.stores import Stores
@@ -68,7 +68,7 @@ def _output(shape: str) -> dict[str, Any]:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            schema = decoding.definitions()[name]
+            schema = refusals.definitions()[name]
             properties = {
                 key: {word: value for word, value in one.items() if word != "description"}
                 for key, one in schema["properties"].items()

@@ -18,7 +18,6 @@ from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import brief, listed
 from filestore.server.agents.server import HttpDoor
-from filestore.server.decoding import json_object
 from filestore.server.http import description, uploads
 from filestore.server.http.events import Events
 from filestore.server.http.limits import Gate, Limits, Metrics
@@ -33,6 +32,7 @@ from filestore.server.refusals import (
     TooSlowError,
     answer,
     body_of,
+    json_object,
     status_of,
 )
 from filestore.server.stores import Stores

@@ -8,8 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore._version import __version__
-from filestore.server import decoding
-from filestore.server.operations import ROUTES, Operation
+from filestore.server import refusals
+from filestore.server.operations import ROUTES, Operation, schema_of
 from filestore.server.rag.documents import Index, Query
 from filestore.server.refusals import EVENT_STREAM
 
@@ -37,7 +37,7 @@ def openapi() -> dict[str, Any]:
         }
         | collection_paths(),
         "components": {
-            "schemas": decoding.components(),
+            "schemas": refusals.components(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -54,7 +54,7 @@ _LISTEN: Final = (
 
 
 def _events() -> dict[str, Any]:
-    stream = {EVENT_STREAM: {"schema": decoding.reference("Line")}}
+    stream = {EVENT_STREAM: {"schema": refusals.reference("Line")}}
     store = {"name": "store", "in": "query", "schema": _STORE}
     return {
         "summary": _LISTEN,
@@ -80,7 +80,7 @@ def _described(operation: Operation) -> dict[str, Any]:
 def _answers(shape: str, failure: str) -> dict[str, Any]:
     told = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
     return {
-        status: {"description": about, "content": {_JSON: {"schema": decoding.reference(name)}}}
+        status: {"description": about, "content": {_JSON: {"schema": refusals.reference(name)}}}
         for status, about, name in told
     }
 
@@ -119,7 +119,7 @@ def _collection(about: str, answer: str, given: type[Struct] | None = None) -> d
     if given is not None:
         told["requestBody"] = {
             "required": True,
-            "content": {_JSON: {"schema": decoding.schema_of(given)}},
+            "content": {_JSON: {"schema": schema_of(given)}},
         }
     return told
 

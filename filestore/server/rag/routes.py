@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.server.decoding import decoded, json_object
+from filestore.server.operations import decoded
 from filestore.server.rag.collection import check_name
 from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import Index, Query, checked_info, documents_in
-from filestore.server.refusals import answer
+from filestore.server.refusals import answer, json_object
 from filestore.server.stores import BusyError
 
 T = TypeVar("T")

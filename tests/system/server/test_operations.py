@@ -17,7 +17,7 @@ from msgspec import to_builtins
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.search.place import Locator
-from filestore.server import decoding
+from filestore.server import refusals
 from filestore.server.operations import ROUTES, TOOLS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
@@ -57,8 +57,8 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "add": {"paths": ["source/new.md"]},
         "remove": {"resources": ["notes"]},
     }
-    schema = decoding.reference(ROUTES[name].answer) | {
-        "components": {"schemas": decoding.components()}
+    schema = refusals.reference(ROUTES[name].answer) | {
+        "components": {"schemas": refusals.components()}
     }
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
-from filestore.server import decoding
+from filestore.server import refusals
 from filestore.server.http.app import Parts, make_app
 from filestore.server.http.description import collection_paths
 from filestore.server.rag import routes
@@ -60,7 +60,7 @@ def client(place: Path) -> Iterator[TestClient]:
 
 def check(shape: str, value: Any) -> None:
     """Whether an answer has the shape that JSON.md says."""
-    schema = decoding.reference(shape) | {"components": {"schemas": decoding.components()}}
+    schema = refusals.reference(shape) | {"components": {"schemas": refusals.components()}}
     Draft202012Validator(schema).validate(value)
 
 

@@ -15,7 +15,6 @@ import filestore.cli
 from filestore.cli import _parser
 from filestore.core.errors import UsageError
 from filestore.server import requests, searching
-from filestore.server.decoding import decoded, schema_of
 from filestore.server.http import description
 from filestore.server.operations import (
     COMMANDS,
@@ -26,8 +25,10 @@ from filestore.server.operations import (
     Operation,
     Request,
     Text,
+    decoded,
     fields_of,
     option,
+    schema_of,
     sentences,
 )
 from filestore.server.rag import documents

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.server import decoding
+from filestore.server import refusals
 from filestore.server.agents import wording
 from filestore.server.operations import TOOLS
 
@@ -72,7 +72,7 @@ def values(one: Mapping[str, Any], key: str = "", depth: int = 0) -> st.SearchSt
 
 def objects(shape: str, depth: int = 0) -> st.SearchStrategy[dict[str, Any]]:
     """Anything of a shape; of what may be missing some is."""
-    one = decoding.definitions()[shape]
+    one = refusals.definitions()[shape]
     keys = {key: values(part, key, depth) for key, part in one["properties"].items()}
     return st.fixed_dictionaries(
         {key: keys[key] for key in one["required"]},

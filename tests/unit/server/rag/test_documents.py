@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import UsageError
-from filestore.server.decoding import decoded
+from filestore.server.operations import decoded
 from filestore.server.rag.documents import Document, Index, checked_info, documents_in, told
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
