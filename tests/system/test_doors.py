@@ -318,8 +318,7 @@ OURS: Final = {
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
-    " server/refusals.definitions"
-    " server/refusals.components",
+    " server/refusals.definitions",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""
 

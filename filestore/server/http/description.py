@@ -11,14 +11,13 @@ from filestore._version import __version__
 from filestore.server import refusals
 from filestore.server.operations import ROUTES, Operation, schema_of
 from filestore.server.rag.documents import Index, Query
-from filestore.server.refusals import EVENT_STREAM
+from filestore.server.refusals import EVENT_STREAM, JSON
 
 _STORE: Final = {
     "type": "string",
     "maxLength": 255,
     "description": "the store's name; not needed where one is served",
 }
-_JSON: Final = "application/json"
 _STYLE: Final = "/page/style.css"
 
 
@@ -66,7 +65,7 @@ def _events() -> dict[str, Any]:
 def _described(operation: Operation) -> dict[str, Any]:
     schema = operation.schema
     named = {"properties": {"store": _STORE, **schema["properties"]}}
-    content: dict[str, Any] = {_JSON: {"schema": schema | named}}
+    content: dict[str, Any] = {JSON: {"schema": schema | named}}
     if operation.name == "add":
         content["multipart/form-data"] = {"schema": UPLOAD}
     return {
@@ -80,7 +79,7 @@ def _described(operation: Operation) -> dict[str, Any]:
 def _answers(shape: str, failure: str) -> dict[str, Any]:
     told = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
     return {
-        status: {"description": about, "content": {_JSON: {"schema": refusals.reference(name)}}}
+        status: {"description": about, "content": {JSON: {"schema": refusals.reference(name)}}}
         for status, about, name in told
     }
 
@@ -119,7 +118,7 @@ def _collection(about: str, answer: str, given: type[Struct] | None = None) -> d
     if given is not None:
         told["requestBody"] = {
             "required": True,
-            "content": {_JSON: {"schema": schema_of(given)}},
+            "content": {JSON: {"schema": schema_of(given)}},
         }
     return told
 
