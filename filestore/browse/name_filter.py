@@ -177,7 +177,7 @@ def _by_catalog(pages: CatalogPages, wanted: NameFilter) -> Iterator[int]:
         documents = pages.documents(resource)
         if not documents:
             # The name of a single document is that of all files of its resource.
-            documents = [(source, ids) for source in named for ids in pages.file_ids(resource)]
+            documents = [(source, ids) for source in named for _, ids, *_ in pages.packed(resource)]
         for source, packed in documents:
             if source in named:
                 yield from orjson.loads(b"[%b]" % packed)

@@ -17,7 +17,6 @@ from filestore.catalog import (
     FileRow,
     UnknownResourceError,
     decode_path,
-    in_batches,
     queries,
     summaries,
 )
@@ -319,9 +318,7 @@ class _Teller:
             for path, sections in queries.documents_in_place(self._catalog)
         }
         rows = self._catalog.files(list(found))
-        titles: dict[int, str] = {}
-        for files in in_batches([row.id for row in rows.values()]):
-            titles |= queries.titles_of_files(self._catalog, files)
+        titles = queries.titles_of_files(self._catalog, [row.id for row in rows.values()])
         return [
             OverviewDocument(
                 resource=self._shown(path),

@@ -234,7 +234,7 @@ def section_at(catalog: Catalog, document: int, line: int) -> int:
 def chunks(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row]:
     """What is known of some chunk files; unknown ids are left out."""
     found = {}
-    openings, titles = opening_words(catalog, ids), CatalogPages(catalog).titles(ids)
+    openings, titles = opening_words(catalog, ids), queries.titles_of_files(catalog, ids)
     for one, row in catalog.files_by_id(ids).items():
         size_bytes, words = openings.get(one, (None, ""))
         kind = row.kind or kind_of_name(row.path)

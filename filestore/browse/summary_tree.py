@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from filestore.browse.name_filter import NameFilter
 from filestore.browse.rows import Row, opening_words
-from filestore.catalog import Catalog, CatalogPages, FileRow, summaries
+from filestore.catalog import Catalog, FileRow, queries, summaries
 from filestore.catalog.summaries import ChildRow
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
@@ -198,7 +198,7 @@ def _titles(tree: Tree, catalog: Catalog, paths: Sequence[StorePath]) -> dict[St
     found = {path: _heading(row) for path, row in rows.items() if row.kind == "summary"}
     others = [row.id for path, row in rows.items() if not found.get(path)]
     if others:
-        titles, openings = CatalogPages(catalog).titles(others), opening_words(catalog, others)
+        titles, openings = queries.titles_of_files(catalog, others), opening_words(catalog, others)
         for path, row in rows.items():
             if not found.get(path):
                 found[path] = titles.get(row.id) or openings.get(row.id, (0, ""))[1]

@@ -151,12 +151,6 @@ class CatalogPages:
         rows = self._catalog.rows_among(f"{statement} WHERE file IN ({{}})", files)
         return {file: (size, bytes(first)) for file, size, first in rows}
 
-    def titles(self, files: Sequence[int]) -> dict[int, str]:
-        """The titles that files have in their frontmatter."""
-        statement = "SELECT file, value FROM facts INDEXED BY facts_by_file"
-        among = f"{statement} WHERE file IN ({{}}) AND key = 'title'"
-        return dict(self._catalog.rows_among(among, files))
-
     def document_titles(self, resources: Sequence[str] | None = None) -> dict[str, str]:
         """The title of each resource, of these or of all, whose documents have just one."""
         statement = "SELECT resource, min(value) FROM record_facts WHERE key = 'title'"
@@ -181,10 +175,6 @@ class CatalogPages:
         among = "key IN ('title', 'aliases')"
         for resource, source, value in self._rows(f"{statement} WHERE {among}"):
             yield (resource, source), value
-
-    def file_ids(self, resource: str) -> list[bytes]:
-        """The ids of the files of a resource but for its records, separated by commas."""
-        return [ids for _, ids, _, _ in self.packed(resource)]
 
     def names(self) -> Iterator[tuple[int, str]]:
         """Id and name of every document in place, in no order."""

@@ -326,17 +326,9 @@ def renamed_to(catalog: Catalog, old: bytes) -> bytes | None:
 
 
 def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Resource and source of documents whose record has their title, to that.
-
-    Args:
-        catalog: Inside a snapshot.
-        sources: At most `VARIABLES`.
-    """
-    found = catalog.rows(
-        "SELECT resource, source, value FROM record_facts WHERE key = 'title'"
-        f" AND source IN ({placeholders(sources)})",
-        sources,
-    )
+    """Resource and source of documents whose record has their title, to that."""
+    statement = "SELECT resource, source, value FROM record_facts WHERE key = 'title'"
+    found = catalog.rows_among(f"{statement} AND source IN ({{}})", sources)
     return {(resource, source): title for resource, source, title in found}
 
 
@@ -364,13 +356,10 @@ def metadata_of_documents(
 
 
 def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:
-    """File ids, at most `VARIABLES`, to the title in their own frontmatter."""
-    found = catalog.rows(
-        # The plus keeps SQLite from going through the titles of all files.
-        f"SELECT file, value FROM facts WHERE +key = 'title' AND file IN ({placeholders(files)})",
-        files,
-    )
-    return dict(found)
+    """File ids to the title in their own frontmatter."""
+    # The plus keeps SQLite from going through the titles of all files.
+    statement = "SELECT file, value FROM facts WHERE +key = 'title' AND file IN ({})"
+    return dict(catalog.rows_among(statement, files))
 
 
 def known_of_documents(

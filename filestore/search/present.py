@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, in_batches, queries
+from filestore.catalog import Catalog, queries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
@@ -184,12 +184,9 @@ def _titles(
     hits: Sequence[Hit], found: dict[StorePath, Found], catalog: Catalog
 ) -> dict[StorePath, str]:
     """The title of every hit's document, "" where nothing has one."""
-    own: dict[int, str] = {}
-    for files in in_batches([found[hit.path].row.id for hit in hits]):
-        own |= queries.titles_of_files(catalog, files)
-    recorded: dict[tuple[str, str], str] = {}
-    for sources in in_batches(list({hit.source for hit in hits if hit.source})):
-        recorded |= queries.titles_of_documents(catalog, sources)
+    own = queries.titles_of_files(catalog, [found[hit.path].row.id for hit in hits])
+    sources = list({hit.source for hit in hits if hit.source})
+    recorded = queries.titles_of_documents(catalog, sources)
     return {
         hit.path: own.get(found[hit.path].row.id)
         or recorded.get((hit.resource, hit.source or ""), "")

@@ -3,7 +3,6 @@
 One rule: what is damaged is not parsed, and what could then not be compared is said.
 """
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -51,7 +50,7 @@ def check(
         return
     embeddings = snapshot.embeddings
     if embeddings is None:
-        report.add(_why_none(snapshot))
+        report.add(vector_file.embeddings_findings(snapshot.places, snapshot.catalog))
         report.not_checked.append("vectors, since there are no embeddings to hold them against")
         return
     from filestore.embed.cache import EmbeddingsDamaged
@@ -120,19 +119,6 @@ def _index(
     if seen.index is None:
         report.not_checked.append(seen.unread)
     return seen.index
-
-
-def _why_none(snapshot: StoreSnapshot) -> list[Finding]:
-    """Why there are no embeddings."""
-    from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
-
-    try:
-        EmbeddingCache.open(snapshot.places.embeddings, read_only=True).close()
-    except (EmbeddingsMissing, sqlite3.OperationalError):
-        return vector_file.embeddings_findings(snapshot.places, snapshot.catalog)
-    except EmbeddingsDamaged as error:
-        return [_damaged(snapshot.places, error.detail)]
-    return []
 
 
 def _damaged(places: Places, detail: str) -> Finding:
