@@ -141,6 +141,13 @@ class Listing:
         with self._reading() as (catalog, _):
             return rows.chunks(self._tree, catalog, ids)
 
+    def paths(self, ids: Sequence[int]) -> list[StorePath]:
+        """The paths of files, or of the documents of sections, each once; unknown ids left out."""
+        files = list(dict.fromkeys(map(file_of_text, ids)))
+        with self._reading() as (catalog, _):
+            found = catalog.files_by_id(files)
+        return [self._tree.store_path(found[one].path) for one in files if one in found]
+
     def documents(self, ids: Sequence[int]) -> dict[int, Row]:
         """What is known of some documents in place; unknown ids are left out."""
         with self._reading() as (catalog, _):

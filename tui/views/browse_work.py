@@ -83,9 +83,7 @@ def _of_ids(store: InspectedStore, ids: Sequence[int]) -> Sequence[str]:
         )
     found: list[str] = []
     for first in range(0, len(ids), PAGE):
-        some = ids[first : first + PAGE]
-        rows = store.listing.chunks(some)
-        found += [rows[one].path for one in some if one in rows]
+        found += store.listing.paths(ids[first : first + PAGE])
     return found
 
 

@@ -152,6 +152,15 @@ def test_the_documents_of_a_folder_are_meant_by_it(notes):
     assert notes.about_resource("garden/").chunks == 2
 
 
+def test_the_document_of_a_section_is_meant_by_it(notes):
+    """Whichever of its sections is marked, and once where several are."""
+    sections = notes.listing.below("garden/Beans.md")
+    assert (
+        notes.listing.paths(sections) == notes.listing.paths(sections[-1:]) == ["garden/Beans.md"]
+    )
+    assert notes.listing.paths([2**40 - 1]) == []
+
+
 def test_the_evidence_of_a_note_is_what_it_said_and_says(notes):
     """With the line in the file, frontmatter counted; of a deleted note all that it said."""
     root = notes.places.root
