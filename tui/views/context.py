@@ -130,6 +130,26 @@ class View(Widget):
         """Say what is gone through, where there is none of it."""
         self.host.notify("no match in this text: n and N go through those of a search or filter")
 
+    @property
+    def parts(self) -> Sequence[Widget]:
+        """The list of the page, and the text beside it; they take turns where there is no room."""
+        raise NotImplementedError
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the text has the focus."""
+        return self.parts[-1].has_focus
+
+    def show_part(self, *, is_reading: bool) -> None:
+        """Give the text the focus, or the list."""
+        self.set_class(is_reading, "-reading")
+        # At once: the next key may be here already.
+        self.screen.set_focus(self.parts[-1 if is_reading else 0])
+
+    def action_other_part(self) -> None:
+        """Go to the text beside the list, or back."""
+        self.show_part(is_reading=not self.is_reading)
+
     def entered(self) -> None:
         """The page is shown: take the focus, load what was left for now."""
 

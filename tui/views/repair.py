@@ -152,9 +152,7 @@ class RepairView(View):
         """Give the list the focus, and read the changes where they are seen."""
         if self.has_class("-changes"):
             self._changes.read()
-            self.screen.set_focus(self._changes.list)
-        else:
-            self.screen.set_focus(self._pane.steps)
+        self.screen.set_focus(self.parts[0])
 
     def store_changed(self) -> None:
         """Check whether the plan still fits the generation of the catalog."""
@@ -421,20 +419,20 @@ class RepairView(View):
 
     def do_open(self) -> None:
         """Open the group, or read what is under the cursor."""
-        if not self._is_reading() and (self.has_class("-changes") or not self._pane.open_group()):
-            self._show_part(is_reading=True)
+        if not self.is_reading and (self.has_class("-changes") or not self._pane.open_group()):
+            self.show_part(is_reading=True)
 
     def do_close(self) -> None:
         """Go back to the list; there, go up to the group, or close it."""
-        if self._is_reading():
-            self._show_part(is_reading=False)
+        if self.is_reading:
+            self.show_part(is_reading=False)
         elif not self.has_class("-changes"):
             self._pane.close_group()
 
     def do_back(self) -> None:
         """Leave the text for the list, or the changes for the plan."""
         if self.has_class("-reading"):
-            self._show_part(is_reading=False)
+            self.show_part(is_reading=False)
         elif self.has_class("-changes"):
             self.do_batches()
         else:
@@ -442,24 +440,16 @@ class RepairView(View):
 
     # The parts of the page
 
-    def action_other_part(self) -> None:
-        """Go to the text beside the list, or back; they take turns where there is no room."""
-        self._show_part(is_reading=not self._is_reading())
-
-    def _is_reading(self) -> bool:
-        return self._pane.text.has_focus or self._changes.text.has_focus
-
-    def _show_part(self, *, is_reading: bool) -> None:
-        self.set_class(is_reading, "-reading")
+    @property
+    def parts(self) -> Sequence[Widget]:
+        """The list that is shown, and the text beside it."""
         if self.has_class("-changes"):
-            part: Widget = self._changes.text if is_reading else self._changes.list
-        else:
-            part = self._pane.text if is_reading else self._pane.steps
-        self.screen.set_focus(part)
+            return self._changes.list, self._changes.text
+        return self._pane.steps, self._pane.text
 
     @on(DescendantFocus)
     def _focus_moved(self) -> None:
-        self.set_class(self._is_reading(), "-reading")
+        self.set_class(self.is_reading, "-reading")
         self._draw()
 
     @on(VirtualRows.Highlighted)
@@ -474,7 +464,7 @@ class RepairView(View):
 
     @on(VirtualRows.Chosen)
     def _read(self) -> None:
-        self._show_part(is_reading=True)
+        self.show_part(is_reading=True)
 
     # Work
 

@@ -1,6 +1,6 @@
 """Verify: what was found, live while it is found, with the evidence beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
@@ -67,8 +68,8 @@ class VerifyView(View):
     VerifyView #finding-filter { display: none; height: 1; border: none; padding: 0 1; }
     VerifyView #finding-filter.open { display: block; }
     .-narrow VerifyView #evidence { display: none; }
-    .-narrow VerifyView.-evidence #evidence { display: block; }
-    .-narrow VerifyView.-evidence #findings { display: none; }
+    .-narrow VerifyView.-reading #evidence { display: block; }
+    .-narrow VerifyView.-reading #findings { display: none; }
     """
 
     def __init__(self, host: ViewContext) -> None:
@@ -159,7 +160,7 @@ class VerifyView(View):
         """Show what came meanwhile, and focus the list."""
         if self._is_stale:
             self.findings_changed()
-        self._focus_list()
+        self.show_part(is_reading=False)
 
     def store_changed(self) -> None:
         """Read the evidence again."""
@@ -260,13 +261,13 @@ class VerifyView(View):
         if len(key) == 1:
             self._set_open(key[0], to=True)
         else:
-            self._focus_evidence()
+            self.show_part(is_reading=True)
 
     def do_close_group(self) -> None:
         """Close the group, or go up to it; leave the evidence."""
         key = self._cursor
-        if self.evidence.has_focus:
-            self._focus_list()
+        if self.is_reading:
+            self.show_part(is_reading=False)
         elif key is not None and len(key) == 1:
             self._set_open(key[0], to=False)
         elif key is not None:
@@ -302,8 +303,8 @@ class VerifyView(View):
         shown = self._rows.filter
         if self._box.has_focus:
             self._leave_box(text="")
-        elif self.evidence.has_focus:
-            self._focus_list()
+        elif self.is_reading:
+            self.show_part(is_reading=False)
         elif self.host.findings.marked:
             self.host.findings.marked.clear()
             self._rows.recount()
@@ -339,7 +340,7 @@ class VerifyView(View):
     def _leave_box(self, *, text: str) -> None:
         self._box.remove_class("open")
         self._filter(replace(self._rows.filter, text=text))
-        self._focus_list()
+        self.show_part(is_reading=False)
 
     def _filter(self, shown: Filter) -> None:
         try:
@@ -374,7 +375,7 @@ class VerifyView(View):
         if isinstance(key, tuple) and len(key) == 1:
             self._set_open(key[0], to=not self._rows.is_open(key[0]))
         else:
-            self._focus_evidence()
+            self.show_part(is_reading=True)
 
     def _set_open(self, code: str, *, to: bool) -> None:
         self._rows.set_open(code, to=to)
@@ -435,24 +436,14 @@ class VerifyView(View):
         """Show another match of the filter in the evidence, also while the list has the keys."""
         self.evidence.action_match(by)
 
-    def action_other_part(self) -> None:
-        """Go from the list to the evidence, and back."""
-        if self.evidence.has_focus:
-            self._focus_list()
-        else:
-            self._focus_evidence()
-
-    def _focus_list(self) -> None:
-        self.remove_class("-evidence")
-        self.screen.set_focus(self.list)
-
-    def _focus_evidence(self) -> None:
-        self.add_class("-evidence")
-        self.screen.set_focus(self.evidence)
+    @property
+    def parts(self) -> Sequence[Widget]:
+        """The list, and the evidence."""
+        return self.list, self.evidence
 
     def on_descendant_focus(self) -> None:
         """On a narrow screen, show the part that a click or a key went to."""
-        self.set_class(self.evidence.has_focus, "-evidence")
+        self.set_class(self.is_reading, "-reading")
         self._draw()
 
     # The head
@@ -463,7 +454,7 @@ class VerifyView(View):
         findings, shown = self.host.findings, self._rows.filter
         counts = counts_line(findings.index.severities, marked=len(findings.marked))
         order = Span(f"by {self._rows.order}", "quiet")
-        if self.evidence.has_focus:
+        if self.is_reading:
             order = Span("reading the evidence: esc goes back", "key")
         head = [self._verifying.line(), (*counts, order)]
         if not findings.coverage.is_running:
