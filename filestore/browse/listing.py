@@ -193,16 +193,13 @@ class Listing:
         Raises:
             FilestoreError: The catalog does not have it any more.
         """
-        file = file_of_text(row)
-        with self._reading() as (catalog, _):
-            found = catalog.files_by_id([file]).get(file)
-        if found is None:
+        found = self.paths([row])
+        if not found:
             raise FilestoreError(
                 "the file under the cursor is no longer in the catalog",
                 remedy="ctrl+r rescans the store",
             )
-        path = self._tree.store_path(found.path)
-        return path, part_of_text(row) if self._is_in_place else None
+        return found[0], part_of_text(row) if self._is_in_place else None
 
     def section_at(self, path: str, line: int) -> int:
         """The section of a document in place that holds a line, by id; 0 for none.
@@ -240,14 +237,11 @@ class Listing:
             return StorePath(path), 0
         resource, file = place
         ids = self._section_ids(resource) if self._is_in_place else self.chunk_ids(resource)
-        if not ids:
-            return StorePath(path), 0
         at = (-1 if part is None else part) if self._is_in_place else ids.index(file)
         to = min(max(at + steps, 0), len(ids) - 1)
         if self._is_in_place:
-            return StorePath(path), ids[to] if to != part else 0
-        row = self.chunks([ids[to]]).get(ids[to])
-        return (row.path if row is not None else StorePath(path)), 0
+            return StorePath(path), ids[to] if ids and to != part else 0
+        return next(iter(self.paths([ids[to]])), StorePath(path)), 0
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Catalog, CatalogPages]]:

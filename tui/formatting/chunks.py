@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from filestore import FilestoreError, Finding
     from filestore.browse import About, AboutResource, Family, Links, Row
 
-NO_TREE: Final = "no summary was made from it"
 FIRST_PART: Final = 64 * 1024
 """Characters of a text that are shown at first."""
 MOST_VALUE: Final = 300
@@ -317,7 +316,7 @@ def link_lines(found: "Links") -> list[Line]:
 def family_lines(family: "Family | None") -> list[Line]:
     """Above the list of what is above and below a file."""
     if family is None:
-        return [line(NO_TREE, "quiet")]
+        return [line("no summary was made from it", "quiet")]
     node = family.node
     what = "a text"
     if node.kind == "summary":
