@@ -39,7 +39,7 @@ from filestore.git import repository
 from filestore.git.merge import with_line_ends
 from filestore.history import write as truth
 from filestore.history.batch import is_truth
-from filestore.sync.apply import put_settled
+from filestore.sync.actions import put_settled
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog

@@ -47,7 +47,7 @@ from filestore.history import write
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.session import Parts
-from filestore.sync.apply import put_settled
+from filestore.sync.actions import put_settled
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter

@@ -36,7 +36,8 @@ from filestore.ingest.sources import SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, Writing
-from filestore.sync.apply import follow_moves, note_sources, put_settled
+from filestore.sync.actions import note_sources, put_settled
+from filestore.sync.apply import follow_moves
 from filestore.verify import source_drift
 from filestore.verify.drift import is_as_recorded
 

@@ -27,7 +27,7 @@ from filestore.history.batch import is_truth
 from filestore.ingest.remove import refuse_unmerged
 from filestore.ingest.sources import check_name
 from filestore.sidecar import fulltext_file
-from filestore.sync.apply import put_settled
+from filestore.sync.actions import put_settled
 from filestore.verify.drift import is_as_recorded
 from filestore.verify.names import MAX_UNITS, why_no_name
 

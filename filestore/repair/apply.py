@@ -15,11 +15,11 @@ from filestore.fs.disk import WriteFailedError
 from filestore.git import repository
 from filestore.repair.plan import KINDS, Plan, Step
 from filestore.repair.request import RepairReport
-from filestore.repair.steps import Reingest, TreeChanges, follow, write_files
+from filestore.repair.steps import Reingest, SidecarChanges, TreeChanges, write_files
 from filestore.sidecar.session import Parts
-from filestore.sync.apply import put_settled
+from filestore.sync.actions import Session, put_settled
 from filestore.sync.embedding import embed_waiting
-from filestore.sync.plan import detected
+from filestore.verify import drift
 from filestore.verify.run import verified
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Applying:
             tree.chunk_path(path): changes.after[path] for path in changes.after if tree.holds(path)
         }
         is_mass = any("mass-missing" in step.codes for step in changes.steps)
-        rest = detected(snapshot).gone if is_mass else ()
+        rest = drift.detect(snapshot).gone if is_mass else ()
         with commit:
             if is_mass:
                 commit.await_rest(is_awaited=bool(rest))
@@ -164,19 +164,19 @@ class _Applying:
             self._parts.opened(require_alone, found=found, unsound=unsound) as opened,
             self._parts.commit(*opened[:2], embed=True) as commit,
         ):
-            held, report = follow(
-                self._parts.snapshot(*opened[:2]),
-                commit,
-                steps,
+            snapshot = self._parts.snapshot(*opened[:2])
+            session = Session(
+                snapshot=snapshot,
+                commit=commit,
                 clock=self._clock,
                 on_progress=self._on_progress,
-                on_skipped=self._skip,
             )
-        repaired = opened[2]
-        done = {(found.code, found.path) for found in (*repaired, *report.applied)}
-        excluded = {found.path: found for found in report.remaining}
-        for step in held:
-            if step.part or step.kind == "withhold" or (step.codes[0], step.path) in done:
+            changes = SidecarChanges(session, self._skip)
+            report = changes.run(steps)
+        done = {finding.path for finding in (*opened[2], *report.applied)}
+        excluded = {finding.path: finding for finding in report.remaining}
+        for step in changes.steps.values():
+            if step.part or step.kind == "withhold" or step.path in done:
                 self.applied.append(step)
             elif step.path in excluded:
                 # A document is read when it is indexed, and only then tells that it is none.

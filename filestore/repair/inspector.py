@@ -135,15 +135,8 @@ class Inspector:
             )
 
     def _gone(self) -> tuple[StorePath, ...]:
-        seen = drift.detect(
-            self._places,
-            self._catalog,
-            layout=self._snapshot.layout,
-            deleted=self._snapshot.deleted,
-            processes=self._snapshot.processes,
-            lost=self._snapshot.lost,
-        )
-        return tuple(filter(self._policy.names, map(self._tree.store_path, seen.gone)))
+        gone = drift.detect(self._snapshot).gone
+        return tuple(filter(self._policy.names, map(self._tree.store_path, gone)))
 
     def _restorable(
         self, findings: Sequence[Finding], gone: Sequence[StorePath]

@@ -8,6 +8,7 @@ what the step was planned on.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -16,10 +17,10 @@ from filestore.catalog import Conflict
 from filestore.chunks import chunk_file, links, resource_record
 from filestore.chunks.observation import Observation
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.progress import OnProgress
-from filestore.fs.disk import FileSystemClock
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, merge
 from filestore.git.attributes import attributes_file
@@ -31,13 +32,12 @@ from filestore.repair.plan import ABSENT, KINDS, State, Step, moved_on
 from filestore.repair.restore import Restoring
 from filestore.repair.tree_files import Recorded, TreeReader, state_of, state_of_error
 from filestore.sidecar import originals
-from filestore.sync.apply import SyncReport, apply
-from filestore.sync.plan import SyncPlan, plan, plan_parts
+from filestore.sync.actions import Follow, Forget, Index, Move, Session
+from filestore.sync.apply import SyncPlan, SyncReport, apply, part_actions, plan
 from filestore.verify import recorded_state, source_drift
-from filestore.verify.drift import Drift, is_as_recorded
+from filestore.verify.drift import is_as_recorded
 
 if TYPE_CHECKING:
-    from filestore.sidecar.commit import Commit
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 
@@ -286,17 +286,18 @@ class Reingest:
 
 
 class SidecarChanges:
-    """What steps ask for, collected."""
+    """Steps that touch only the sidecar, as the actions of a sync."""
 
-    def __init__(self, snapshot: "StoreSnapshot", on_skipped: OnSkipped) -> None:
-        self.snapshot = snapshot
-        self.reader = TreeReader(snapshot, unmerged=snapshot.unmerged)
+    def __init__(self, session: Session, on_skipped: OnSkipped) -> None:
+        self.session = session
+        session.accepts = self._accepts
+        self.tree = session.snapshot.places.tree
+        self.reader = TreeReader(session.snapshot, unmerged=session.snapshot.unmerged)
         self.read: dict[ChunkPath, list[Step]] = {}
         """Files to be read and followed."""
-        self.gone: list[ChunkPath] = []
-        self.left_out: list[ChunkPath] = []
-        self.moves: list[tuple[ChunkPath, Observation]] = []
+        self.moves: list[Move] = []
         self.edited_moves: list[tuple[ChunkPath, ChunkPath]] = []
+        self.forgotten: list[Step] = []
         self.kinds: set[str] = set()
         """Of steps that repair derived parts."""
         self.is_whole = False
@@ -305,10 +306,18 @@ class SidecarChanges:
         """Those whose files are as they were planned on, by key."""
         self._on_skipped = on_skipped
 
-    def take(self, step: Step) -> None:
-        """Collect what one step asks for."""
-        self.steps[step.key] = step
-        SIDECAR_EXECUTORS[step.kind](self, step)
+    def run(self, steps: Iterable[Step]) -> SyncReport:
+        """Do what steps ask for; those whose files are not as planned are skipped."""
+        for step in steps:
+            self.steps[step.key] = step
+            SIDECAR_EXECUTORS[step.kind](self, step)
+        report = apply(self.session, plan(self.session) if self.is_whole else self._plan())
+        if self.is_whole:
+            # What is gone was never read.
+            for step in chain.from_iterable(self.read.values()):
+                if step.key in self.steps and (now := self.reader.state(step.path)) == ABSENT:
+                    self.holds(step, step.path, now)
+        return report
 
     def holds(self, step: Step, path: StorePath, now: State) -> bool:
         """Whether a file is as a step was planned on; if not, the step is skipped."""
@@ -318,7 +327,7 @@ class SidecarChanges:
             self._on_skipped(step, moved_on(path, step.seen[path], now))
         return False
 
-    def accepts(self, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
+    def _accepts(self, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
         """Whether a file that was read just now is what its steps were planned on."""
         if isinstance(seen, Observation):
             path, now = seen.path, state_of(seen)
@@ -328,79 +337,38 @@ class SidecarChanges:
         # What is followed anyway is followed as it is now.
         return all(held) or self.is_whole
 
-    def check_gone(self) -> None:
-        """Skip steps whose file is gone: where the whole tree is followed, it was never read."""
-        if self.is_whole:
-            for step in [one for steps in self.read.values() for one in steps]:
-                if step.key in self.steps and (now := self.reader.state(step.path)) == ABSENT:
-                    self.holds(step, step.path, now)
-
-    def sync_plan(self, commit: "Commit", clock: FileSystemClock) -> SyncPlan:
-        """All of it, as a sync has it."""
-        if self.is_whole:
-            return plan(self.snapshot, embedder=commit.embedder, embeds=commit.embeds)
+    def _plan(self) -> SyncPlan:
         wanted = self.kinds.union(*(KINDS[kind].also for kind in self.kinds))
-        needed = plan_parts(self.snapshot, embedder=commit.embedder, embeds=commit.embeds)
-        seen = Drift(
-            tree=self.snapshot.places.tree,
-            to_read=tuple(sorted(self.read)),
-            latest_stamp_ns=clock.now_ns(),
-            moves=tuple(self.moves),
-            edited_moves=tuple(self.edited_moves),
-            gone=tuple(sorted(self.gone)),
-            left_out=tuple(sorted(self.left_out)),
-            mass_missing=False,
-            known=self.snapshot.catalog.file_count(),
-            findings=(),
-        )
-        return SyncPlan(drift=seen, parts=needed.only(wanted))
-
-
-def follow(
-    snapshot: "StoreSnapshot",
-    commit: "Commit",
-    steps: Sequence[Step],
-    *,
-    clock: FileSystemClock,
-    on_progress: OnProgress,
-    on_skipped: OnSkipped,
-) -> tuple[list[Step], SyncReport]:
-    """Apply steps in one commit, which is open.
-
-    Returns:
-        Those whose files were as they were planned on, and what the sync did.
-    """
-    changes = SidecarChanges(snapshot, on_skipped)
-    for step in steps:
-        changes.take(step)
-    report = apply(
-        snapshot,
-        commit,
-        changes.sync_plan(commit, clock),
-        clock=clock,
-        on_progress=on_progress,
-        accepts=changes.accepts,
-    )
-    changes.check_gone()
-    return list(changes.steps.values()), report
+        actions, _ = part_actions(self.session, only=wanted)
+        if self.moves or self.edited_moves:
+            actions.append(Follow(moves=self.moves, edited_moves=self.edited_moves))
+        for is_left_out in (False, True):
+            steps = [one for one in self.forgotten if ("left-out" in one.codes) == is_left_out]
+            if steps:
+                found = [Finding(code=step.codes[0], path=step.path) for step in steps]
+                paths = sorted(self.tree.chunk_path(step.path) for step in steps)
+                actions.append(Forget(applied=found, paths=paths, by_hand=not is_left_out))
+        if self.read:
+            stamp = self.session.clock.now_ns()
+            actions.append(Index(paths=sorted(self.read), latest_stamp_ns=stamp))
+        return SyncPlan(actions=actions)
 
 
 def _read(changes: SidecarChanges, step: Step) -> None:
-    if changes.snapshot.places.tree.holds(step.path):
-        changes.read.setdefault(changes.snapshot.places.tree.chunk_path(step.path), []).append(step)
+    if changes.tree.holds(step.path):
+        changes.read.setdefault(changes.tree.chunk_path(step.path), []).append(step)
 
 
 def _forget(changes: SidecarChanges, step: Step) -> None:
     if changes.holds(step, step.path, changes.reader.state(step.path)):
-        forgotten = changes.left_out if "left-out" in step.codes else changes.gone
-        forgotten.append(changes.snapshot.places.tree.chunk_path(step.path))
+        changes.forgotten.append(step)
 
 
 def _repoint(changes: SidecarChanges, step: Step) -> None:
     if not all(changes.holds(step, path, changes.reader.state(path)) for path in step.seen):
         return
-    old = changes.snapshot.places.tree.chunk_path(step.other)
-    look, row = changes.reader.observed(step.path), changes.snapshot.catalog.files([old]).get(old)
+    old, catalog = changes.tree.chunk_path(step.other), changes.session.snapshot.catalog
+    look, row = changes.reader.observed(step.path), catalog.files([old]).get(old)
     if row is None or look is None:
         return
     if is_as_recorded(row, look):

@@ -36,7 +36,7 @@ from filestore.history.write import collect_leftovers
 from filestore.repair.kept_change import KeptChange, choices, edited_since, look, named
 from filestore.sidecar.commit import CommitReport
 from filestore.sidecar.snapshot import Writing
-from filestore.sync.apply import put_settled
+from filestore.sync.actions import put_settled
 
 _INGESTS: Final = ("add", "update")
 REPAIR: Final = "repair"

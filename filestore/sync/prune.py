@@ -21,7 +21,7 @@ from filestore.git.repository import git_work_tree
 from filestore.history.backup_store import Originals
 from filestore.sidecar.file_rows import kept_texts, texts_now
 from filestore.sidecar.session import Parts
-from filestore.sync.plan import detected
+from filestore.verify import drift
 from filestore.verify.recorded_state import documents_cut_otherwise
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _needed(parts: Parts, catalog: Catalog) -> Iterator[bytes]:
     yield from queries.text_keys(catalog)
     left_out = [path for path, _, _ in catalog.states()]
     yield from (key for key, _ in kept_texts(catalog, left_out))
-    for paths in in_batches(detected(snapshot).to_read, _FILES_AT_ONCE):
+    for paths in in_batches(drift.detect(snapshot).to_read, _FILES_AT_ONCE):
         _require_cut(parts, snapshot)
         yield from (key for _, key, _ in texts_now(parts.places, parts.layout, paths))
     for seen in _undoable(parts):

@@ -17,9 +17,10 @@ from filestore.fs.scan import TreeScan
 from filestore.fs.stats import unpack_stat
 from filestore.sidecar.fulltext_file import own_stamp
 from filestore.sidecar.session import Parts
-from filestore.sync.apply import apply
+from filestore.sync.actions import Session
+from filestore.sync.apply import SyncPlan, apply, tree_actions
 from filestore.sync.embedding import embed_some
-from filestore.sync.plan import PartRepairs, SyncPlan, detected
+from filestore.verify import drift
 from filestore.verify.verify import changed_findings
 
 MOST_FILES: Final = 50
@@ -74,14 +75,16 @@ def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
             if (catalog.identity, catalog.generation) == of:
                 # Each file is read again; only which ones there are is taken from before.
                 snapshot = replace(snapshot, tree=tree)
-            seen = detected(snapshot)
+            seen = drift.detect(snapshot)
             came = [*seen.to_read, *(look.path for _, look in seen.moves)]
             if seen.mass_missing or len(came) > MOST_FILES:
                 return "the files changed meanwhile"
             seen = replace(seen, gone=(), left_out=())
-            steps = SyncPlan(drift=seen, parts=PartRepairs(steps={}))
             accepts = partial(_is_to_be_indexed, catalog)
-            apply(snapshot, commit, steps, clock=parts.clock(), accepts=accepts)
+            session = Session(
+                snapshot=snapshot, commit=commit, clock=parts.clock(), accepts=accepts
+            )
+            apply(session, SyncPlan(actions=tree_actions(seen)))
         waiting = _waiting_of(catalog, came)
     if waiting and parts.model.reaches is None and not parts.home.elsewhere:
         embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
@@ -99,7 +102,7 @@ def _is_to_be_indexed(catalog: Catalog, seen: Observation | tuple[ChunkPath, OSE
 def count(parts: Parts, catalog: Catalog, tree: TreeScan) -> tuple[int, int, int]:
     """How many files are new, edited and moved, by reading those that may be."""
     snapshot = replace(parts.snapshot(catalog, None), tree=tree)
-    seen = detected(snapshot)
+    seen = drift.detect(snapshot)
     arrived = {new: old for old, new in seen.edited_moves}
     codes = [one.code for one in changed_findings(snapshot, seen.to_read, arrived)]
     new = codes.count("untracked")

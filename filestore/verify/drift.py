@@ -19,18 +19,15 @@ from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan
 from filestore.fs.stats import unpack_names, unpack_stat
 from filestore.sidecar.losses import (
-    DeletedPaths,
-    LostFiles,
     apart_from_left_out,
     gone_findings,
     is_emptied_of,
     is_mass,
     knows_nothing,
     match_moves,
-    no_losses,
     walk,
 )
-from filestore.sidecar.snapshot import SeenFiles
+from filestore.sidecar.snapshot import StoreSnapshot
 
 PARALLEL_FILES: Final = 5000
 
@@ -61,39 +58,20 @@ class Drift(Struct, frozen=True, kw_only=True):
     """What could not be looked at."""
 
 
-def detect(
-    places: Places,
-    catalog: Catalog,
-    *,
-    layout: Layout,
-    deleted: DeletedPaths,
-    mass_allowed: bool = False,
-    processes: int = 1,
-    unmerged: Set[ChunkPath] = frozenset(),
-    lost: LostFiles = no_losses,
-    seen: SeenFiles | None = None,
-    tree: scan.TreeScan | None = None,
-) -> Drift:
+def detect(snapshot: StoreSnapshot, *, mass_allowed: bool = False) -> Drift:
     """Walk the tree and compare it with the catalog; reads only what may have moved.
 
     Args:
-        places: Where the store lies.
-        catalog: Inside a snapshot or a transaction.
-        layout: How files are named.
-        deleted: Asked only when much is gone: paths below `chunked/` that git's HEAD no longer has.
+        snapshot: The store, its catalog inside a snapshot or a transaction.
         mass_allowed: Whether much may be gone at once.
-        processes: 2 lets a forked child walk half of a large tree.
-        unmerged: Paths that git has as unmerged.
-        lost: Asked where the catalog cannot tell what is gone.
-        seen: Keeps the files that are read.
-        tree: As it is; None has it walked.
     """
+    places, catalog, unmerged = snapshot.places, snapshot.catalog, snapshot.unmerged
     known = catalog.file_count()
     recorded = catalog.folders()
-    many = processes if known > PARALLEL_FILES else 1
-    tree = tree or walk(places, processes=many, recorded=recorded)
+    many = snapshot.processes if known > PARALLEL_FILES else 1
+    tree = snapshot.tree or walk(places, processes=many, recorded=recorded)
     found = scan.differences(tree, recorded)
-    arrivals = _Arrivals(places, catalog, found, layout, unmerged, seen or SeenFiles(0))
+    arrivals = _Arrivals(snapshot, found)
     moves = arrivals.moves() if found.gone and found.added else []
     edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
     arrived = {look.path for _, look in moves}
@@ -101,14 +79,14 @@ def detect(
     staying = [path for path in found.gone if path not in departed]
     gone, left_out = apart_from_left_out(places, staying)
     if knows_nothing(catalog):
-        lost_files = lost(tree)
+        lost_files = snapshot.lost(tree)
         meant = set(catalog.forgotten_before())
         gone, known = tuple(path for path in lost_files.gone if path not in meant), lost_files.known
     # What is left of a mass stays one, however few, until it came back or was let go.
     is_rest = bool(catalog.meta(AWAITED))
     again = _to_look_at_again(tree, catalog, unmerged)
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
-    emptied = is_rest or is_emptied_of(gone, tree, layout, catalog)
+    emptied = is_rest or is_emptied_of(gone, tree, snapshot.layout, catalog)
     return Drift(
         tree=places.tree,
         to_read=to_read,
@@ -117,7 +95,8 @@ def detect(
         edited_moves=tuple(edited_moves),
         gone=gone,
         left_out=left_out,
-        mass_missing=not mass_allowed and is_mass(gone, known, emptied=emptied, deleted=deleted),
+        mass_missing=not mass_allowed
+        and is_mass(gone, known, emptied=emptied, deleted=snapshot.deleted),
         known=known,
         findings=tuple(unlisted(places.tree, tree)),
     )
@@ -141,29 +120,22 @@ def _to_look_at_again(
 class _Arrivals:
     """New files held against those that are gone; each new one is read at most once."""
 
-    def __init__(
-        self,
-        places: Places,
-        catalog: Catalog,
-        found: scan.Differences,
-        layout: Layout,
-        unmerged: Set[ChunkPath],
-        seen: SeenFiles,
-    ) -> None:
-        self._places = places
-        self._files = seen
-        self._catalog = catalog
+    def __init__(self, snapshot: StoreSnapshot, found: scan.Differences) -> None:
+        self._snapshot = snapshot
         self._found = found
-        self._layout = layout
-        self._unmerged = unmerged
         self._seen: dict[ChunkPath, Observation] = {}
         self._origins: dict[ChunkPath, bytes] = {}
 
     def moves(self) -> list[tuple[ChunkPath, Observation]]:
         """Old path, and what was seen at the new one: the same content."""
-        self._gone = self._catalog.files(self._found.gone)
-        sizes = _recorded_sizes(self._catalog, self._found.gone)
-        self._read(path for path in self._found.added if _size(self._places, path) in sizes)
+        catalog = self._snapshot.catalog
+        self._gone = catalog.files(self._found.gone)
+        sizes = _recorded_sizes(catalog, self._found.gone)
+        self._read(
+            path
+            for path in self._found.added
+            if sizes is None or _size(self._snapshot.places, path) in sizes
+        )
         pairs = match_moves(
             {path: row.file_hash for path, row in self._gone.items() if row.file_hash},
             {path: look.file_hash for path, look in self._seen.items() if look.file_hash},
@@ -193,8 +165,9 @@ class _Arrivals:
         )
 
     def _read(self, paths: Iterable[ChunkPath]) -> None:
-        for look in self._files.look_at(
-            self._places, list(paths), self._layout, unmerged=self._unmerged
+        places, layout = self._snapshot.places, self._snapshot.layout
+        for look in self._snapshot.seen.look_at(
+            places, list(paths), layout, unmerged=self._snapshot.unmerged
         ):
             if not isinstance(look, Observation):
                 continue
@@ -204,7 +177,8 @@ class _Arrivals:
             self._seen[look.path] = look.without_content()
 
 
-def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int]:
+def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int] | None:
+    """The sizes of files as they were last; None where one may have been of any size."""
     folders = catalog.folders()
     sizes: set[int] = set()
     unpacked: dict[ChunkPath, dict[str, bytes]] = {}
@@ -213,13 +187,8 @@ def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int]:
         if folder not in unpacked:
             unpacked[folder] = folders[folder].entries()
         sizes.add(unpack_stat(unpacked[folder][name])[0])
-    # An entry that was never clean tells no size, so any may be the one.
-    return _AnySize() if 0 in sizes else sizes
-
-
-class _AnySize(set[int]):
-    def __contains__(self, _: object) -> bool:
-        return True
+    # An entry that was never clean tells no size.
+    return None if 0 in sizes else sizes
 
 
 def _size(places: Places, path: ChunkPath) -> int:
@@ -239,27 +208,32 @@ def unlisted(tree: Tree, seen: scan.TreeScan) -> Iterator[Finding]:
 
 def missing_findings(drift: Drift) -> list[Finding]:
     """Moves and what is gone, as findings; a mass of missing files is one finding."""
-    pairs = sorted([*((old, look.path) for old, look in drift.moves), *drift.edited_moves])
-    store_path = drift.tree.store_path
-    found = [
-        Finding(
-            code="moved",
-            path=store_path(new),
-            other=store_path(old),
-            detail=f"it was {store_path(old)}",
-        )
-        for old, new in pairs
+    pairs = [*((old, look.path) for old, look in drift.moves), *drift.edited_moves]
+    return [
+        *moved_findings(drift.tree, pairs),
+        *left_out_findings(drift),
+        *gone_findings(drift.tree, drift.gone, drift.known, is_mass=drift.mass_missing),
+        *excluded_moves(drift.tree, [look for _, look in drift.moves]),
     ]
-    found += [
-        Finding(code="left-out", path=store_path(path), detail="rules leave it out now")
-        for path in drift.left_out
-    ]
-    return found + gone_findings(drift.tree, drift.gone, drift.known, is_mass=drift.mass_missing)
 
 
-def excluded_moves(drift: Drift) -> list[Finding]:
+def moved_findings(tree: Tree, pairs: Iterable[tuple[ChunkPath, ChunkPath]]) -> list[Finding]:
+    """Files that were moved, of their old and new paths."""
+    named = [(tree.store_path(old), tree.store_path(new)) for old, new in sorted(pairs)]
+    return [
+        Finding(code="moved", path=new, other=old, detail=f"it was {old}") for old, new in named
+    ]
+
+
+def left_out_findings(drift: Drift) -> list[Finding]:
+    """Files that the rules of the tree leave out now."""
+    paths = map(drift.tree.store_path, drift.left_out)
+    return [Finding(code="left-out", path=path, detail="rules leave it out now") for path in paths]
+
+
+def excluded_moves(tree: Tree, moved: Iterable[Observation]) -> list[Finding]:
     """Why moved files that were excluded from search still are under their new names."""
-    found = (classify(drift.tree, None, look) for _, look in drift.moves)
+    found = (classify(tree, None, look) for look in moved)
     return [finding for finding in found if finding and finding.code != "untracked"]
 
 

@@ -199,7 +199,6 @@ def _drift(
     )
     yield from seen.findings
     yield from drift.missing_findings(found)
-    yield from drift.excluded_moves(found)
     before = {new: old for old, new in edited}
     for path, look in seen.looks.items():
         finding = None

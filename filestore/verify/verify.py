@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
-from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import unreadable
 from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
@@ -169,33 +168,6 @@ def refused(level: Level, error: FilestoreError, tree: Tree = CHUNKS) -> Checked
     )
 
 
-def without_catalog(
-    places: Places,
-    layout: Layout,
-    error: FilestoreError,
-    *,
-    level: Level,
-    sample: Sample,
-    on_progress: OnProgress,
-    stream: FindingStream = NO_LISTENER,
-) -> Checked:
-    """The result where the catalog cannot be read: every file is judged on its own."""
-    if (nothing := refused(level, error, places.tree)) is not None:
-        return nothing
-    from filestore.verify._no_catalog import judge
-
-    report = judge(
-        places,
-        layout,
-        error,
-        level=level,
-        sample=sample,
-        on_progress=on_progress,
-        stream=stream,
-    )
-    return result(level, report)
-
-
 def verify(
     snapshot: StoreSnapshot,
     *,
@@ -289,18 +261,8 @@ def status_report(snapshot: StoreSnapshot) -> VerificationReport:
 def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Drift of chunk files by stat, and the state of the sidecar's files."""
     places, catalog = snapshot.places, snapshot.catalog
-    seen = drift.detect(
-        places,
-        catalog,
-        layout=snapshot.layout,
-        deleted=snapshot.deleted,
-        processes=snapshot.processes,
-        unmerged=snapshot.unmerged,
-        lost=snapshot.lost,
-        seen=snapshot.seen,
-        tree=snapshot.tree,
-    )
-    yield from [*seen.findings, *drift.missing_findings(seen), *drift.excluded_moves(seen)]
+    seen = drift.detect(snapshot)
+    yield from [*seen.findings, *drift.missing_findings(seen)]
     moved = {new: old for old, new in seen.edited_moves}
     looked_at = {
         *seen.to_read,

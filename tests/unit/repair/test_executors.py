@@ -4,7 +4,7 @@ import pytest
 
 from filestore.repair import steps
 from filestore.repair.plan import KINDS
-from filestore.sync.apply import PART_EXECUTORS
+from filestore.sync.actions import PART_ACTIONS
 
 EXECUTORS = {
     "tree": steps.TREE_EXECUTORS,
@@ -22,5 +22,5 @@ def test_every_kind_has_one_executor(kind: str) -> None:
 def test_every_derived_part_is_repaired_by_sync() -> None:
     """What repairs a derived part in a repair does so in a sync, but for a catalog that is gone."""
     parts = {kind for kind, meant in KINDS.items() if meant.is_part}
-    assert parts - {"rebuild-catalog"} == PART_EXECUTORS.keys()
-    assert all({*meant.also} <= PART_EXECUTORS.keys() for meant in KINDS.values())
+    assert parts - {"rebuild-catalog"} == PART_ACTIONS.keys()
+    assert all({*meant.also} <= PART_ACTIONS.keys() for meant in KINDS.values())
