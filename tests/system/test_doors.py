@@ -313,7 +313,7 @@ OURS: Final = {
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"
-    " index/_row_lines._checked index/building.parse",
+    " index/_row_lines._checked index/base.parse",
     "a cache": "embed/models._remembered past/checkout.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
