@@ -151,25 +151,22 @@ def _serve(opened: Open, work: _Work) -> None:
     try:
         while (given := work.jobs.get()) is not None:
             future, job = given
+            result, failure = None, None
             try:
-                result = job(held.store()) if future.set_running_or_notify_cancel() else None
+                if future.set_running_or_notify_cancel():
+                    result = job(held.store())
             except BaseException as error:  # the caller's, whatever it is
-                _count_down(work)
-                future.set_exception(error)
-            else:
-                _count_down(work)
-                if not future.cancelled():
-                    future.set_result(result)
+                failure = error
+            with work.lock:
+                work.undone -= 1
+            if failure is not None:
+                future.set_exception(failure)
+            elif not future.cancelled():
+                future.set_result(result)
             # What it was given lives no longer than the caller has it.
-            del given, future, job
-            result = None
+            del given, future, job, result, failure
     finally:
         held.close()
-
-
-def _count_down(work: _Work) -> None:
-    with work.lock:
-        work.undone -= 1
 
 
 class _Held:

@@ -144,11 +144,6 @@ class _Watcher(Struct):
         self.originals = now
         return True
 
-    def watch_originals(self, paths: "Iterable[str]") -> None:
-        """Watch these from now on."""
-        known = self.originals
-        self.originals = {path: known[path] if path in known else _stamp(path) for path in paths}
-
     def close(self) -> None:
         """Let go of the store."""
         if self.store is not None:
@@ -256,18 +251,14 @@ def watch(
                     yield from _follow(watcher)
                     scanned_s = time.monotonic()
                 elif watcher.waits:
-                    yield from _embed(watcher)
+                    # For a while; once that ends, a sync reports what was done, or went wrong.
+                    watcher.waits = False
+                    with contextlib.suppress(FilestoreError):
+                        watcher.waits = watcher.store is not None and watcher.store.embed().goes_on
+                    if not watcher.waits:
+                        yield from _follow(watcher)
         finally:
             watcher.close()
-
-
-def _embed(watcher: _Watcher) -> Iterator[Event]:
-    """Embed for a while; once that ends, a sync reports what was done, or what went wrong."""
-    watcher.waits = False
-    with contextlib.suppress(FilestoreError):
-        watcher.waits = watcher.store is not None and watcher.store.embed().goes_on
-    if not watcher.waits:
-        yield from _follow(watcher)
 
 
 def _follow(watcher: _Watcher) -> Iterator[Event]:
@@ -341,23 +332,22 @@ def _sync(watcher: _Watcher) -> Iterator[Event]:
         goes_on = is_locked or (report.embedded > 0 and report.problem is None)
         found = {one.code for one in report.remaining}
         watcher.waits = watcher.embed and goes_on and "vector-pending" in found
-        watcher.watch_originals(updated.plan.watched)
-        yield from _updated(watcher, updated)
+        known = watcher.originals
+        watcher.originals = {
+            path: known[path] if path in known else _stamp(path) for path in updated.plan.watched
+        }
+        # The same failure once, not at every scan.
+        unread = tuple(f"{one.source}: {one.error}" for one in updated.failed)
+        is_new, watcher.unread = unread != watcher.unread, unread
+        written = (*updated.added, *updated.updated, *updated.removed)
+        if written or updated.conflicts or (unread and is_new):
+            yield Updated(report=updated)
         if report.applied or report.remaining != watcher.remaining:
             watcher.remaining = report.remaining
             yield Synced(report=report)
         if report.problem is not None and not is_locked:
             raise report.problem
         return
-
-
-def _updated(watcher: _Watcher, report: "UpdateReport") -> Iterator[Event]:
-    """Say what was re-ingested; the same failure once, not at every scan."""
-    failed = tuple(f"{one.source}: {one.error}" for one in report.failed)
-    is_new, watcher.unread = failed != watcher.unread, failed
-    written = (*report.added, *report.updated, *report.removed)
-    if written or report.conflicts or (failed and is_new):
-        yield Updated(report=report)
 
 
 def changes(
