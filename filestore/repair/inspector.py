@@ -25,8 +25,15 @@ from filestore.git.attributes import attributes_file
 from filestore.repair import planner
 from filestore.repair.plan import Policy
 from filestore.repair.planner import Inspection, Look, Prepared, Restorable
-from filestore.repair.restore import Kept, Restoring, difference
-from filestore.repair.tree_files import Recorded, TreeReader, source_state, state_of
+from filestore.repair.tree_files import (
+    Kept,
+    Recorded,
+    Restoring,
+    TreeReader,
+    difference,
+    source_state,
+    state_of,
+)
 from filestore.sidecar.losses import walk
 from filestore.verify import drift, environment, recorded_state
 from filestore.verify.recorded_state import resolve

@@ -20,7 +20,7 @@ from filestore.core.safe_text import shown_path
 from filestore.git import merge
 from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
-from filestore.repair.restore import difference
+from filestore.repair.tree_files import difference
 
 
 class Look(Struct, frozen=True, kw_only=True):

@@ -29,8 +29,13 @@ from filestore.ingest import add, remove
 from filestore.ingest.add import AddReport
 from filestore.repair import planner
 from filestore.repair.plan import ABSENT, KINDS, State, Step, moved_on
-from filestore.repair.restore import Restoring
-from filestore.repair.tree_files import Recorded, TreeReader, state_of, state_of_error
+from filestore.repair.tree_files import (
+    Recorded,
+    Restoring,
+    TreeReader,
+    state_of,
+    state_of_error,
+)
 from filestore.sidecar import originals
 from filestore.sync.actions import Follow, Forget, Index, Move, Session
 from filestore.sync.apply import SyncPlan, SyncReport, apply, part_actions, plan

@@ -1,23 +1,30 @@
-"""What files of the tree, and sources, hold now, as states that a step can be planned on.
+"""What files of the tree, and sources, hold now, and where lost bytes can come from.
 
-Also what the catalog tells of sources, files made from them, and links that lost their way.
-
-Reads; changes nothing. One rule: a reader opens a file once, while there is room for its bytes.
+Also what the catalog tells of sources, files made from them, and links that lost their way. Reads;
+changes nothing. One rule: a reader opens a file once, while there is room for its bytes; lost bytes
+are offered only with a hash under which they can be had again, and what was not proved intact is
+said to differ.
 """
 
 import os
-from collections.abc import Iterator, Sequence, Set
+import sys
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import resource_record
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.resource_record import Record, SourceDocument
-from filestore.core.hashing import source_hash
-from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.config.layout import Places
+from filestore.core.diff import unified
+from filestore.core.hashing import content_hash, source_hash
+from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of
 from filestore.fs.disk import stat_values
-from filestore.git import attributes
+from filestore.fs.stats import unpack_stat
+from filestore.git import attributes, repository
 from filestore.ingest.sources import SourceError, read_source
 from filestore.repair.plan import ABSENT, State
 from filestore.sidecar.originals import Reachable
@@ -157,3 +164,187 @@ class Recorded:
             if link.moved_to is not None:
                 found.setdefault(self._tree.store_path(link.path), {})[link.target] = link.moved_to
         return found
+
+
+Place = Literal["last seen", "git"]
+
+SHOWN_LINES: Final = 40
+"""So much of the difference of one file is shown; the rest is counted."""
+_COMPARED_BYTES: Final = 256 * 1024
+"""Larger files are not compared line by line: that takes more time than it is worth."""
+_SECOND_NS: Final = 1_000_000_000
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """Bytes of a lost file that somebody kept."""
+
+    place: Place
+    data: bytes
+    intact: bool
+    """Whether they are what the catalog recorded last."""
+    blob: str = ""
+    """Git's name of the bytes."""
+
+    @property
+    def hash(self) -> str:
+        """Of the bytes, hexadecimal."""
+        return content_hash(self.data).hex()
+
+
+class _Seen(Struct, frozen=True, kw_only=True):
+    """What was last seen of a file, proved by its hash."""
+
+    data: bytes
+    mtime_ns: int
+    """When it was written; 0 where that is not known."""
+
+
+class Restoring:
+    """Finds the bytes of lost files of one store; keeps what it asked git."""
+
+    def __init__(self, places: Places, catalog: Catalog | None) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            catalog: None where it cannot be read: git alone is asked then.
+        """
+        self._places = places
+        self._catalog = catalog
+        self._entries: dict[ChunkPath, dict[str, bytes]] = {}
+        self._head_ns: int | None = None
+
+    def newest(self, path: ChunkPath) -> Kept | None:
+        """What a file that is gone held last: the newer of what was seen and what git has."""
+        row, seen = self._row(path), self._last_seen(path)
+        if seen is not None and self._is_newer(path, seen):
+            return self._kept("last seen", seen.data, row)
+        committed = self._from_git(path, row)
+        if committed is None and seen is not None:
+            return self._kept("last seen", seen.data, row)
+        return committed
+
+    def recorded(self, path: ChunkPath) -> Kept | None:
+        """What a file held that rotted: exactly that, or else what git has."""
+        row, seen = self._row(path), self._last_seen(path)
+        if seen is not None:
+            return self._kept("last seen", seen.data, row)
+        return self._from_git(path, row)
+
+    def last_good(self, path: ChunkPath, is_good: Callable[[bytes], bool]) -> Kept | None:
+        """What a file held before it became unusable.
+
+        Args:
+            path: Below `chunked/`.
+            is_good: Whether bytes can be used; no hash tells it of a file that is excluded.
+        """
+        row = self._row(path)
+        held = self._good_bytes(path, row)
+        if held is not None and is_good(held):
+            return self._kept("last seen", held, row)
+        committed = self._from_git(path, row)
+        return committed if committed is not None and is_good(committed.data) else None
+
+    def fetch(self, path: ChunkPath, digest: str, blob: str) -> bytes | None:
+        """The bytes that were offered; None where they cannot be had any more.
+
+        Args:
+            path: Below `chunked/`.
+            digest: Of the bytes, hexadecimal.
+            blob: Git's name of them; "" where they were last seen.
+        """
+        if blob:
+            found = [repository.named_blob(self._places.root, blob)]
+        else:
+            seen = self._last_seen(path)
+            found = [seen.data if seen else None, self._good_bytes(path, self._row(path))]
+        for data in found:
+            if data is not None and content_hash(data).hex() == digest:
+                return data
+        return None
+
+    def _from_git(self, path: ChunkPath, row: FileRow | None) -> Kept | None:
+        name = self._blob_names.get(path)
+        data = repository.named_blob(self._places.root, name) if name else None
+        return None if data is None else self._kept("git", data, row, blob=name or "")
+
+    def _kept(self, place: Place, data: bytes, row: FileRow | None, *, blob: str = "") -> Kept:
+        known = row is not None and row.state in (INDEXED, RECORD)
+        intact = not known or (row is not None and content_hash(data) == row.file_hash)
+        return Kept(place=place, data=data, intact=intact, blob=blob)
+
+    def _row(self, path: ChunkPath) -> FileRow | None:
+        return None if self._catalog is None else self._catalog.files([path]).get(path)
+
+    def _good_bytes(self, path: ChunkPath, row: FileRow | None) -> bytes | None:
+        """The last good bytes that the catalog has, whether or not a hash proves them."""
+        if self._catalog is None or row is None:
+            return None
+        return self._catalog.record_data(path) or self._catalog.content(row.id)
+
+    def _last_seen(self, path: ChunkPath) -> _Seen | None:
+        row = self._row(path)
+        if self._catalog is None:
+            return None
+        if row is None:
+            gone = self._catalog.forgotten(path)
+            if gone is None or content_hash(gone.data) != gone.file_hash:
+                return None
+            return _Seen(data=gone.data, mtime_ns=gone.mtime_ns)
+        data = self._good_bytes(path, row)
+        if data is None or content_hash(data) != row.file_hash:
+            return None
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in self._entries:
+            packed = self._catalog.folders().get(folder)
+            self._entries[folder] = packed.entries() if packed else {}
+        entry = self._entries[folder].get(name)
+        return _Seen(data=data, mtime_ns=unpack_stat(entry)[1] if entry else 0)
+
+    @cached_property
+    def _blob_names(self) -> dict[ChunkPath, str]:
+        """What HEAD has of each file, asked once for all: git takes long for each question."""
+        named = repository.blob_names(self._places.root)
+        return {
+            self._places.tree.chunk_path(path): name
+            for path, name in named.items()
+            if self._places.tree.holds(path)
+        }
+
+    def _is_newer(self, path: ChunkPath, seen: _Seen) -> bool:
+        """Whether what was seen was written after git's newest commit of the file."""
+        name = self._blob_names.get(path)
+        if name is None or seen.mtime_ns == 0:
+            return True
+        if self._head_ns is None:
+            # Nothing that git has of any file is newer than its newest commit.
+            self._head_ns = (repository.head_time(self._places.root) or 0) * _SECOND_NS
+        if seen.mtime_ns >= self._head_ns:
+            return True
+        if repository.blob_name(seen.data, name) == name:
+            return True
+        committed = repository.last_commit(self._places.root, self._places.tree.store_path(path))
+        return committed is None or seen.mtime_ns >= committed[0] * _SECOND_NS
+
+
+def difference(path: str, before: bytes, after: bytes, most: int | None = SHOWN_LINES) -> str:
+    """How a file changes, as a unified diff, cut where it is long; pure.
+
+    Args:
+        path: Its name in the head of the diff.
+        before: What it holds now.
+        after: What it is to hold.
+        most: So many lines are shown; None for every one.
+    """
+    if len(before) + len(after) > _COMPARED_BYTES and most is not None:
+        return f"{len(before):,} bytes become {len(after):,}"
+    text = unified(
+        before.decode("utf-8", "backslashreplace"),
+        after.decode("utf-8", "backslashreplace"),
+        names=(f"now/{path}", f"then/{path}"),
+        most_bytes=sys.maxsize,
+    ).text
+    lines = text.split("\n")
+    if most is not None and len(lines) > most:
+        return "\n".join([*lines[:most], f"… and {len(lines) - most:,} more lines"])
+    return text

@@ -90,10 +90,7 @@ def plan(
     snapshot, tree = session.snapshot, session.snapshot.places.tree
     catalog = snapshot.catalog
     seen = drift.detect(snapshot, mass_allowed=forget_missing)
-    moved = [old for old, _ in (*seen.moves, *seen.edited_moves)]
-    standing = drift.standing_findings(
-        tree, catalog, {*seen.to_read, *seen.gone, *seen.left_out, *moved}
-    )
+    standing = drift.standing_findings(seen, catalog)
     leftovers = [one for one in standing if one.code == "leftovers"]
     left = [*seen.findings, *(one for one in standing if one.code != "leftovers")]
     if seen.mass_missing:

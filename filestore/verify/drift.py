@@ -5,7 +5,7 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from msgspec import Struct
@@ -124,7 +124,7 @@ class _Arrivals:
         self._snapshot = snapshot
         self._found = found
         self._seen: dict[ChunkPath, Observation] = {}
-        self._origins: dict[ChunkPath, bytes] = {}
+        self._origins: dict[ChunkPath, str] = {}
 
     def moves(self) -> list[tuple[ChunkPath, Observation]]:
         """Old path, and what was seen at the new one: the same content."""
@@ -136,33 +136,17 @@ class _Arrivals:
             for path in self._found.added
             if sizes is None or _size(self._snapshot.places, path) in sizes
         )
-        pairs = match_moves(
-            {path: row.file_hash for path, row in self._gone.items() if row.file_hash},
-            {path: look.file_hash for path, look in self._seen.items() if look.file_hash},
-        )
-        return [
-            (old, self._seen[new])
-            for old, new in pairs
-            if self._seen[new].pending or self._gone[old].state == self._seen[new].state
-        ]
+        return moved(self._gone, self._seen)
 
     def edited_moves(
         self, moves: Sequence[tuple[ChunkPath, Observation]]
     ) -> list[tuple[ChunkPath, ChunkPath]]:
         """Old path and new path of files with one origin and another content."""
         taken = {old for old, _ in moves} | {look.path for _, look in moves}
-        origins = {
-            path: row.origin.encode()
-            for path, row in self._gone.items()
-            if row.origin and row.state == INDEXED and path not in taken
-        }
-        if not origins:
+        if not origins_of(self._gone, taken):
             return []
         self._read(path for path in self._found.added if path not in self._seen)
-        return match_moves(
-            origins,
-            {path: origin for path, origin in self._origins.items() if path not in taken},
-        )
+        return moved_and_edited(self._gone, self._origins, taken)
 
     def _read(self, paths: Iterable[ChunkPath]) -> None:
         places, layout = self._snapshot.places, self._snapshot.layout
@@ -172,9 +156,47 @@ class _Arrivals:
             if not isinstance(look, Observation):
                 continue
             if look.chunk and look.chunk.origin:
-                self._origins[look.path] = look.chunk.origin.encode()
+                self._origins[look.path] = look.chunk.origin
             # As many may have come as there are: what they hold is read again by who needs it.
             self._seen[look.path] = look.without_content()
+
+
+def moved(
+    gone: Mapping[ChunkPath, FileRow], came: Mapping[ChunkPath, Observation]
+) -> list[tuple[ChunkPath, Observation]]:
+    """Old path, and what was seen at the new one: the same content; pure."""
+    pairs = match_moves(
+        {path: row.file_hash for path, row in gone.items() if row.file_hash},
+        {path: look.file_hash for path, look in came.items() if look.file_hash},
+    )
+    return [
+        (old, came[new])
+        for old, new in pairs
+        if came[new].pending or gone[old].state == came[new].state
+    ]
+
+
+def origins_of(gone: Mapping[ChunkPath, FileRow], taken: Set[ChunkPath]) -> dict[ChunkPath, bytes]:
+    """What files that are gone were made from; not of those that were followed."""
+    return {
+        path: row.origin.encode()
+        for path, row in gone.items()
+        if row.origin and row.state == INDEXED and path not in taken
+    }
+
+
+def moved_and_edited(
+    gone: Mapping[ChunkPath, FileRow], came: Mapping[ChunkPath, str], taken: Set[ChunkPath]
+) -> list[tuple[ChunkPath, ChunkPath]]:
+    """Old path and new path of files with one origin and another content; pure.
+
+    Args:
+        gone: Files that are gone.
+        came: New files with what they were made from.
+        taken: Old and new paths of files that were moved and are as they were.
+    """
+    made = {path: origin.encode() for path, origin in came.items() if path not in taken}
+    return match_moves(origins_of(gone, taken), made)
 
 
 def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int] | None:
@@ -283,13 +305,12 @@ def settle(layout: Layout, row: FileRow | None, look: Observation) -> None:
         layout.settle(look)
 
 
-def standing_findings(
-    tree: Tree, catalog: Catalog, looked_at: Iterable[ChunkPath]
-) -> list[Finding]:
+def standing_findings(drift: Drift, catalog: Catalog) -> list[Finding]:
     """Excluded files that did not change, and so still are excluded."""
-    changed = set(looked_at)
+    moved_away = [old for old, _ in (*drift.moves, *drift.edited_moves)]
+    changed = {*drift.to_read, *drift.gone, *drift.left_out, *moved_away}
     return [
-        Finding(code=state, path=tree.store_path(path), detail=why_excluded(state, detail))
+        Finding(code=state, path=drift.tree.store_path(path), detail=why_excluded(state, detail))
         for path, state, detail in catalog.states()
         if state not in (RECORD, GONE) and path not in changed
     ]

@@ -28,7 +28,6 @@ from filestore.core.paths import (
 from filestore.fs import disk
 from filestore.git import repository
 from filestore.sidecar import originals
-from filestore.sidecar.losses import match_moves
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.verify import drift, recorded_state, source_drift
@@ -168,34 +167,19 @@ def _drift(
     """What the files say against the catalog; a file that went and came is one that moved."""
     gone = {path: rows[path] for path in seen.gone if path in rows}
     added = {path: look for path, look in seen.looks.items() if path not in rows}
-    pairs = match_moves(
-        {path: row.file_hash for path, row in gone.items() if row.file_hash},
-        {path: look.file_hash for path, look in added.items() if look.file_hash},
-    )
-    moves = [
-        (old, new)
-        for old, new in pairs
-        if added[new].pending or gone[old].state == added[new].state
-    ]
-    left = {path: row for path, row in gone.items() if path not in dict(moves)}
-    taken = {new for _, new in moves}
-    edited = match_moves(
-        {
-            path: row.origin.encode()
-            for path, row in left.items()
-            if row.origin and row.state == INDEXED
-        },
-        {
-            path: one.chunk.origin.encode()
-            for path, one in added.items()
-            if path not in taken and one.chunk and one.chunk.origin
-        },
-    )
+    moves = drift.moved(gone, added)
+    taken = {look.path for _, look in moves}
+    followed = {*taken, *(old for old, _ in moves)}
+    origins = {
+        path: one.chunk.origin for path, one in added.items() if one.chunk and one.chunk.origin
+    }
+    edited = drift.moved_and_edited(gone, origins, followed)
+    departed = {*followed, *(old for old, _ in edited)}
     found = Drift(
         tree=tree,
-        moves=tuple((old, added[new]) for old, new in moves),
+        moves=tuple(moves),
         edited_moves=tuple(edited),
-        gone=tuple(path for path in left if path not in dict(edited)),
+        gone=tuple(path for path in gone if path not in departed),
     )
     yield from seen.findings
     yield from drift.missing_findings(found)

@@ -263,15 +263,8 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     places, catalog = snapshot.places, snapshot.catalog
     seen = drift.detect(snapshot)
     yield from [*seen.findings, *drift.missing_findings(seen)]
+    yield from drift.standing_findings(seen, catalog)
     moved = {new: old for old, new in seen.edited_moves}
-    looked_at = {
-        *seen.to_read,
-        *seen.gone,
-        *seen.left_out,
-        *(old for old, _ in seen.moves),
-        *moved.values(),
-    }
-    yield from drift.standing_findings(places.tree, catalog, looked_at)
     yield from changed_findings(snapshot, seen.to_read, moved)
     yield from recorded_state.open_matters(snapshot)
     yield from environment.findings(places)
