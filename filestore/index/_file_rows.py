@@ -2,11 +2,10 @@
 
 import contextlib
 import os
-from abc import abstractmethod
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
 
@@ -35,7 +34,7 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
-from filestore.index.base import ExactIndex, HeldIndex, Where
+from filestore.index.base import ExactIndex, Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -64,29 +63,23 @@ class FileRows(IndexBackend):
 
     capabilities = Capabilities(filters=True, compares=True, atomic=True, batch=10_000)
 
-    def __init__(self, choice: BackendChoice, options: Mapping[str, Any], path: str) -> None:
+    _compared_by: ClassVar[type[ExactIndex] | type[FaissIndex]]
+
+    def __init__(
+        self, choice: BackendChoice, options: Mapping[str, Any], path: str, *, stamped: str = ""
+    ) -> None:
         self._path = os.path.normpath(os.path.join(choice.folder, path))
+        self._stamp_path = self._path + stamped
+        """The file that begins with the stamp."""
         self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
         self._rows: dict[int, Row] = {}
-        self._index: HeldIndex | None = None
+        self._index: ExactIndex | FaissIndex | None = None
         self._embed: EmbedConfig | None = None
-
-    @abstractmethod
-    def _new_index(self, dimension: int) -> HeldIndex:
-        """An empty one."""
-
-    @abstractmethod
-    def _vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
-        """The vectors of ids that are held."""
-
-    @abstractmethod
-    def _stamp_path(self) -> str:
-        """The file that begins with the stamp."""
 
     def set_embed_config(self, embed: EmbedConfig) -> None:
         """See the contract."""
         if self._index is None:
-            self._index = self._new_index(embed.dimension)
+            self._index = self._compared_by(embed.dimension)
         check_length(embed.dimension, self._index.dimension, self.address())
         self._embed = embed
 
@@ -97,7 +90,7 @@ class FileRows(IndexBackend):
 
     def stamp(self) -> Stamp | None:
         """See the contract."""
-        head = _row_lines.read_head(self._stamp_path())
+        head = _row_lines.read_head(self._stamp_path)
         return None if head is None else head.stamp
 
     @property
@@ -176,9 +169,9 @@ class FileRows(IndexBackend):
 
         some = self._rows if ids is None else (one for one in ids.tolist() if one in self._rows)
         keys = numpy.array(sorted(some), numpy.int64)
-        if not len(keys):
+        if self._index is None or not len(keys):
             return {}
-        return dict(zip(keys.tolist(), digest(self._vectors(keys)), strict=True))
+        return dict(zip(keys.tolist(), digest(self._index.vectors_of(keys)), strict=True))
 
     def _remove(self, *paths: str) -> None:
         """Remove files of ours, in this order; the first tells whether they are.
@@ -209,7 +202,7 @@ class FileRows(IndexBackend):
 
     def _stamped(self, owner: str, generation: int) -> Stamp:
         # Whoever did not load may not know that the file is somebody else's.
-        _row_lines.read_head(self._stamp_path())
+        _row_lines.read_head(self._stamp_path)
         if self._embed is None:
             raise not_announced(self.address())
         return Stamp(owner=owner, generation=generation, embed=self._embed)
@@ -230,7 +223,7 @@ class FileRows(IndexBackend):
         Raises:
             BackendUnusable: They are not what `_payload` gives, or two have one id.
         """
-        path = self._stamp_path()
+        path = self._stamp_path
         if not all(
             _PAYLOAD.items() <= {key: type(one[key]) for key in one}.items() for one in rows
         ):
@@ -255,17 +248,12 @@ class LocalRows(FileRows):
     """
 
     kind = "local"
+    _compared_by = ExactIndex
 
     def __init__(self, choice: BackendChoice) -> None:
         known = {"path": str, "metadata_whitelist": list}
         options = checked_options(choice, needed=(), known=known)
         super().__init__(choice, options, options.get("path") or "index.jsonl")
-
-    def _new_index(self, dimension: int) -> HeldIndex:
-        return ExactIndex(dimension)
-
-    def _stamp_path(self) -> str:
-        return self._path
 
     def load(self) -> None:
         """See the contract."""
@@ -299,7 +287,8 @@ class LocalRows(FileRows):
         import numpy
 
         ids = sorted(self._rows)
-        vectors = self._vectors(numpy.array(ids, numpy.int64)).astype("<f4", copy=False)
+        assert self._index is not None
+        vectors = self._index.vectors_of(numpy.array(ids, numpy.int64)).astype("<f4", copy=False)
         data = _row_lines.written(
             stamp,
             (
@@ -313,10 +302,6 @@ class LocalRows(FileRows):
         with disk.disk_errors(self._path):
             disk.make_folders(os.path.dirname(self._path))
             disk.write_path(self._path, data)
-
-    def _vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
-        assert isinstance(self._index, ExactIndex)
-        return self._index.vectors_of(ids)
 
     def clear(self) -> None:
         """See the contract."""
@@ -333,6 +318,7 @@ class FaissRows(FileRows):
     """
 
     kind = "faiss"
+    _compared_by = FaissIndex
 
     def __init__(self, choice: BackendChoice) -> None:
         known = {"path": str, "dim": int, "metric": str, "metadata_whitelist": list}
@@ -342,14 +328,8 @@ class FaissRows(FileRows):
                 f"`metric` of the backend faiss is {' or '.join(_METRICS)}",
                 remedy="filestore backend set faiss metric=cosine",
             )
-        super().__init__(choice, options, options["path"])
+        super().__init__(choice, options, options["path"], stamped=".jsonl")
         self._wanted: int | None = options.get("dim")
-
-    def _new_index(self, dimension: int) -> HeldIndex:
-        return FaissIndex(dimension)
-
-    def _stamp_path(self) -> str:
-        return f"{self._path}.jsonl"
 
     def set_embed_config(self, embed: EmbedConfig) -> None:
         """See the contract."""
@@ -360,7 +340,7 @@ class FaissRows(FileRows):
     def load(self) -> None:
         """See the contract."""
         self._forget()
-        found = _row_lines.read(self._stamp_path())
+        found = _row_lines.read(self._stamp_path)
         if found is None:
             if os.path.lexists(self._path):
                 is_folder = os.path.isdir(self._path)
@@ -400,25 +380,21 @@ class FaissRows(FileRows):
             disk.make_folders(os.path.dirname(self._path))
             self._finish()
             disk.write_path(f"{self._path}.new", data)
-            disk.write_path(self._stamp_path(), lines)
+            disk.write_path(self._stamp_path, lines)
             self._finish()
 
     def _finish(self) -> None:
         """Put a new file into its place, if the lines beside it name it already."""
-        head = _row_lines.read_head(self._stamp_path())
+        head = _row_lines.read_head(self._stamp_path)
         waiting = f"{self._path}.new"
         data = None if head is None else _read(waiting)
         if data is not None and head and content_hash(data).hex() == head.more.get(_HASH):
             os.replace(waiting, self._path)
             disk.sync_path(os.path.dirname(self._path))
 
-    def _vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
-        assert isinstance(self._index, FaissIndex)
-        return self._index.vectors_of(ids)
-
     def clear(self) -> None:
         """See the contract."""
-        self._remove(self._stamp_path(), self._path, f"{self._path}.new")
+        self._remove(self._stamp_path, self._path, f"{self._path}.new")
 
 
 def _read(path: str) -> bytes | None:
