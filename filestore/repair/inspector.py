@@ -23,8 +23,8 @@ from filestore.core.progress import OnProgress, Progress
 from filestore.git import attributes, repository
 from filestore.git.attributes import attributes_file
 from filestore.repair import planner
-from filestore.repair.plan import Policy
-from filestore.repair.planner import Inspection, Look, Prepared, Restorable
+from filestore.repair.plan import Policy, Step
+from filestore.repair.planner import Inspection, Look, Restorable
 from filestore.repair.tree_files import (
     Kept,
     Recorded,
@@ -96,7 +96,7 @@ class Inspector:
         everything = self._all_keys() if "rebuild-catalog" in steps else ()
         unembedded = self._unembedded(steps)
         keys = {key for look in self._looks.values() for key in look.keys}
-        keys |= {key for one in prepared.values() for key in one.keys or ()}
+        keys |= {k for one in prepared.values() if isinstance(one, Step) for k in one.wanted}
         embeddings = _size(self._places.embeddings)
         return Inspection(
             tree=self._tree,
@@ -226,7 +226,7 @@ class Inspector:
 
     def _prepared(
         self, findings: Sequence[Finding]
-    ) -> Iterable[tuple[tuple[str, StorePath], Prepared]]:
+    ) -> Iterable[tuple[tuple[str, StorePath], Step | str]]:
         for finding in findings:
             code, path = finding.code, finding.path
             if code == "link-dangling":
@@ -245,13 +245,16 @@ class Inspector:
         for path in self._policy.remove:
             yield ("remove-duplicate", path), self._without(path)
 
-    def _attributes(self, path: StorePath) -> Prepared:
+    def _attributes(self, path: StorePath) -> Step | str:
         found = attributes_file(self._places)
         if found is None and os.path.lexists(os.path.join(self._places.root, path)):
-            return Prepared(seen={}, problem="it is not a regular file: replace it with one")
+            return "it is not a regular file: replace it with one"
         data = found or b""
         made = attributes.corrected(data)
-        return Prepared(
+        return Step(
+            kind="rewrite-attributes",
+            path=path,
+            codes=(),
             seen={path: source_state(self._snapshot, path)},
             detail=environment.losses(environment.committed_copies(self._places)),
             read_bytes=len(data),
@@ -260,19 +263,22 @@ class Inspector:
             diff=difference(path, data, made, most=None),
         )
 
-    def _relink(self, path: StorePath) -> Prepared:
+    def _relink(self, path: StorePath) -> Step | str:
         data = self._reader.held(path)
         made = links.relinked(
             data, self._tree.chunk_path(path), self._recorded.moved_targets.get(path, {})
         )
         if made == data:
-            return Prepared(seen={}, problem="fix the link: where its target moved is unknown")
-        return Prepared(
+            return "fix the link: where its target moved is unknown"
+        return Step(
+            kind="relink",
+            path=path,
+            codes=(),
             seen={path: self._looks[path].state},
             read_bytes=len(data),
             write_bytes=len(made),
             diff=difference(path, data, made),
-            keys=self._keys(path, made),
+            wanted=self._keys(path, made),
         )
 
     @cached_property
@@ -304,20 +310,23 @@ class Inspector:
                 price = f"{len(keys) - known:,} texts to embed, {known:,} from cache"
                 yield (code, path), f"{finding.repair}: {price}"
 
-    def _resolve(self, path: StorePath, kind: str) -> Prepared:
+    def _resolve(self, path: StorePath, kind: str) -> Step | str:
         conflict, data = self._conflicts.get(path), self._reader.held(path)
         if conflict is None:
-            return Prepared(seen={}, problem="the source changed again: 'filestore add' it first")
+            return "the source changed again: 'filestore add' it first"
         marks, seen = conflict_lines(data), self._reader.observed(path)
         if marks is not None and seen is not None and seen.state != INDEXED:
             where = f"the conflict markers are in lines {marks[0]}, {marks[1]} and {marks[2]}"
-            return Prepared(seen={}, problem=f"resolve git's conflict in it first: {where}")
+            return f"resolve git's conflict in it first: {where}"
         try:
             made = resolve(data, conflict, "ours" if kind == "resolve-ours" else "theirs")
         except FilestoreError as error:
-            return Prepared(seen={}, problem=error.message)
+            return error.message
         done = "the file goes, as its text went from the source; " if made is None else ""
-        return Prepared(
+        return Step(
+            kind=kind,
+            path=path,
+            codes=(),
             seen={path: self._looks[path].state},
             detail=f"{done}then its source is re-ingested",
             read_bytes=len(data),
@@ -325,16 +334,15 @@ class Inspector:
             hash=content_hash(made).hex() if made is not None else "",
             # Whoever gives an edit up has to see all of it.
             diff=difference(path, data, made or b"", most=None),
-            keys=self._keys(path, made) if made is not None else (),
+            wanted=self._keys(path, made) if made is not None else frozenset(),
         )
 
-    def _sided(self, path: StorePath, kind: str) -> Prepared:
+    def _sided(self, path: StorePath, kind: str) -> Step | str:
         seen = self._reader.observed(path)
         if seen is None:
-            return Prepared(seen={}, problem="it cannot be read")
+            return "it cannot be read"
         if path in self._conflicts:
-            problem = "an ingest conflict is pending there, too: resolve the markers in an editor"
-            return Prepared(seen={}, problem=problem)
+            return "an ingest conflict is pending there, too: resolve the markers in an editor"
         return planner.one_side(
             path,
             seen,
@@ -347,10 +355,10 @@ class Inspector:
     def _unmerged(self) -> set[ChunkPath]:
         return repository.unmerged(self._places.chunked)
 
-    def _without(self, path: StorePath) -> Prepared:
+    def _without(self, path: StorePath) -> Step | str:
         seen = self._reader.observed(path)
         if seen is None:
-            return Prepared(seen={}, problem="it cannot be read")
+            return "it cannot be read"
         return planner.without(self._tree, path, seen, next(self._twins(seen), None))
 
     def _twins(self, seen: Observation) -> Iterator[Observation]:
@@ -371,27 +379,30 @@ class Inspector:
         self._snapshot.layout.interpret(seen, os.path.basename(path))
         return seen
 
-    def _keys(self, path: StorePath, data: bytes) -> tuple[bytes, ...]:
+    def _keys(self, path: StorePath, data: bytes) -> frozenset[bytes]:
         """Of the texts that would be embedded of a chunk file with these bytes."""
-        return self._interpreted(path, data).keys
+        return frozenset(self._interpreted(path, data).keys)
 
-    def _reingest(self, path: StorePath) -> Prepared:
+    def _reingest(self, path: StorePath) -> Step | str:
         found = self._recorded.record_of(path)
         if found is None:
-            return Prepared(seen={}, problem="no record names this source; add it again")
+            return "no record names this source; add it again"
         _, record, document = found
         documents = [document] if document is not None else list(record.documents)
         sources = [StorePath(one.source) for one in documents]
         if self._waiting.intersection(sources):
-            return Prepared(seen={}, problem="choose first, with --ours or --theirs, in its files")
+            return "choose first, with --ours or --theirs, in its files"
         seen = {source: source_state(self._snapshot, source) for source in sources}
         if document is not None and seen[path].hash == document.hash:
-            return Prepared(seen={}, problem="its copy is as it was: 'filestore add' the original")
-        return Prepared(
+            return "its copy is as it was: 'filestore add' the original"
+        return Step(
+            kind="reingest",
+            path=path,
+            codes=(),
             seen=seen,
             detail=self._affected(record, documents),
             read_bytes=sum(state.stat[0] for state in seen.values() if state.stat),
-            keys=None,
+            texts=None,
         )
 
     def _affected(self, record: Record, documents: Sequence[SourceDocument]) -> str:
@@ -408,13 +419,12 @@ class Inspector:
         rows = self._catalog.files([conflict.path for conflict in self._conflicts.values()])
         return {self._catalog.source_of(row) or "" for row in rows.values()}
 
-    def _remove(self, path: StorePath, place: StorePath) -> Prepared:
+    def _remove(self, path: StorePath, place: StorePath) -> Step | str:
         if place:
-            problem = f"it was renamed: 'filestore update' follows it to {place}"
-            return Prepared(seen={}, problem=problem)
+            return f"it was renamed: 'filestore update' follows it to {place}"
         found = self._recorded.record_of(path)
         if found is None or found[2] is None:
-            return Prepared(seen={}, problem="no record names this source")
+            return "no record names this source"
         rows = self._recorded.made_of(found[1], found[2])
         edited = sum(row.edited for row in rows)
         paths = [row.path for row in rows] + [found[0]]
@@ -422,7 +432,10 @@ class Inspector:
         seen |= {path: self._reader.state(path) for path in map(self._tree.store_path, paths)}
         words = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
         left = tuple(one for one in found[1].documents if one != found[2])
-        return Prepared(
+        return Step(
+            kind="remove",
+            path=path,
+            codes=(),
             seen=seen,
             detail=f"{words}, {edited} of them edited by hand" if edited else words,
             # The record goes with the last of its documents.

@@ -15,7 +15,7 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import IN_PLACE_UNDO
 from filestore.core.findings import Finding, as_told
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, NO_PATH, StorePath, Tree
+from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, StorePath, Tree
 from filestore.core.safe_text import shown_path
 from filestore.git import merge
 from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
@@ -49,25 +49,6 @@ class Restorable(Struct, frozen=True, kw_only=True):
     """Whether it is not what the catalog recorded last."""
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """A change of truth files that was worked out before it is planned."""
-
-    seen: Mapping[StorePath, State]
-    """What it rests on: a path each."""
-    detail: str = ""
-    read_bytes: int = 0
-    write_bytes: int = 0
-    problem: str = ""
-    """Why it cannot be made after all."""
-    hash: str = ""
-    """Of what the file is to hold, where that is known."""
-    diff: str = ""
-    keys: tuple[bytes, ...] | None = ()
-    """Of the texts that are embedded of it then; None where that shows only when it is done."""
-    other: StorePath = NO_PATH
-    """The file that keeps the text of one that goes."""
-
-
 class Inspection(Struct, frozen=True, kw_only=True):
     """What a plan is made of, besides findings."""
 
@@ -79,8 +60,9 @@ class Inspection(Struct, frozen=True, kw_only=True):
     restorable: Mapping[StorePath, Restorable] = field(default_factory=dict)
     gone: tuple[StorePath, ...] = ()
     """What a mass of missing files consists of, as far as a person named it."""
-    prepared: Mapping[tuple[str, StorePath], Prepared] = field(default_factory=dict)
-    """Kind and path of what writes truth files otherwise."""
+    prepared: Mapping[tuple[str, StorePath], Step | str] = field(default_factory=dict)
+    """Kind and path to what changes truth files otherwise, `wanted` being all of its texts; or to
+    why it cannot be made."""
     reasons: Mapping[tuple[str, StorePath], str] = field(default_factory=dict)
     """Code and path to what a person can do, where that is more than the code tells."""
     unembedded: tuple[bytes, ...] = ()
@@ -145,7 +127,7 @@ _ORDER: Final = {kind: number for number, kind in enumerate(KINDS)}
 class _Price(TypedDict):
     """What a step has to embed, as `Step` has it."""
 
-    texts: int
+    texts: int | None
     known: int
     wanted: frozenset[bytes]
     had: frozenset[bytes]
@@ -297,33 +279,20 @@ class _Planner:
 
     def _add_prepared(self, kind: str, finding: Finding) -> None:
         """Plan a change that was worked out, or leave its finding."""
-        prepared = self._found.prepared.get((kind, finding.path))
-        if prepared is None or prepared.problem:
-            reason = prepared.problem if prepared else ""
+        prepared = self._found.prepared.get((kind, finding.path), "")
+        if isinstance(prepared, str):
             if finding.severity != "I":
-                self._leave(finding, reason)
+                self._leave(finding, prepared)
             elif kind == "remove-duplicate":
                 # A mere remark, but a person asked for it.
-                self.left.append(Left(finding=finding, reason=reason or "it is no copy"))
+                self.left.append(Left(finding=finding, reason=prepared or "it is no copy"))
             return
-        price = self._price(prepared.keys or ())
-        step = Step(
-            kind=kind,
-            path=finding.path,
-            other=prepared.other,
-            codes=(finding.code,),
-            detail=prepared.detail or finding.detail,
-            seen=prepared.seen,
-            read_bytes=prepared.read_bytes,
-            write_bytes=prepared.write_bytes,
-            hash=prepared.hash,
-            diff=prepared.diff,
-            **price,
-        )
-        self._add(
-            step if prepared.keys is not None else replace(step, texts=None),
-            price["wanted"] | price["had"],
-        )
+        price = self._price(prepared.wanted)
+        if prepared.texts is None:
+            price["texts"] = None
+        detail = prepared.detail or finding.detail
+        step = replace(prepared, codes=(finding.code,), detail=detail, **price)
+        self._add(step, prepared.wanted)
 
     def finished(self) -> Iterator[Step]:
         """Every step, those of a derived part as one each."""
@@ -394,7 +363,7 @@ def one_side(
     *,
     is_unmerged: bool,
     interpreted: Interpreted,
-) -> Prepared:
+) -> Step | str:
     """A file with one side of all its conflicts.
 
     Args:
@@ -408,20 +377,23 @@ def one_side(
     if is_unmerged:
         # What git's index holds of a merge is not settled by what stands in the file.
         how = f"'git checkout --{side} -- {name}', then 'git add -- {name}'"
-        return Prepared(seen={}, problem=f"git is merging it, so choose there: {how}")
+        return f"git is merging it, so choose there: {how}"
     try:
         found = merge.conflicts(seen.data)
         made = merge.with_side(seen.data, side)
     except MarkersBrokenError as error:
-        return Prepared(seen={}, problem=f"resolve it in an editor: {error.message}")
+        return f"resolve it in an editor: {error.message}"
     if problem := _doubt(seen.data, found):
-        return Prepared(seen={}, problem=f"resolve it in an editor: {problem}")
+        return f"resolve it in an editor: {problem}"
     then = interpreted(path, made)
     left_out = "" if then.state in (INDEXED, RECORD) else f"; then left out as {then.state}"
     where = ", ".join(f"{first}-{last}" for first, last in (one.lines for one in found))
     label = found[0].ours_label if side == "ours" else found[0].theirs_label
     whose = f"{side} ({label})" if label else side
-    return Prepared(
+    return Step(
+        kind=f"take-{side}",
+        path=path,
+        codes=(),
         seen={path: _state(seen)},
         detail=f"{whose} in lines {where}{left_out}",
         read_bytes=len(seen.data),
@@ -429,7 +401,7 @@ def one_side(
         hash=content_hash(made).hex(),
         # Whoever gives a side up has to see all of it.
         diff=difference(path, seen.data, made, most=None),
-        keys=then.keys,
+        wanted=frozenset(then.keys),
     )
 
 
@@ -447,7 +419,7 @@ def _doubt(data: bytes, found: Sequence[ConflictHunk]) -> str:
     return ""
 
 
-def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | None) -> Prepared:
+def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | None) -> Step | str:
     """A file that goes, because another one has its text.
 
     Args:
@@ -457,11 +429,14 @@ def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | 
         twin: One that stays and has the same text; None where there is none.
     """
     if seen.state != INDEXED:
-        return Prepared(seen={}, problem=f"it is excluded as {seen.state}: fix it first")
+        return f"it is excluded as {seen.state}: fix it first"
     if twin is None:
-        return Prepared(seen={}, problem="no other file that stays has the same text")
+        return "no other file that stays has the same text"
     other = tree.store_path(twin.path)
-    return Prepared(
+    return Step(
+        kind="remove-duplicate",
+        path=path,
+        codes=(),
         seen={path: _state(seen), other: _state(twin)},
         detail=f"its text stays in {other}",
         other=other,

@@ -15,11 +15,12 @@ from filestore.repair.plan import (
     Plan,
     Policy,
     State,
+    Step,
     moved_on,
     selected,
     without,
 )
-from filestore.repair.planner import Inspection, Look, Prepared, Restorable, make
+from filestore.repair.planner import Inspection, Look, Restorable, make
 
 PATH = "chunked/notes.md/chunk1.md"
 HERE = State(stat=(9, 1, 1, 1, 33188), hash="aa")
@@ -45,6 +46,10 @@ def restorable(**changes: Any) -> dict[str, Restorable]:
         "diff": "+words",
     } | changes
     return {PATH: Restorable(**held)}
+
+
+def changed(kind: str, path: str = PATH, **what: Any) -> Step:
+    return Step(kind=kind, path=StorePath(path), codes=(), **what)
 
 
 SAFE = sorted(code for code, meant in CODES.items() if meant.safe)
@@ -143,7 +148,11 @@ def test_a_record_comes_back_instead_of_being_withheld() -> None:
 def test_costly_repairs_are_asked_for_by_name(code: str, kind: str) -> None:
     """What removes, or cuts everything anew, is planned only where its code was named."""
     finding = Finding(code=code, path="../notes.md")
-    prepared = {(kind, "../notes.md"): Prepared(seen={"../notes.md": ABSENT}, detail="3 files")}
+    prepared = {
+        (kind, "../notes.md"): changed(
+            kind, "../notes.md", seen={"../notes.md": ABSENT}, detail="3 files"
+        )
+    }
     assert planned(finding, policy=Policy(truth=True), prepared=prepared).steps == ()
     named = Policy(truth=True, only=frozenset({code}))
     (step,) = planned(finding, policy=named, prepared=prepared).steps
@@ -156,7 +165,7 @@ def test_a_choice_resolves_its_conflict_alone(choice: str) -> None:
     policy = Policy(ours=(PATH,)) if choice == "ours" else Policy(theirs=(PATH,))
     conflict = Finding(code="ingest-conflict", path=PATH)
     other = Finding(code="modified", path="chunked/other.md")
-    prepared = {(f"resolve-{choice}", PATH): Prepared(seen={PATH: HERE})}
+    prepared = {(f"resolve-{choice}", PATH): changed(f"resolve-{choice}", seen={PATH: HERE})}
     plan = planned(conflict, other, policy=policy, prepared=prepared)
     assert kinds(plan) == [f"resolve-{choice}"]
     assert plan.doable == plan.steps
@@ -173,7 +182,11 @@ def test_what_is_written_anew_is_not_indexed_twice(truth: bool) -> None:
             *found,
             policy=Policy(truth=truth, theirs=(PATH,)),
             looks={PATH: look},
-            prepared={(kind, PATH): Prepared(seen={PATH: HERE}, keys=(b"new",), diff="-edit")},
+            prepared={
+                (kind, PATH): changed(
+                    kind, seen={PATH: HERE}, wanted=frozenset([b"new"]), diff="-edit"
+                )
+            },
         )
         if kind == "relink" and not truth:
             assert kinds(plan) == ["relink", "reindex"]
@@ -198,7 +211,7 @@ def test_a_reason_of_its_own_goes_before_that_of_the_code() -> None:
 
 def test_what_cannot_be_prepared_is_left_with_the_reason() -> None:
     """A link whose target went nobody knows where stays, and the reason is told."""
-    prepared = {("relink", PATH): Prepared(seen={}, problem="nobody knows")}
+    prepared = {("relink", PATH): "nobody knows"}
     plan = planned(Finding(code="link-dangling", path=PATH), prepared=prepared)
     assert plan.steps == ()
     assert [left.reason for left in plan.left] == ["nobody knows"]
@@ -398,13 +411,15 @@ def test_a_side_is_taken_where_it_was_named(side: str) -> None:
     policy = Policy(ours=(PATH,)) if side == "ours" else Policy(theirs=(PATH,))
     marked = Finding(code="conflict-markers", path=PATH)
     looks = {PATH: Look(state=HERE)}
-    prepared = {(f"take-{side}", PATH): Prepared(seen={PATH: HERE}, keys=(b"a",))}
+    prepared = {
+        (f"take-{side}", PATH): changed(f"take-{side}", seen={PATH: HERE}, wanted=frozenset([b"a"]))
+    }
     plan = planned(marked, policy=policy, prepared=prepared, looks=looks)
     assert kinds(plan) == [f"take-{side}"]
     assert plan.doable == plan.steps
     assert plan.left == ()
     assert kinds(planned(marked, prepared=prepared, looks=looks)) == ["withhold"]
-    broken = {(f"take-{side}", PATH): Prepared(seen={}, problem="a mark is missing")}
+    broken = {(f"take-{side}", PATH): "a mark is missing"}
     plan = planned(marked, policy=policy, prepared=broken, looks=looks)
     assert kinds(plan) == ["withhold"]
     assert [left.reason for left in plan.left] == ["a mark is missing"]
@@ -414,7 +429,9 @@ def test_a_copy_goes_where_it_was_named() -> None:
     """A named copy is removed whether or not it is told of, and whatever else it has ends there."""
     policy, twin = Policy(remove=(PATH,)), "chunked/twin.md"
     prepared = {
-        ("remove-duplicate", PATH): Prepared(seen={PATH: HERE, twin: HERE}, other=twin, diff="-x")
+        ("remove-duplicate", PATH): changed(
+            "remove-duplicate", seen={PATH: HERE, twin: HERE}, other=twin, diff="-x"
+        )
     }
     modified = Finding(code="modified", path=PATH)
     plan = planned(modified, policy=policy, prepared=prepared, looks={PATH: Look(state=HERE)})
@@ -426,7 +443,7 @@ def test_a_copy_goes_where_it_was_named() -> None:
     )
     for told in ({"path": PATH, "other": twin}, {"path": twin, "other": PATH}):
         assert selected(plan, [Finding(code="duplicate", **told)]).steps == plan.steps
-    refused = {("remove-duplicate", PATH): Prepared(seen={}, problem="no other file")}
+    refused = {("remove-duplicate", PATH): "no other file"}
     plan = planned(policy=policy, prepared=refused)
     assert plan.steps == ()
     assert [left.reason for left in plan.left] == ["no other file"]
@@ -449,7 +466,7 @@ def test_a_part_of_an_in_place_store_is_named_as_it_lies() -> None:
 def test_no_step_writes_a_document(code: str) -> None:
     """Whatever is found in place, and whatever a person allows, no step is planned that writes."""
     path = StorePath("notes/a.md")
-    kinds_of_truth = {(kind, path): Prepared(seen={}) for kind, meant in KINDS.items()}
+    kinds_of_truth = {(kind, path): changed(kind, path) for kind, meant in KINDS.items()}
     kept = Restorable(place="git", hash="bb", size_bytes=5, diff="+words")
     policy = Policy(truth=True, only=frozenset([code]), lost=(path,), remove=(path,))
     changes: dict[str, Any] = {"prepared": kinds_of_truth, "restorable": {path: kept}}
