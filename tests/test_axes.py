@@ -49,6 +49,12 @@ AXES: Final = {
             ]
         ),
     ),
+    "time": Axis(
+        known_in=("filestore/past/",),
+        named=r"\bPast[A-Z]|^filestore\.past\.views?$",
+        most_lines=4,  # a store opens one, a server is handed one
+        members=frozenset(["PastStore", "PastParts"]),
+    ),
 }
 
 

@@ -17,8 +17,8 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git.revisions import Commit, renames, resolve
-from filestore.past.store import PastStore, not_embedded
 from filestore.past.view import NoStoreThenError, SettingsThenError
+from filestore.past.views import PastStore, not_embedded
 from filestore.search.answer import Hit
 from filestore.search.query import Mode, Query
 from filestore.search.session import SearchSession
@@ -229,13 +229,12 @@ def at_commit(
             told = {f"{name}: {error.message}: it answers nothing": None}
             yield Moment(name=name, commit=commit, parts=None, session=None, notes=told)
             return
-        parts = stack.enter_context(past).parts
-        session = stack.enter_context(contextlib.closing(SearchSession(lambda: parts)))
+        stack.enter_context(past)
         found = Moment(
             name=name,
             commit=commit,
-            parts=parts,
-            session=session,
+            parts=past.parts,
+            session=past.session,
             not_embedded=past.not_embedded,
         )
         found.notes.update((f"{name}: {note}", None) for note in past.notes_on_files())

@@ -19,7 +19,7 @@ from filestore.server.operations import (
 )
 
 if TYPE_CHECKING:
-    from filestore.past.store import PastStore
+    from filestore.past.views import PastStore
     from filestore.store import Store
 
 

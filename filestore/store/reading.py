@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from filestore.index.backend import ShownHome
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.log import Log, LogEntry
-    from filestore.past.store import PastStore
+    from filestore.past.views import PastStore
     from filestore.search.answer import Answer
     from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
@@ -313,7 +313,7 @@ class ReadableStore(Closing):
             NoRevisionError: There is no such commit here.
             NoStoreThenError: It has nothing of the store.
         """
-        from filestore.past.store import PastStore
+        from filestore.past.views import PastStore
 
         return PastStore(self._parts, revision, embed=embed, on_progress=on_progress)
 

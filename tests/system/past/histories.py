@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import filestore
-from filestore.past.store import PastStore
+from filestore.past.views import PastStore
 from filestore.store import Store
 
 WORDS = (  # noqa: SIM905
