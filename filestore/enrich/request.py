@@ -5,10 +5,9 @@ One rule: one run at a time. Two would pay for the same results.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -92,7 +91,13 @@ def enrich(
     opened = _opened(parts, generator)
     syncing.catch_up(parts, syncing.Wanted(), on_progress)
     asked = replace(wish, replace=generator is not None)
-    with _alone(parts), GeneratedCache.open(_cache(parts)) as cache:
+    recover.make_sidecar(parts.places)
+    lock = os.path.join(parts.places.sidecar, ENRICH_LOCK)
+    with (
+        disk.disk_errors(parts.places.sidecar),
+        writer_lock(lock, command="filestore enrich", on_wait=parts.on_wait),
+        GeneratedCache.open(_cache(parts)) as cache,
+    ):
         return Enriching(parts, opened, asked, stop=stop, on_progress=on_progress).run(cache)
 
 
@@ -122,14 +127,3 @@ def _check(parts: Parts, wish: Wish) -> None:
 
 def _cache(parts: Parts) -> str:
     return os.path.join(parts.places.sidecar, GENERATED)
-
-
-@contextlib.contextmanager
-def _alone(parts: Parts) -> Iterator[None]:
-    recover.make_sidecar(parts.places)
-    path = os.path.join(parts.places.sidecar, ENRICH_LOCK)
-    with (
-        disk.disk_errors(parts.places.sidecar),
-        writer_lock(path, command="filestore enrich", on_wait=parts.on_wait),
-    ):
-        yield

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -36,6 +36,7 @@ class Leaf(Struct, frozen=True, kw_only=True):
     key: bytes
     """Its embedding key: 32 bytes."""
     tokens: int
+    level: ClassVar[int] = 0
 
 
 class Wanted(Struct, kw_only=True, eq=False):
@@ -179,7 +180,7 @@ class TreePlanning:
         if path is None and self._is_as_the_root([node.member for node in nodes]):
             path = self._root
         wanted = Wanted(
-            level=1 + max(_level_of(node.member) for node in nodes),
+            level=1 + max(node.member.level for node in nodes),
             members=tuple(node.member for node in nodes),
             place=nodes[0].place,
             key=hashlib.sha256(b"".join(sorted(node.key for node in nodes))).digest(),
@@ -254,10 +255,6 @@ class TreePlanning:
             if float((others @ vectors[place]).mean()) >= self._limits.threshold - _LOYALTY:
                 members.append(place)
         return members[:MOST_CHILDREN]
-
-
-def _level_of(member: Member) -> int:
-    return member.level if isinstance(member, Wanted) else 0
 
 
 def find_root(present: Iterable[Present]) -> ChunkPath | None:
