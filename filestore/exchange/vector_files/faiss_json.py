@@ -184,7 +184,8 @@ def _read_pair(folder: str, stem: str) -> DocumentMap:
 
 def _paired(about: Mapping[str, Any], found: faiss_bytes.Vectors, stem: str) -> DocumentMap:
     """The index with what the JSON beside it says."""
-    chunks, documents = _list_of(about), _map_of(about)
+    chunks = _value_of(about, "chunks", list, "list of chunks")
+    documents = _value_of(about, "documents", dict, "map of documents")
     places = check_map(chunks, documents, len(found.rows))
     for key, number, what in (
         ("vector_count", len(found.rows), "vectors"),
@@ -214,24 +215,14 @@ def _paired(about: Mapping[str, Any], found: faiss_bytes.Vectors, stem: str) -> 
     )
 
 
-def _list_of(about: Mapping[str, Any]) -> Any:
-    """The list of chunks, under whatever key."""
-    if type(about.get("chunks")) is list:
-        return about["chunks"]
-    lists = [value for value in about.values() if type(value) is list]
-    if len(lists) != 1:
-        refuse("it must have the list of chunks under 'chunks'")
-    return lists[0]
-
-
-def _map_of(about: Mapping[str, Any]) -> Any:
-    """The map of documents, under whatever key."""
-    if type(about.get("documents")) is dict:
-        return about["documents"]
-    maps = [value for value in about.values() if type(value) is dict]
-    if len(maps) != 1:
-        refuse("it must have the map of documents under 'documents'")
-    return maps[0]
+def _value_of(about: Mapping[str, Any], key: str, kind: type, called: str) -> Any:
+    """The value of a key; where that is of another type, the only one of this type."""
+    if type(about.get(key)) is kind:
+        return about[key]
+    found = [value for value in about.values() if type(value) is kind]
+    if len(found) != 1:
+        refuse(f"it must have the {called} under {key!r}")
+    return found[0]
 
 
 def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
