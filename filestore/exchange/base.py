@@ -197,7 +197,7 @@ class Form(ABC):
 
 FORMS: Final = {
     "faiss-json": "vector_files.faiss_json:FaissJson",
-    "jsonl": "jsonl:JsonLines",
+    "jsonl": "rows:JsonLines",
     "markdown": "markdown:Markdown",
     "parquet": "parquet:ParquetForm",
     "ragmd": "vector_files.ragmd:RagMd",

@@ -1,22 +1,34 @@
-"""A collection as rows: one for the record of a resource, one for each chunk; and lines of JSON.
+"""A collection as rows, and the form `jsonl`: a row for the record of a resource and each chunk.
 
-What JSON lines and Parquet have in common. Rows may be a stranger's; one rule: a line that cannot
-be read, or a value of another type than its column says, is named and left out, the rest is taken.
+Parquet has the same rows; FORMAT.md has the keys. Rows may be a stranger's, and a file is read a
+line at a time. One rule: a line that cannot be read, or a value of another type than its column
+says, is named and left out, the rest is taken.
 """
 
 from __future__ import annotations
 
 import binascii
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import orjson
 from msgspec import Struct
 
 from filestore.core.decoding import UnfitError, json_of
-from filestore.core.limits import LINE_BYTES, why_bomb
+from filestore.core.limits import LINE_BYTES, Size, why_bomb
 from filestore.core.safe_text import brief
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
+from filestore.exchange.base import (
+    Chunk,
+    Collection,
+    Form,
+    FormDamaged,
+    LeftOut,
+    Resource,
+    check_version,
+    opened,
+)
+from filestore.fs.staged_file import check_target, staged
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -37,6 +49,10 @@ COLUMNS: Final = (
     *(*_TEXT, *_SOURCE, *_VECTOR),
 )
 """Every column that means something."""
+
+FORMAT: Final = "filestore-jsonl/"
+VERSION: Final = 1
+_BUFFER_BYTES: Final = 1024 * 1024
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -271,3 +287,82 @@ def decoded(value: Any, dimension: int) -> tuple[Vector | None, str]:
     if not numpy.isfinite(vector).all():
         return None, "a number of it is not finite"
     return vector, ""
+
+
+class JsonLines(Form):
+    """The form `jsonl`."""
+
+    name: ClassVar[str] = "jsonl"
+    takes_parts: ClassVar[bool] = True
+
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
+        """See `Form.write`."""
+        check_target(
+            target,
+            lambda head: FORMAT.encode() in head[:100],
+            found="it is not a file that 'export jsonl' wrote",
+        )
+        with (
+            staged(target) as descriptor,
+            open(descriptor, "wb", buffering=_BUFFER_BYTES, closefd=False) as file,
+        ):
+            head = {"format": f"{FORMAT}{VERSION}"}
+            about = {"model": collection.model, "dimension": collection.dimension}
+            file.write(_line(head | about if collection.model else head))
+            for row in rows_of(collection):
+                if "vector" in row:
+                    row["vector"] = encoded(row["vector"])
+                if "question_vectors" in row:
+                    row["question_vectors"] = [
+                        None if one is None else encoded(one) for one in row["question_vectors"]
+                    ]
+                file.write(_line(row))
+        return (target,)
+
+    def read(self, source: str) -> Collection:
+        """See `Form.read`."""
+        head = _head(source)
+        left_out = LeftOut()
+        model, dimension = head.get("model"), head.get("dimension")
+        if not (isinstance(model, str) and type(dimension) is int and model):
+            model, dimension = "", 0
+        if not 0 <= dimension <= LARGEST_DIMENSION:
+            raise FormDamaged(f"{source}: a dimension of {dimension:,}")
+        reader = RowReader(
+            name=os.path.splitext(os.path.basename(source))[0],
+            ours=bool(head),
+            dimension=dimension,
+            left_out=left_out,
+        )
+        return Collection(
+            resources=_resources(source, reader, skip=bool(head)),
+            model=model,
+            dimension=dimension,
+            left_out=left_out,
+            # No text is longer than the JSON that it is written in.
+            stated=Size(bytes=os.path.getsize(source)),
+        )
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _head(source: str) -> dict[str, Any]:
+    """The first line of a file that a store wrote; empty for a stranger's."""
+    with opened(source) as file:
+        head, _ = parsed_line(file.readline(LINE_BYTES))
+    stamp = head.get("format") if isinstance(head, dict) else None
+    if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
+        return {}
+    check_version(source, stamp, f"{FORMAT}{VERSION}")
+    assert isinstance(head, dict)
+    return head
+
+
+def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
+    with opened(source) as file:
+        rows = lines_of(file, reader.left_out)
+        if skip:
+            next(rows)
+        yield from reader.resources((row.where, row.value) for row in rows)

@@ -13,7 +13,7 @@ import filestore
 from filestore.chunks.frontmatter import parse
 from filestore.embed.cache import EmbeddingCache
 from filestore.exchange.base import READ, Collection
-from filestore.exchange.jsonl import JsonLines
+from filestore.exchange.rows import JsonLines
 from tests.contract.test_forms import collections
 from tests.system.conftest import files_below, prose
 
