@@ -18,6 +18,7 @@ from typing import Any, Final
 import filestore
 from filestore import CODES
 from filestore.browse import KINDS
+from filestore.config.settings import LAYOUTS
 from filestore.core.errors import FilestoreError
 from filestore.search.query import Query
 
@@ -75,6 +76,14 @@ FRAMEWORKS: Final = {
     f"filestore.adapters.{name}" for name in ("haystack", "langchain", "llama_index")
 }
 """Modules of classes that derive from those of a library, each imported by itself alone."""
+
+LAYOUT: Final = (
+    "filestore/chunks/layout",
+    "filestore/config/settings",
+    "filestore/sidecar/create",
+    "filestore/sidecar/session",
+)
+"""Where a layout is known by its name: what it is, how it is written down, who chooses it."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -600,3 +609,24 @@ def test_what_a_person_names_is_found_by_the_system() -> None:
         and "os.path.abspath" in (ROOT / f"{module}.py").read_text()
     ]
     assert found == []
+
+
+def test_a_layout_is_asked_and_not_known_by_its_name() -> None:
+    """Which layouts there are is decided once; everyone else asks the one that was chosen."""
+    found = [
+        f"{module}:{node.lineno}"
+        for module in MODULES
+        if module not in (*LAYOUT, "filestore/cli/setup")  # the options of `init` are names
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Compare | ast.MatchValue) and _names_a_layout(node)
+    ]
+    assert found == []
+
+
+def _names_a_layout(node: ast.Compare | ast.MatchValue) -> bool:
+    """Whether `layout`, or the name of one, is compared with the name of a layout."""
+    if isinstance(node, ast.match_case):
+        return any(isinstance(one, ast.Constant) and one.value in LAYOUTS for one in ast.walk(node))
+    sides = [node.left, *node.comparators]
+    names = {one.value for one in sides if isinstance(one, ast.Constant)}
+    return bool(names & LAYOUTS.keys()) and any("layout" in ast.unparse(one) for one in sides)

@@ -82,7 +82,7 @@ class Listing:
         with self._reading() as (_, pages):
             if self._is_in_place:
                 return rows.entries(pages) if limit is None else rows.top_entries(pages)
-            if limit is not None and self._parts.layout.name != "flat":
+            if limit is not None and not self._parts.layout.shares_folder:
                 return rows.resource_page(pages, after, limit)
             found = rows.resources(pages)
             return [row for row in found if after is None or row.resource > after][:limit]

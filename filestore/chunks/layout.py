@@ -30,6 +30,10 @@ class Layout(ABC):
     name: LayoutName
     most_bytes: ClassVar[int]
     """The largest file that is read."""
+    has_folders: bool = False
+    """Whether each resource has a folder of its own, with its record in it."""
+    shares_folder: bool = False
+    """Whether the files of all resources lie side by side in one folder."""
     is_in_place: ClassVar[bool] = False
     """Whether the tree is a folder of documents, into which nothing is ever written."""
 
@@ -84,10 +88,11 @@ class ChunkFiles(Layout):
 
     def __init__(self, name: LayoutName) -> None:
         self.name = name
+        self.has_folders, self.shares_folder = name == "tree", name == "flat"
 
     def is_record(self, name: str) -> bool:
         """Whether a file name is that of a record."""
-        return name == RECORD_NAME if self.name == "tree" else name.endswith(".json")
+        return name == RECORD_NAME if self.has_folders else name.endswith(".json")
 
     def unread_code(self, name: str, mode: int, size: int) -> str:
         """See `Layout.unread_code`."""
@@ -133,7 +138,7 @@ class ChunkFiles(Layout):
 
     def resource(self, path: ChunkPath, had: str = "") -> str:
         """In a tree the top folder; in the flat layout the path does not tell."""
-        return resource_of(folder_of(path)) if self.name == "tree" else had
+        return resource_of(folder_of(path)) if self.has_folders else had
 
 
 class MadeFiles(ChunkFiles):

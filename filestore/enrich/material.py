@@ -150,7 +150,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     for row in rows:
         if row.path in chunks and row.id in keys:
             texts.setdefault(keys[row.id], Text(path=row.path, text=chunks[row.path].text))
-    is_flat = snapshot.layout.name == "flat"
+    is_flat = snapshot.layout.shares_folder
     owners = catalog.sources_of_resources() if is_flat else {}
     source = next((one for one, name in owners.items() if name == resource), None)
     # The top folder of its files; the top itself where files lie there.

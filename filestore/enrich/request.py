@@ -116,7 +116,7 @@ def _opened(parts: Parts, name: str | None) -> Generator:
 def _check(parts: Parts, wish: Wish) -> None:
     if wish.questions is not None and not 1 <= wish.questions <= MOST_QUESTIONS:
         raise UsageError(f"--questions must be 1 to {MOST_QUESTIONS}, found {wish.questions}")
-    if wish.across and parts.layout.name != "tree":
+    if wish.across and not parts.layout.has_folders:
         raise UsageError(
             "--across needs the tree layout: elsewhere a summary belongs to one source",
             remedy="filestore enrich, without --across",

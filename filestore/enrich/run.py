@@ -340,7 +340,7 @@ class Enriching:
             with contextlib.suppress(FileNotFoundError):
                 folder = os.path.join(self._parts.places.chunked, material.folder)
                 resource.taken.update(os.listdir(folder))
-        if self._parts.layout.name == "flat":
+        if self._parts.layout.shares_folder:
             text = "\n".join(sorted(children))
             name = chunk_file.flat_name(f"summary of {material.resource}", text, resource.taken)
         else:
@@ -492,7 +492,7 @@ class Enriching:
 
     def _wants_across(self) -> bool:
         """Whether a tree over the store is asked for, or is there and may be out of date."""
-        if not self._wish.summaries or self._parts.layout.name != "tree":
+        if not self._wish.summaries or not self._parts.layout.has_folders:
             return False
         with self._parts.looking(sound=True) as (snapshot, _):
             is_there = bool(snapshot.catalog.files_of(STORE_TREE))

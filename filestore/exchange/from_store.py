@@ -277,7 +277,7 @@ class _Reading:
         tree = walk(self._places, processes=1)
         for path, reason in tree.problems.items():
             self._leave(path, reason)
-        flat = self._layout.name == "flat"
+        flat = self._layout.shares_folder
         known: dict[ChunkPath, str] = {}
         if flat:
             known = {row.path: row.resource for row in self._catalog.all_files()}
@@ -320,7 +320,7 @@ class _Reading:
         """Take what is in a file, or name it."""
         if look.state == RECORD:
             is_its_own = shown_name(look.path) == f"{name}/{RECORD_NAME}"
-            if read.record is not None or not (is_its_own or self._layout.name == "flat"):
+            if read.record is not None or not (is_its_own or self._layout.shares_folder):
                 self._leave(look.path, "a second record of its resource")
             else:
                 read.record = orjson.loads(look.data)

@@ -177,7 +177,7 @@ class _Taking:
         self._counter = Counter(wanted.limits, name)
         self._wanted = wanted
         self._on_progress = on_progress
-        self._names = Names(self._layout.name)
+        self._names = Names(self._layout)
         self._targets: dict[str, _Target] = {}
         self._pending = _Pending()
         self._written: dict[ChunkPath, None] = {}
@@ -287,7 +287,7 @@ class _Taking:
     def _target(self, names: ResourceNames) -> _Target:
         report = ImportedResource(resource=names.name)
         target = _Target(names=names, report=report, existing={})
-        if self._layout.name == "tree" and names.name:
+        if self._layout.has_folders and names.name:
             report.reason = self._why_no_folder(names.name)
             if report.reason:
                 report.status = "refused"

@@ -13,8 +13,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, order_key
+from filestore.chunks.layout import Layout
 from filestore.config.layout import RECORD_NAME, folded_path
-from filestore.config.settings import LayoutName
 from filestore.core.paths import CHUNKS, ChunkPath, around, inside
 from filestore.exchange.base import Chunk, Resource
 from filestore.fs.scan import MAX_DEPTH
@@ -85,7 +85,7 @@ class _Paths(Struct, kw_only=True):
 class Names(Struct):
     """The names of one import: two resources never share one."""
 
-    layout: LayoutName
+    layout: Layout
     _by_name: dict[str, "ResourceNames"] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
     """What resources are called, as a file system that ignores case sees it."""
@@ -93,7 +93,7 @@ class Names(Struct):
     """Of what lies in no folder: all of the flat layout, in a tree the chunks of no resource."""
 
     def __post_init__(self) -> None:
-        if self.layout == "tree":
+        if self.layout.has_folders:
             # There they lie beside the folders of the resources.
             self._top.folders = self._used
 
@@ -102,7 +102,7 @@ class Names(Struct):
         known = self._by_name.get(resource.name)
         if known is None:
             folder = self._folder(resource.name)
-            is_top = self.layout == "flat" or not folder
+            is_top = self.layout.shares_folder or not folder
             paths = self._top if is_top else _Paths(files={folded_path(f"{folder}/{RECORD_NAME}")})
             known = ResourceNames(layout=self.layout, own=resource.name, name=folder, paths=paths)
             self._by_name[resource.name] = known
@@ -113,7 +113,7 @@ class Names(Struct):
         """What a resource is called; "" for chunks of none."""
         if not name:
             return ""
-        beside = set[str]() if self.layout == "flat" else self._top.files
+        beside = set[str]() if self.layout.shares_folder else self._top.files
         made = folder_name(name)
         start, tries = _shortened(made), 0
         while (folded := folded_path(made)) in self._used or folded in beside:
@@ -126,7 +126,7 @@ class Names(Struct):
 class ResourceNames(Struct, kw_only=True):
     """The names of one resource."""
 
-    layout: LayoutName
+    layout: Layout
     own: str
     """What it was called."""
     name: str
@@ -146,14 +146,14 @@ class ResourceNames(Struct, kw_only=True):
     @property
     def record_path(self) -> ChunkPath:
         """Where its record belongs."""
-        if self.layout == "flat":
+        if self.layout.shares_folder:
             return ChunkPath(f"{chunk_file.record_stem(self._source or self.name)}.json")
         return inside(ChunkPath(self.name), RECORD_NAME)
 
     def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Its record as this layout has it."""
         rest = {key: value for key, value in record.items() if key != "resource"}
-        if self.layout == "tree":
+        if self.layout.has_folders:
             return rest
         first = {key: value for key, value in rest.items() if key == "format"}
         return first | {"resource": self.name} | rest
@@ -172,7 +172,7 @@ class ResourceNames(Struct, kw_only=True):
         """The path that a chunk had, in the folder that its resource has now; None to make one."""
         if not path.endswith(".md"):
             return None
-        if self.layout == "flat" or not self.name:
+        if self.layout.shares_folder or not self.name:
             moved = path if "/" not in path else ""
         else:
             start = f"{self.own}/"
@@ -182,7 +182,7 @@ class ResourceNames(Struct, kw_only=True):
         return ChunkPath(moved)
 
     def _made_up(self, chunk: Chunk, frontmatter: dict[str, Any]) -> ChunkPath:
-        if self.layout == "flat":
+        if self.layout.shares_folder:
             if not isinstance(frontmatter.get("source"), str):
                 frontmatter["source"] = self._source or self.own
             if not isinstance(frontmatter.get("order"), str):

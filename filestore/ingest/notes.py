@@ -247,10 +247,10 @@ class NoteWriter(Struct, frozen=True):
 
     def _folder(self, wanted: str | None) -> str:
         """The folder of a new note; "" where it lies in the folder of the tree itself."""
-        layout = self.store.snapshot.layout.name
-        if layout == "tree":
+        layout = self.store.snapshot.layout
+        if layout.has_folders:
             return wanted or FOLDER
-        if layout != "flat":
+        if not layout.shares_folder:
             return FOLDER if wanted is None else wanted
         if wanted:
             raise UsageError(

@@ -203,7 +203,7 @@ def _written(
 
 def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
     """Refuse a folder that texts cannot be put into."""
-    if snapshot.layout.name != "tree":
+    if not snapshot.layout.has_folders:
         if not folder:
             return
         raise RefusedError(

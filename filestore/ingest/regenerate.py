@@ -146,7 +146,7 @@ class Regenerating:
         self._merge, self._past, self._lost = merge, past, lost
         self._result = Regeneration()
         self._layout = layout
-        self._name_sources = name_sources or layout.name == "flat"
+        self._name_sources = name_sources or layout.shares_folder
         self._start = f"{folder}/" if folder else ""
         inside = (file.path for file in existing if file.path.startswith(self._start))
         self._taken = {*taken, *(path.removeprefix(self._start) for path in inside)}
@@ -184,9 +184,9 @@ class Regenerating:
         elif self._first:
             for chunk in document.chunks:
                 self._number += 1
-                order = order_key.number_key(self._number) if self._layout.name == "flat" else None
+                order = order_key.number_key(self._number) if self._layout.shares_folder else None
                 tree_name = chunk_file.chunk_name(self._number)
-                if self._layout.name == "flat":
+                if self._layout.shares_folder:
                     name = chunk_file.flat_name(document.source, chunk.body, self._taken)
                 elif tree_name in self._taken:
                     number = chunk_file.number_of_name(tree_name) or 0
@@ -305,7 +305,7 @@ class Regenerating:
 
     def _is_worth_following(self, file: Existing) -> bool:
         """Whether a person did something to it, if only giving it another name or place."""
-        numbered = chunk_file.number_of_name(file.path) is not None or self._layout.name == "flat"
+        numbered = chunk_file.number_of_name(file.path) is not None or self._layout.shares_folder
         return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
 
     def _generated_text(self, file: Existing) -> str:
@@ -423,7 +423,7 @@ class Regenerating:
             if file is not None:
                 self._replace(document, file, chunk, order=order)
                 continue
-            if self._layout.name == "flat":
+            if self._layout.shares_folder:
                 name = chunk_file.flat_name(document.source, chunk.body, self._taken)
             else:
                 name = chunk_file.inserted_name(number or 0, chunk.body, self._taken)

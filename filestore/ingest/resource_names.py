@@ -112,7 +112,7 @@ class Naming:
                 self._check_overlap(source, reference, resource)
             # Refuse a name that some file systems could not tell from one that is there.
             other = self._names_in_use().get(folded_path(resource))
-            if other is not None and (other != resource or self._layout.name == "flat"):
+            if other is not None and (other != resource or self._layout.shares_folder):
                 kind = (
                     "is in use" if other == resource else "differs only by case or composition from"
                 )
@@ -295,13 +295,13 @@ class Naming:
     def _owner(self, reference: str) -> str | None:
         """The resource that a source has; None where no record says so."""
         owner = self._owners.get(reference)
-        if owner is None or self._layout.name == "flat":
+        if owner is None or self._layout.shares_folder:
             return owner
         there = self._read_record(inside(ChunkPath(owner), RECORD_NAME))
         return owner if there is not None and there.source == reference else None
 
     def _places_of(self, resource: str, reference: str) -> tuple[ChunkPath, ChunkPath]:
-        if self._layout.name == "tree":
+        if self._layout.has_folders:
             folder = ChunkPath(resource)
             return folder, inside(folder, RECORD_NAME)
         from filestore.chunks.chunk_file import record_stem
@@ -325,7 +325,7 @@ class Naming:
                 names = os.listdir(self._places.chunked)
             except FileNotFoundError:
                 names = []
-            if self._layout.name == "flat":
+            if self._layout.shares_folder:
                 records_there = [ChunkPath(name) for name in names if name.endswith(".json")]
                 looks = look_at_existing(self._places, records_there, self._layout)
                 names = [look.record.resource or "" for look in looks if look.record]

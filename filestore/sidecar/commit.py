@@ -467,7 +467,7 @@ class Commit:
         if cut_by and (self._all_cut_again or self._catalog.meta(CHUNKER) is None):
             # As long as some are cut otherwise, the label is theirs.
             self._catalog.set_meta(CHUNKER, cut_by)
-        if self._layout.name == "flat":
+        if self._layout.shares_folder:
             self._assign_resources()
         if self.embedder is not None:
             self._catalog.set_meta("fingerprint", self.embedder.fingerprint)

@@ -251,7 +251,7 @@ class Rewording:
         """The full-text ids that files had, and their entries under new ones, in batches."""
         rows = {row.id: row for row in self._catalog.files(sorted(self._paths)).values()}
         documents = {one for changed in self._documents.values() for one in changed if one}
-        is_flat = self._layout.name == "flat"
+        is_flat = self._layout.shares_folder
         if is_flat and documents:
             rows |= {row.id: row for row in self._catalog.files_from(sorted(documents))}
         for resource, changed in self._documents.items() if not is_flat else ():

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.chunks import order_key
+from filestore.chunks.layout import FLAT, TREE
 from filestore.config.layout import folded_path
 from filestore.core.paths import has_plain_names
 from filestore.exchange.base import Chunk, Resource
@@ -37,7 +38,7 @@ def test_names_that_can_be_used_stay(name):
     assert folder_name(name) == name
 
 
-@pytest.mark.parametrize("layout", ["tree", "flat"])
+@pytest.mark.parametrize("layout", [TREE, FLAT], ids=["tree", "flat"])
 @given(
     paths=st.lists(st.tuples(st.sampled_from(["r", "R", "s/t", ""]) | NAMES, PATHS), max_size=12)
 )
@@ -51,8 +52,10 @@ def test_no_two_chunks_share_a_path(layout, paths):
         made.append(one.place(chunk)[0])
         if one.name:
             records[one.own] = one.record_path
-    files = {folded_path(path) for path in [*made, *(records.values() if layout == "tree" else ())]}
-    assert len(files) == len(made) + len(records) * (layout == "tree")
+    files = {
+        folded_path(path) for path in [*made, *(records.values() if layout.has_folders else ())]
+    }
+    assert len(files) == len(made) + len(records) * (layout.has_folders)
     folders = {path[:at] for path in files for at, sign in enumerate(path) if sign == "/"}
     assert not files & folders
     assert all(len(part.encode()) <= 255 for path in files for part in path.split("/"))
@@ -60,12 +63,12 @@ def test_no_two_chunks_share_a_path(layout, paths):
         assert has_plain_names(path)
         assert path.endswith(".md")
         assert is_truth(f"chunked/{path}")
-        assert layout == "tree" or "/" not in path
+        assert layout.has_folders or "/" not in path
 
 
 def test_a_chunk_keeps_its_path_in_its_layout():
     """What a store wrote comes back where it was, below folders as well."""
-    names = Names("tree").of(Resource(name="r", chunks=()))
+    names = Names(TREE).of(Resource(name="r", chunks=()))
     for path in ("r/chunk1.md", "r/deep/er/summary2.md", "r/own name.md"):
         assert names.place(Chunk(path=path, text="x"))[0] == path
 
@@ -73,7 +76,7 @@ def test_a_chunk_keeps_its_path_in_its_layout():
 def test_in_one_folder_a_chunk_says_where_it_belongs():
     """Without folders the source tells the resource, and the order key the place."""
     record = {"source": "docs/r.md"}
-    names = Names("flat").of(Resource(name="r", chunks=(), record=record))
+    names = Names(FLAT).of(Resource(name="r", chunks=(), record=record))
     path, frontmatter = names.place(Chunk(path="r/chunk7.md", text="x", frontmatter={"a": 1}))
     assert len(path) == len("abcdefghijklm.md")
     assert frontmatter == {"a": 1, "source": "docs/r.md", "order": order_key.number_key(1)}
@@ -83,8 +86,8 @@ def test_a_record_names_its_resource_in_one_folder_only():
     """A tree tells it by the folder."""
     record = {"format": 1, "resource": "old", "source": "r.md"}
     resource = Resource(name="r", chunks=(), record=record)
-    assert Names("tree").of(resource).record(record) == {"format": 1, "source": "r.md"}
-    flat = Names("flat").of(resource)
+    assert Names(TREE).of(resource).record(record) == {"format": 1, "source": "r.md"}
+    flat = Names(FLAT).of(resource)
     assert list(flat.record(record).items()) == [
         ("format", 1),
         ("resource", "r"),
@@ -93,7 +96,7 @@ def test_a_record_names_its_resource_in_one_folder_only():
     assert flat.record_path.endswith(".json")
 
 
-@pytest.mark.parametrize("layout", ["tree", "flat"])
+@pytest.mark.parametrize("layout", [TREE, FLAT], ids=["tree", "flat"])
 def test_very_many_of_one_name(layout):
     """Chunks that all have one path and one text, or the paths that would be made for others."""
     count = 20_000
