@@ -50,6 +50,6 @@ from filestore.repair.plan import without as without
 from filestore.repair.sides import Choice as Choice
 from filestore.repair.sides import NoSidesError as NoSidesError
 from filestore.repair.sides import Sides as Sides
-from filestore.sidecar.refusals import in_place_error as in_place_error
+from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

@@ -45,7 +45,7 @@ from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.history import write
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
 from filestore.sync.actions import put_settled
 
@@ -83,7 +83,7 @@ def import_from(
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; what was written before stays.
     """
-    refuse_in_place(parts.places, COMMAND)
+    refuse_useless(parts.places, COMMAND)
     name = shown_path(os.path.basename(source))
     try:
         # Counting is quick, and nothing is written of what turns out to be too much further on.

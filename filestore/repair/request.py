@@ -29,7 +29,7 @@ from filestore.git import repository
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
 from filestore.repair.plan import Plan, Policy, SkippedStep, Step
-from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import LEVELS, SeenFiles
 from filestore.verify import run
@@ -171,7 +171,7 @@ def plan(
         UnknownRepairPathError: A path of the policy is none of the store.
     """
     if policy.ours or policy.theirs or policy.remove:
-        refuse_in_place(parts.places, "repair")
+        refuse_useless(parts.places, "repair")
     seen = SeenFiles()
     checked = run.verified(parts, level, None, on_progress, seen=seen)
     # A person lives with what is accepted, unless they name it now.

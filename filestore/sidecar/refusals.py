@@ -107,18 +107,19 @@ def check_sidecar(places: Places) -> None:
             continue
 
 
-def refuse_in_place(places: Places, command: str) -> None:
-    """Refuse a command that has no meaning where documents are indexed in place.
+def refuse_useless(places: Places, command: str) -> None:
+    """Refuse a command that the layout of a store has no use for.
 
     Raises:
-        InPlaceError: They are. No force changes that, so it is not refused for safety.
+        InPlaceError: Documents are indexed in place. No force changes that, so it is not refused
+            for safety.
     """
     if places.is_in_place:
-        raise in_place_error(command)
+        raise useless_error(command)
 
 
-def in_place_error(command: str) -> InPlaceError:
-    """Why a command has no meaning where documents are indexed in place, and what to do instead."""
+def useless_error(command: str) -> InPlaceError:
+    """Why a layout has no use for a command, and what to do instead."""
     reason, remedy = _IN_PLACE[command]
     return InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
 

@@ -22,7 +22,7 @@ from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.disk import Closing
 from filestore.fs.programs import require_utf8
-from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -576,7 +576,7 @@ class ReadableStore(Closing):
         """The text of a resource from its chunk files as they are on disk."""
         from filestore.browse import file
 
-        refuse_in_place(self.places, "reconstruct")
+        refuse_useless(self.places, "reconstruct")
         with self._parts.reading() as catalog:
             name = file.resource_named(catalog, resource, self.places)
             return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)

@@ -13,7 +13,7 @@ from filestore.core.caller import absolute
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.refusals import refuse_useless
 from filestore.store.reading import ReadableStore, StrPath
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Store(ReadableStore):
         from filestore.ingest.add import add_all
         from filestore.ingest.sources import given
 
-        refuse_in_place(self.places, "add")
+        refuse_useless(self.places, "add")
         names = [os.fsdecode(path) for path in paths]
         named = given(names, into=into, each=each, patterns=self.settings.ignore)
         self.model.ask()
@@ -211,7 +211,7 @@ class Store(ReadableStore):
         from filestore.ingest import update
 
         if not followed_only:
-            refuse_in_place(self.places, "update")
+            refuse_useless(self.places, "update")
         wanted = self._wanted(resources, around, followed_only, remove_gone)
         self.close()
         report = update.run(
@@ -224,7 +224,7 @@ class Store(ReadableStore):
         """What `update` would do; changes nothing."""
         from filestore.ingest import update
 
-        refuse_in_place(self.places, "update")
+        refuse_useless(self.places, "update")
         return update.plan(self._parts, self._wanted(resources, "", False, remove_gone))
 
     def _wanted(
@@ -248,7 +248,7 @@ class Store(ReadableStore):
         from filestore.browse.file import resource_named
         from filestore.ingest import remove as removal
 
-        refuse_in_place(self.places, "rm")
+        refuse_useless(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             names = dict.fromkeys(resource_named(catalog, name, self.places) for name in resources)
             removed = removal.remove(self.places, catalog, list(names))
@@ -282,7 +282,7 @@ class Store(ReadableStore):
         """
         from filestore.ingest import put
 
-        refuse_in_place(self.places, "put")
+        refuse_useless(self.places, "put")
         chunks = put.new_chunks(texts, names, metadata)
         self.model.ask()
         with self._parts.writing("put", wait_s=wait_s) as (catalog, embeddings, _):
@@ -345,7 +345,7 @@ class Store(ReadableStore):
         from filestore.browse import file
         from filestore.ingest import remove as removal
 
-        refuse_in_place(self.places, "rm")
+        refuse_useless(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             given = list(map(os.fsdecode, paths))
             chunks = file.chunk_paths(self.places, given, missing_ok=missing_ok)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from filestore import CODES
-from filestore.browse import in_place_error
+from filestore.browse import useless_error
 from tui.formatting.lines import all_quoted, quoted
 
 Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
@@ -155,7 +155,7 @@ def no_finding(now: ActionContext) -> str:
 
 def documents_in_place(command: str) -> str:
     """It would write files as this command does, and those of the store are documents."""
-    error = in_place_error(command)
+    error = useless_error(command)
     return f"{error.message}: {error.remedy}"
 
 

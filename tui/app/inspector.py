@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import InspectedStore, find_root, in_place_error, listed
+from filestore.browse import InspectedStore, find_root, listed, useless_error
 from tui.actions.table import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
@@ -492,7 +492,7 @@ class Inspector(Menus):
             self.notify(self.read_only or "add needs a path", severity="warning")
             return
         if not self.findings.tree.folder:
-            self.fail(in_place_error("add"))
+            self.fail(useless_error("add"))
             return
         chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
         self.note(f"filestore {self.store_option}add {all_quoted(chosen)}")

@@ -16,7 +16,7 @@ from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk
 from filestore.fs.database import remove
-from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.refusals import refuse_useless
 from filestore.verify.names import why_no_name, why_unportable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
         DocumentThereError: One is there, and holds something else.
         FilestoreError: What `Store.add` raises.
     """
-    refuse_in_place(store.places, "add")
+    refuse_useless(store.places, "add")
     names = [one.name for one in uploads]
     for name in (*names, *([into] if into else [])):
         if reason := why_no_name(name) or why_unportable(name):
