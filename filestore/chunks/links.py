@@ -10,7 +10,6 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
-from urllib.parse import quote_from_bytes
 
 from msgspec.structs import replace
 
@@ -147,4 +146,7 @@ def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
 
 
 def _percent(text: str) -> str:
+    # Loading it takes long, and only few links ask for it.
+    from urllib.parse import quote_from_bytes
+
     return quote_from_bytes(text.encode("utf-8", "surrogateescape"), safe="")
