@@ -48,8 +48,8 @@ def exit_code_of(report: "SyncReport") -> int:
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing, UnknownEmbedder
-    from filestore.sidecar.beside import NotEmbedded
     from filestore.sidecar.model import ModelChanged
+    from filestore.sidecar.models import NotEmbedded
 
     if problem is None:
         return 0

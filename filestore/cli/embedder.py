@@ -159,9 +159,8 @@ def run_embedder(options: List) -> int:
     items = [_usable(name, _problem(name, here)) for name in about]
     own = beside = None
     with contextlib.suppress(NoStoreError), _context.open_store(options) as store:
-        own = _usable(store.settings.embedder, store.model.problem)
-        if store.settings.beside is not None and store.beside is not None:
-            beside = _usable(store.settings.beside.embedder, store.beside.problem)
+        own, other = _usable(store.model.name, store.model.problem), store.beside
+        beside = _usable(other.name, other.problem) if other is not None else None
     if options.json:
         _output.write_json(Embedders(items, here.models, own, beside).to_dict())
         return 0

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec.structs import replace
 
 from filestore.cli import _context, _diagnostics, _output
+from filestore.config.settings import Which
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
-from filestore.search.query import Which
 from filestore.server import searching
 from filestore.server.operations import option
 

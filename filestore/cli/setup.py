@@ -200,9 +200,8 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
 
 
 def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
-    for service in dict.fromkeys((reaches.service, reaches.beside)):
-        if service is not None:
-            line(f"the texts of {root} may be sent to {service}")
+    for service in reaches.services:
+        line(f"the texts of {root} may be sent to {service}")
     if reaches.generator is not None:
         line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
     if reaches.backend is not None:

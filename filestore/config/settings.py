@@ -10,10 +10,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
@@ -83,13 +83,21 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     document_prefix: str | None = None
 
 
-class Beside(Struct, frozen=True, kw_only=True):
+class Beside(ModelOptions, frozen=True, kw_only=True):
     """A second model that is tried beside the store's own: the table ``[beside]``."""
 
-    embedder: str
+    embedder: Annotated[str, Meta(min_length=1)]
     """As the key ``embedder`` of the store's own."""
-    model: ModelOptions = ModelOptions()
-    """As the table ``[model]``; its keys stand in the same table as `embedder`."""
+
+    @property
+    def model(self) -> ModelOptions:
+        """As the table ``[model]``; its keys stand in the same table as `embedder`."""
+        return ModelOptions(**{key: getattr(self, key) for key in ModelOptions.__struct_fields__})
+
+
+Which = Literal["own", "beside"]
+MODELS: Final[tuple[Which, ...]] = get_args(Which)
+"""The two models that settings name."""
 
 
 class GeneratorOptions(Struct, frozen=True, kw_only=True):
@@ -193,11 +201,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     """A sentence on each key that nothing reads."""
 
-
-class _BesideTable(ModelOptions, frozen=True, kw_only=True):
-    """The table ``[beside]``."""
-
-    embedder: Annotated[str, Meta(min_length=1)]
+    @property
+    def models(self) -> "dict[str, Any]":
+        """The fields that name models."""
+        return {"embedder": self.embedder, "model": self.model, "beside": self.beside}
 
 
 class _ChunkerTable(Struct, frozen=True, kw_only=True):
@@ -226,7 +233,7 @@ class _File(Struct, frozen=True, kw_only=True):
     chunker: _ChunkerTable = _ChunkerTable()
     search: _SearchTable = _SearchTable()
     model: ModelOptions = ModelOptions()
-    beside: _BesideTable | None = None
+    beside: Beside | None = None
     generator: GeneratorOptions = GeneratorOptions()
     accepted: dict[str, Any] = {}
 
@@ -236,7 +243,7 @@ _KEYS: Final = {
     "chunker": _ChunkerTable.__struct_fields__,
     "search": _SearchTable.__struct_fields__,
     "model": ModelOptions.__struct_fields__,
-    "beside": _BesideTable.__struct_fields__,
+    "beside": Beside.__struct_fields__,
     "generator": GeneratorOptions.__struct_fields__,
 }
 """Of each table the keys that are read."""
@@ -278,10 +285,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
                 f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
                 remedy=UPGRADE,
             )
-        file, beside = converted(table, _File), None
-        if file.beside is not None:
-            options = asdict(file.beside)
-            beside = Beside(embedder=options.pop("embedder"), model=ModelOptions(**options))
+        file = converted(table, _File)
         follow = file.follow if isinstance(file.follow, dict) else {_EVERY: file.follow}
         named = {
             key: converted(one, bool, f"follow.{_clipped(key)}") for key, one in follow.items()
@@ -290,7 +294,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
             layout=file.layout,
             embedder=file.embedder,
             model=file.model,
-            beside=beside,
+            beside=file.beside,
             generator=file.generator,
             ignore=file.ignore,
             follow=Follow(every=named.pop(_EVERY, True), named=named),
@@ -370,50 +374,33 @@ def serialize(settings: Settings) -> bytes:
     if settings.ignore:
         document["ignore"] = list(settings.ignore)
     document["chunker"] = {"budget": settings.budget}
-    return with_model(tomlkit.dumps(document).encode(), settings.embedder, settings.model)
+    return with_models(tomlkit.dumps(document).encode(), settings)
 
 
-def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
-    """A settings file that names another model; every other line stays as it is.
+def with_models(data: bytes, wanted: Settings) -> bytes:
+    """A settings file that names the models of other settings; every other line stays as it is.
 
     Raises:
         SettingsError: It is written in a way that cannot be edited without loss.
     """
-    return _edited(data, {"embedder": embedder, "model": _chosen(options)})
+    before, now = (_models_of(one) for one in (parse(data), wanted))
+    return _edited(data, {key: value for key, value in now.items() if value != before[key]})
+
+
+def _models_of(settings: Settings) -> dict[str, Any]:
+    """The models of settings as TOML names them."""
+    other = settings.beside
+    table = {"embedder": other.embedder, **_chosen(other.model)} if other else {}
+    return {"embedder": settings.embedder, "model": _chosen(settings.model), "beside": table}
 
 
 def with_backend(data: bytes, backend: Backend) -> bytes:
-    """A settings file that names another backend; see `with_model`."""
+    """A settings file that names another backend; see `with_models`."""
     options = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in backend.options.items()
     }
     return _edited(data, {"backend": backend.kind, "backend_config": options})
-
-
-def with_beside(data: bytes, beside: Beside | None) -> bytes:
-    """A settings file that names another model beside, or none; see `with_model`."""
-    return _edited(data, {"beside": _table_of(beside)})
-
-
-def with_models_switched(data: bytes) -> bytes:
-    """A settings file in which the two models have changed places; see `with_model`."""
-    now = switched(parse(data))
-    model, beside = _chosen(now.model), _table_of(now.beside)
-    return _edited(data, {"embedder": now.embedder, "model": model, "beside": beside})
-
-
-def switched(settings: Settings) -> Settings:
-    """Settings in which the store's model stands beside, and the one beside is the store's."""
-    assert settings.beside is not None
-    other = Beside(embedder=settings.embedder, model=settings.model)
-    return replace(
-        settings, embedder=settings.beside.embedder, model=settings.beside.model, beside=other
-    )
-
-
-def _table_of(beside: Beside | None) -> dict[str, Any]:
-    return {"embedder": beside.embedder, **_chosen(beside.model)} if beside else {}
 
 
 def _chosen(options: ModelOptions) -> dict[str, Any]:

@@ -59,7 +59,6 @@ from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
-    from filestore.sidecar.model import StoreModel
 
 _HASH_BYTES: Final = 16
 _NAME_BYTES: Final = (20, 32)
@@ -198,21 +197,16 @@ class PastParts(Parts):
         # One model answers, out of a file: what a backend holds is of today.
         self.settings = replace(self.settings, beside=None, backend=settings.Backend())
         self.places = replace(self.places, fetch=self.checkout.fetch)
+        self.stand_in_for(home.places.root)
 
     def close(self) -> None:
         """Let go of every file, and of git."""
         self.checkout.close()
         super().close()
 
-    @cached_property
-    def model(self) -> "StoreModel":
-        """What the settings of the commit name, as the store itself may use it."""
-        from filestore.sidecar.model import StoreModel
-
-        home = self._home
-        return StoreModel(
-            home.places.root, self.settings, home.configuration, recorded=home.fingerprints
-        )
+    def fingerprints(self) -> list[str]:
+        """Those of the store."""
+        return self._home.fingerprints()
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

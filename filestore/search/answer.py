@@ -11,11 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.catalog import FileRow
+from filestore.config.settings import Which
 from filestore.core.paths import NO_PATH, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fulltext import Understood
 from filestore.search.freshness import Freshness, Look
-from filestore.search.query import Mode, Which
+from filestore.search.query import Mode
 
 Why = dict[str, dict[str, float]]
 """Retriever to its rank, its score, and what these count for in this search."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog, in_batches
 from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
+from filestore.config.settings import MODELS, Which
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -20,8 +21,8 @@ from filestore.core.schema import JsonObject
 from filestore.search import evaluate
 from filestore.search.evaluate import Searching
 from filestore.search.metrics import Difference, Question, Scores, paired_difference
-from filestore.search.query import MODELS, Mode, Query, Which
-from filestore.sidecar.beside import NothingBeside
+from filestore.search.query import Mode, Query
+from filestore.sidecar.models import WHOSE
 from filestore.sidecar.session import Parts
 
 _OWN_QUERIES: Final = 100
@@ -127,9 +128,7 @@ def compare(
         CannotCompareError: A model does not answer, or there is nothing to ask.
         UnknownRelevantError: A right answer is not in the store.
     """
-    if parts.settings.beside is None:
-        raise NothingBeside
-    names = parts.settings.embedder, parts.settings.beside.embedder
+    names = [parts.models.of(model).name for model in MODELS]
     own, beside = (replace(way, model=model) for model in MODELS)
     with parts.reading() as catalog:
         queries = [one.query for one in questions] if questions else own_queries(catalog)
@@ -163,14 +162,10 @@ def _ask(searching: Searching, query: Query, notes: list[str]) -> tuple[str, ...
     if answer.mode != query.mode:
         why = "; ".join(answer.notes) or f"it answers by {answer.mode}"
         raise CannotCompareError(
-            f"{_whose(query.model)} does not answer: {why}", remedy="filestore sync"
+            f"{WHOSE[query.model]} does not answer: {why}", remedy="filestore sync"
         )
-    notes += [f"{_whose(query.model)}: {note}" for note in answer.notes if "no vector of" in note]
+    notes += [f"{WHOSE[query.model]}: {note}" for note in answer.notes if "no vector of" in note]
     return tuple(hit.path for hit in answer.hits)
-
-
-def _whose(model: Which) -> str:
-    return "the store's own model" if model == "own" else "the model beside"
 
 
 def _overlap(query: str, own: tuple[str, ...], beside: tuple[str, ...]) -> QueryOverlap:
@@ -189,7 +184,7 @@ def _scores(
     means = found.modes[way.mode]
     if means is None:
         raise CannotCompareError(
-            f"{_whose(way.model)} does not answer: {'; '.join(found.notes)}",
+            f"{WHOSE[way.model]} does not answer: {'; '.join(found.notes)}",
             remedy="filestore sync",
         )
     return means, [one.scores[way.mode].ndcg for one in found.results]

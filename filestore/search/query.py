@@ -9,15 +9,13 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr, replace
 
+from filestore.config.settings import MODELS, Which
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
 from filestore.fulltext import SYNTAXES, Syntax
 
 Mode = Literal["hybrid", "vector", "keyword"]
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
-Which = Literal["own", "beside"]
-MODELS: Final[tuple[Which, ...]] = ("own", "beside")
-"""Whose vectors are searched: of the store's own model, or of the one beside it."""
 Extra = Literal["questions", "summaries", "copies", "cut"]
 MOST_REWRITES: Final = 20
 

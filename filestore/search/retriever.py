@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog, file_of_text, part_of_text, queries, text_id
+from filestore.config.settings import Which
 from filestore.core.paths import ChunkPath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
@@ -22,7 +23,7 @@ from filestore.fulltext import (
     Reader,
 )
 from filestore.index.base import BackendError
-from filestore.search.query import Extra, Mode, Which
+from filestore.search.query import Extra, Mode
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Ranked,
@@ -53,14 +54,13 @@ class Retriever:
 
     def __init__(self, parts: "Parts", catalog: Catalog, model: Which) -> None:
         """Open nothing yet; one query never meets vectors of the other model."""
-        is_own = model == "own"
+        self._models, self._model = parts.models, model
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
         self._embeddings = parts.embeddings()
-        self.embedder = (parts.searched_model if is_own else parts.searched_beside)(catalog)
+        self.embedder = parts.models.searched(catalog, model)
         self.vectors: Vectors | None = None
         if self._embeddings is not None and self.embedder is not None:
             self.vectors = Vectors(parts, catalog, self._embeddings, self.embedder)
-        self._no_model = parts.why_no_model() if is_own else parts.why_no_beside()
         self.reader: Reader | None = None
         self._on_reader: tuple[str, ...] = ()
         self._leading: Leading | None = None
@@ -154,7 +154,7 @@ class Retriever:
         if mode == "keyword":
             return mode
         if self.embedder is None:
-            self.notes.append(f"{self._no_model}: answered by keyword only")
+            self.notes.append(f"{self._models.why_not(self._model)}: answered by keyword only")
             return "keyword"
         if self._embeddings is None:
             self.notes.append(

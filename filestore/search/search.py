@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog, FileRow, queries, summaries
 from filestore.chunks.observation import DOCUMENT
+from filestore.config.settings import Which
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fulltext import (
     BINDING,
@@ -32,7 +33,7 @@ from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
 from filestore.search.lists import demoted, is_list, merged, put_back
 from filestore.search.passage import Nearest
-from filestore.search.query import Mode, Query, Which
+from filestore.search.query import Mode, Query
 from filestore.search.ranking import Ranked, Text, why_of_one
 from filestore.search.retriever import Retriever
 
@@ -64,10 +65,6 @@ class Searcher:
         Raises:
             NothingBeside: No model stands beside.
         """
-        if model != "own" and parts.beside is None:
-            from filestore.sidecar.beside import NothingBeside
-
-            raise NothingBeside
         self._parts = parts
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
         self._retriever = Retriever(parts, catalog, model)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog
+from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError
 from filestore.search import outdated
 from filestore.search.answer import Answer, Behind, Hit
 from filestore.search.present import present
-from filestore.search.query import Query, Which
+from filestore.search.query import Query
 from filestore.search.search import Searcher
 
 if TYPE_CHECKING:

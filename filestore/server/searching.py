@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict
 
 from msgspec import Meta, field
 
+from filestore.config.settings import Which
 from filestore.core.errors import UsageError
-from filestore.search.query import Extra, Query, Which
+from filestore.search.query import Extra, Query
 from filestore.server.operations import (
     LONGEST_QUERY,
     Count,

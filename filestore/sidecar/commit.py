@@ -37,7 +37,6 @@ from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.stats import pack_folder, stat_entry
-from filestore.sidecar.beside import BesideFeed, take_over
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
     StatEntries,
@@ -50,6 +49,7 @@ from filestore.sidecar.file_rows import (
     texts_of_vectors,
 )
 from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
+from filestore.sidecar.models import OtherFeed, take_over
 from filestore.sidecar.names import Rewording, entries
 from filestore.sidecar.vector_file import collect
 from filestore.sidecar.vector_home import StoredVectors, VectorHome
@@ -68,7 +68,7 @@ class CommitReport(Struct, frozen=True, kw_only=True):
 
     generation: int
     embedded: int
-    """Texts sent to the model, and to the one beside."""
+    """Texts sent to the store's models."""
     reused: int
     """Texts of new or changed files that were embedded before."""
     problem: FilestoreError | None
@@ -92,12 +92,12 @@ class Commit:
         embed: bool = True,
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
-        beside: BesideFeed | None = None,
+        others: Sequence[OtherFeed] = (),
     ) -> None:
         self._places = places
         self._home = home
         self._compares_rows = False
-        self._beside = beside
+        self._others = others
         self._metric = metric
         self._layout = layout
         self._catalog = catalog
@@ -220,8 +220,8 @@ class Commit:
                 self._put_record(look)
         texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
         self._embedding_feed.take(texts)
-        if self._beside is not None:
-            self._beside.take(texts)
+        for other in self._others:
+            other.take(texts)
         if indexed:
             named = self._rewording.named([row for _, row in indexed])
             self._fulltext_feed.add(
@@ -281,7 +281,7 @@ class Commit:
     def embed_all(self, on_share: OnShare = ignore_share) -> None:
         """Embed every text without vector in this commit, however many."""
         self._embedding_feed.embed(self._without_vectors(), on_share=on_share)
-        self.embed_beside(on_share)
+        self.embed_others(on_share)
 
     def _without_vectors(self) -> dict[bytes, str]:
         texts = dict(kept_texts(self._catalog, self._catalog.paths_without_vectors()))
@@ -308,13 +308,12 @@ class Commit:
                 if not self._embedding_feed.embeds or time.monotonic() >= until_s:
                     return
             del ordered[-_AT_ONCE:]
-        if self._beside is not None:
-            self._beside.embed_missing(until_s=until_s)
+        self.embed_others(until_s=until_s)
 
-    def embed_beside(self, on_share: OnShare = ignore_share) -> None:
-        """Embed the texts that have no vector of the model beside, where there is one."""
-        if self._beside is not None:
-            self._beside.embed_missing(on_share)
+    def embed_others(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+        """Embed the texts that have no vector of other models than the store's own."""
+        for other in self._others:
+            other.embed_missing(on_share, until_s)
 
     def note_all_cut_again(self) -> None:
         """Remember that every document is cut as it is cut today."""
@@ -428,9 +427,9 @@ class Commit:
 
     @property
     def problem(self) -> FilestoreError | None:
-        """Why embedding was given up in this commit, by the store's own model or the one beside."""
-        beside = self._beside.problem if self._beside else None
-        return self._embedding_feed.problem or beside
+        """Why embedding was given up in this commit, by the store's own model or another."""
+        others = (one.problem for one in self._others if one.problem is not None)
+        return self._embedding_feed.problem or next(others, None)
 
     def want_index(self, *, whole: bool = True) -> None:
         """Write the FAISS file on `finish`, due or not; or compare what a backend holds.
@@ -481,8 +480,8 @@ class Commit:
         if self.embedder is not None:
             count = self._embeddings.count(self.embedder.fingerprint)
             self._catalog.set_meta(_EMBEDDINGS, count)
-        if self._beside is not None:
-            self._beside.finish()
+        for other in self._others:
+            other.finish()
         self._fulltext_feed.catch_up()
         self._catalog.forget_dead(self._fulltext_feed.seen_generation)
         generation = self._catalog.commit()
@@ -495,7 +494,7 @@ class Commit:
             unsent = self._home.catch_up(self._catalog, vectors, whole=self._compares_rows)
         return CommitReport(
             generation=generation,
-            embedded=self._embedding_feed.embedded + (self._beside.embedded if self._beside else 0),
+            embedded=self._embedding_feed.embedded + sum(one.embedded for one in self._others),
             reused=self._embedding_feed.reused,
             problem=self.problem,
             unsent=unsent,

@@ -114,8 +114,8 @@ class StoreModel:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether what stood in its way, if anything did, does so no longer."""
-        problem = self.problem
+        """Whether it was opened, and what stood in its way then does so no longer."""
+        problem = self.problem if "_opened" in vars(self) else None
         return problem is not None and str(open_model(self._choice()).problem) != str(problem)
 
     def take_turns(self) -> None:
@@ -133,6 +133,11 @@ class StoreModel:
 
     def _machine(self) -> Machine:
         return machines.read_machine(self._configuration, os.environ)
+
+    @property
+    def name(self) -> str:
+        """As the settings have it."""
+        return self._settings.embedder
 
     @property
     def embedder(self) -> Embedder | None:

@@ -8,7 +8,7 @@ damaged. One rule: garbage yields nothing and is no error.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from filestore.catalog import (
@@ -40,6 +40,7 @@ from filestore.git.state import read_start
 from filestore.history import write
 from filestore.sidecar import losses, vector_file
 from filestore.sidecar.losses import Loss, knows_nothing, vanished, walk
+from filestore.sidecar.models import Models
 from filestore.sidecar.refusals import check_sidecar
 
 MAX_QUARANTINED = 4
@@ -80,7 +81,7 @@ def _leave_to_itself(path: str) -> None:
 
 
 def open_parts(
-    places: Places, embedder: Embedder | None, beside: Embedder | None = None
+    places: Places, models: Models
 ) -> tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]:
     """Open catalog and embeddings, making them where they are missing. The lock is held.
 
@@ -93,7 +94,7 @@ def open_parts(
         try:
             embeddings = EmbeddingCache.open(places.embeddings)
         except EmbeddingsDamaged as error:
-            embeddings, finding = _salvage(places, (embedder, beside), error.message)
+            embeddings, finding = _salvage(places, models, error.message)
             repaired.append(finding)
         catalog = _open_catalog(places, repaired)
         # Temporary files of a writer that died: the lock says that none is alive.
@@ -184,13 +185,11 @@ def _knows_losses_alone(catalog: CatalogWriter) -> bool:
     return all(state == GONE for _, state, _ in catalog.states())
 
 
-def _salvage(
-    places: Places, embedders: Sequence[Embedder | None], reason: str
-) -> tuple[EmbeddingCache, Finding]:
+def _salvage(places: Places, models: Models, reason: str) -> tuple[EmbeddingCache, Finding]:
     """Put damaged embeddings aside and keep every row whose checksum holds."""
     put_aside = quarantine(places, places.embeddings)
     embeddings = EmbeddingCache.open(places.embeddings)
-    known = [embedder.fingerprint for embedder in embedders if embedder is not None]
+    known = [embedder.fingerprint for embedder in models.embedders]
     kept = embeddings.salvage(put_aside, fingerprints=known)
     detail = f"{reason}; {kept} rows kept"
     path = places.part(EMBEDDINGS)
@@ -199,36 +198,36 @@ def _salvage(
 
 def discard_damaged(
     places: Places,
-    embedder: Embedder | None,
+    models: Models,
     found: Iterable[Finding],
     unsound: Iterable[bytes] = (),
-    beside: Embedder | None = None,
 ) -> list[Finding]:
     """Put aside the parts that findings of a verification condemn. The lock is held.
 
     Args:
         places: Where the store lies.
-        embedder: Its model; without one no vector is given up, since none could be made again.
+        models: Its models; without its own no vector of that is given up, since none could be
+            made again.
         found: What was found.
         unsound: Embedding keys whose vector is stored whole, and wrong.
-        beside: The model beside, where it can be used here.
 
     Returns:
         The findings that the next opening and sync then repair for good.
     """
+    embedder = models.own.embedder
     repaired = condemned(places, found, embedder)
     discarded = {finding.meaning.discards for finding in repaired}
     if "catalog" in discarded:
         quarantine(places, places.catalog)
     if "embeddings" in discarded and os.path.lexists(places.embeddings):
         reason = next(one.detail for one in repaired if one.meaning.discards == "embeddings")
-        embeddings, _ = _salvage(places, (embedder, beside), reason)
+        embeddings, _ = _salvage(places, models, reason)
         embeddings.close()
     is_invalid = any(finding.code == "vector-invalid" for finding in repaired)
-    if embedder is not None and (unsound or is_invalid):
-        _discard(places, embedder, unsound)
-    if beside is not None and is_invalid:
-        _discard(places, beside, ())
+    for one in models.embedders:
+        wrong = unsound if one is embedder else ()
+        if wrong or is_invalid:
+            _discard(places, one, wrong)
     if "index" in discarded:
         for name in os.listdir(places.sidecar):
             if name.startswith(vector_file.PREFIX):

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree
-    from filestore.sidecar.beside import BesideFeed
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.cutting import Chunker
     from filestore.sidecar.model import StoreModel
+    from filestore.sidecar.models import Models
     from filestore.sidecar.originals import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
     from filestore.sidecar.vector_home import VectorHome
@@ -80,8 +80,7 @@ class Parts:
         """The root by which the user's permissions and the settings' paths of models are read."""
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
-        self._models: dict[str, StoreModel] = {}
-        """What `model` and `beside` opened, by their names."""
+        self._models: Models | None = None
         self._vector_home: VectorHome | None = None
 
     @property
@@ -93,8 +92,8 @@ class Parts:
     def settings(self, now: Settings) -> None:
         """Go on with other settings."""
         was, self._settings = self._settings, now
-        if (was.embedder, was.model, was.beside) != (now.embedder, now.model, now.beside):
-            self._models.clear()
+        if was.models != now.models:
+            self._models = None
         if was.backend != now.backend:
             self._vector_home = None
 
@@ -131,21 +130,27 @@ class Parts:
         return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
     @property
-    def model(self) -> "StoreModel":
-        """The model that the settings name, opened as far as it can be here."""
-        if "model" not in self._models:
-            self._models["model"] = self._opened_model(self.settings)
-        return self._models["model"]
-
-    def _opened_model(self, named: Settings) -> "StoreModel":
+    def models(self) -> "Models":
+        """The models that the settings name."""
         from filestore.sidecar.model import StoreModel
+        from filestore.sidecar.models import Models
 
-        return StoreModel(self._named_for, named, self.configuration, recorded=self.fingerprints)
+        if self._models is None:
+            root, configuration, recorded = self._named_for, self.configuration, self.fingerprints
+            self._models = Models(
+                self.settings, lambda one: StoreModel(root, one, configuration, recorded=recorded)
+            )
+        return self._models
+
+    @property
+    def model(self) -> "StoreModel":
+        """The store's own model, opened as far as it can be here."""
+        return self.models.own
 
     def stand_in_for(self, root: str) -> None:
         """Use the models as the store at another root may, whose place this one is to take."""
         self._named_for = root
-        self._models.clear()
+        self._models = None
 
     def share_model(self, other: "Parts") -> bool:
         """Use the model that other parts of this store opened, if the settings name the same."""
@@ -155,13 +160,13 @@ class Parts:
             its.model,
         )
         if is_same:
-            self._models["model"] = other.model
+            self.models.own = other.model
         return is_same
 
     @property
     def is_model_outdated(self) -> bool:
         """Whether a model that was opened without success would open now."""
-        return any(one.is_outdated for one in self._models.values())
+        return self._models is not None and self._models.is_outdated
 
     @property
     def home(self) -> "VectorHome":
@@ -169,23 +174,6 @@ class Parts:
         if self._vector_home is None:
             self._vector_home = home_of(self.settings.backend, self.places)
         return self._vector_home
-
-    @property
-    def beside(self) -> "StoreModel | None":
-        """The model beside, opened as far as it can be here; None where none is tried."""
-        chosen = self.settings.beside
-        if chosen is None:
-            return None
-        if "beside" not in self._models:
-            named = replace(self.settings, embedder=chosen.embedder, model=chosen.model)
-            self._models["beside"] = self._opened_model(replace(named, beside=None))
-        return self._models["beside"]
-
-    def switched(self) -> "Parts":
-        """The same store as it is once its two models have changed places, opened apart."""
-        other = self.opened_again()
-        other.settings = settings.switched(other.settings)
-        return other
 
     def opened_again(self) -> "Parts":
         """The same store by the settings that it has now, opened apart."""
@@ -202,13 +190,7 @@ class Parts:
         except (FileNotFoundError, NotADirectoryError):
             return
         now = settings.parse(data, name=self.places.settings)
-        self.settings = replace(
-            self.settings,
-            backend=now.backend,
-            embedder=now.embedder,
-            model=now.model,
-            beside=now.beside,
-        )
+        self.settings = replace(self.settings, backend=now.backend, **now.models)
 
     def fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
@@ -244,50 +226,6 @@ class Parts:
         if embedder is None:
             raise self.model.why_not
         return embedder
-
-    def searched_model(self, catalog: Catalog) -> "Embedder | None":
-        """The embedder of the settings, if its vectors are here: counted on, or kept beside.
-
-        They are kept beside where a switch was not completed, or git made it: the catalog then
-        counts on the other of the two.
-        """
-        return self.same_model(catalog) or self._kept_here(catalog, self.model.embedder)
-
-    def searched_beside(self, catalog: Catalog) -> "Embedder | None":
-        """The model beside, if its vectors are here."""
-        return self._kept_here(catalog, self.beside.embedder if self.beside else None)
-
-    def _kept_here(self, catalog: Catalog, embedder: "Embedder | None") -> "Embedder | None":
-        from filestore.sidecar import beside
-
-        kept = beside.known(catalog)
-        mine = {catalog.meta("fingerprint"), kept.fingerprint if kept else None}
-        return embedder if embedder is not None and embedder.fingerprint in mine else None
-
-    def why_no_model(self) -> str:
-        """Why there is no embedder for the catalog's vectors, with what to do."""
-        return _with_remedy(self.model.why_not)
-
-    def _beside_problem(self) -> str:
-        """Why the model beside cannot be used; "" where it can, or is asked by the next sync."""
-        if self.beside is None or self.beside.is_unasked:
-            return ""
-        other, own = self.beside.embedder, self.model.embedder
-        if other is None:
-            return _with_remedy(self.beside.why_not)
-        if own is not None and own.fingerprint == other.fingerprint:
-            return f"{other.name} gives the same vectors as the store's own model"
-        return ""
-
-    def why_no_beside(self) -> str:
-        """Why nothing can be searched with the model beside, with what to do."""
-        if self.beside is None or self.settings.beside is None:
-            return "no model stands beside"
-        name = self.settings.beside.embedder
-        from filestore.sidecar.beside import NotEmbedded
-
-        not_yet = NotEmbedded(f"no text was embedded with {name} yet", remedy="filestore sync")
-        return f"the model beside: {_with_remedy(self.beside.problem or not_yet)}"
 
     def catalog(self) -> Catalog:
         """The catalog, to be read.
@@ -330,16 +268,16 @@ class Parts:
         from filestore.sidecar import losses
         from filestore.sidecar.snapshot import StoreSnapshot
 
-        root, problem = self.places.root, self.model.problem
+        root, model = self.places.root, self.model
+        no_model = "" if model.is_unasked or not model.problem else self.models.why_not("own")
         return StoreSnapshot(
             places=self.places,
             layout=self.layout,
             catalog=catalog,
             embeddings=embeddings,
             embedder=self.model.embedder,
-            no_model="" if self.model.is_unasked or not problem else self.why_no_model(),
-            beside=self.beside.embedder if self.beside else None,
-            no_beside=self._beside_problem(),
+            no_model=no_model,
+            models=self.models,
             deleted=partial(deleted_paths, root, self.places.tree),
             lost=partial(losses.lost_of_git, self.places, self.layout),
             processes=self._processes,
@@ -457,9 +395,8 @@ class Parts:
         if found or unsound:
             # What is set aside must not stay open.
             self.close()
-        embedder, other = self.model.embedder, self.beside.embedder if self.beside else None
-        discarded = recover.discard_damaged(self.places, embedder, found, unsound, other)
-        catalog, embeddings, repaired = recover.open_parts(self.places, embedder, other)
+        discarded = recover.discard_damaged(self.places, self.models, found, unsound)
+        catalog, embeddings, repaired = recover.open_parts(self.places, self.models)
         catalog.require_alone = require_alone
         try:
             with catalog_errors(catalog):
@@ -477,7 +414,7 @@ class Parts:
         *,
         embed: bool,
         embedder: "Embedder | None" = None,
-        beside: "Embedder | None" = None,
+        other: "Embedder | None" = None,
     ) -> "Commit":
         """A commit to what `writing` gave.
 
@@ -486,57 +423,22 @@ class Parts:
             embeddings: Of `writing`.
             embed: Whether texts without embedding are embedded now.
             embedder: Another one than the store's, which takes its place.
-            beside: Another one than the settings name, which is to stand beside it.
+            other: Another one than the settings name, which is to stand beside it.
         """
         from filestore.sidecar.commit import Commit
 
-        main = embedder or self.searched_model(catalog)
+        own = embedder or self.models.searched(catalog, "own")
         return Commit(
             places=self.places,
             layout=self.layout,
             catalog=catalog,
             embeddings=embeddings,
-            embedder=main,
+            embedder=own,
             embed=embed,
             no_embedder=self.model.why_not,
             metric=self.settings.metric,
             home=self.home,
-            beside=self._beside_feed(catalog, embeddings, embed, main, beside),
-        )
-
-    def _beside_feed(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        embed: bool,
-        main: "Embedder | None",
-        other: "Embedder | None",
-    ) -> "BesideFeed | None":
-        """What keeps the vectors of the model beside complete; None where there is nothing to."""
-        from filestore.sidecar.beside import BesideFeed, known
-
-        if self.beside is not None and other is None:
-            if embed:
-                self.beside.ask()
-            other = self.beside.embedder
-        fingerprint: str | None
-        before, kept = catalog.meta("fingerprint"), known(catalog)
-        if other is not None:
-            fingerprint = other.fingerprint
-        elif main is not None and before not in (None, main.fingerprint):
-            # The one that the catalog counted on until now, so that the change can be taken back.
-            fingerprint = before
-        else:
-            fingerprint = kept.fingerprint if kept and self.beside else None
-        if fingerprint is None or (main is not None and main.fingerprint == fingerprint):
-            return None
-        return BesideFeed(
-            catalog=catalog,
-            embeddings=embeddings,
-            fingerprint=fingerprint,
-            embedder=other,
-            embed=embed,
-            name=other.name if other else "",
+            others=self.models.feeds(catalog, embeddings, own, embed=embed, other=other),
         )
 
     def clock(self) -> disk.FileSystemClock:
@@ -554,7 +456,3 @@ def home_of(backend: "Backend", places: Places) -> "VectorHome":
     from filestore.sidecar.vector_rows import VectorRows
 
     return VectorRows(backend, places, machine=read_machine(places.configuration, os.environ))
-
-
-def _with_remedy(problem: FilestoreError) -> str:
-    return f"{problem.message} (try: {problem.remedy})"

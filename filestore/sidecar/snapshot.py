@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.commit import Commit
+    from filestore.sidecar.models import Models
     from filestore.sidecar.vector_home import VectorHome
 
 
@@ -90,10 +91,8 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     processes: int = 1
     no_model: str = ""
     """Why there is no embedder; "" also where a service was never asked for its vectors."""
-    beside: "Embedder | None" = None
-    """The model beside, where one is tried and can be used here."""
-    no_beside: str = ""
-    """Why it is of no use; as `no_model`."""
+    models: "Models | None" = None
+    """All that the settings name; None where none is asked."""
     settings: Settings = field(default_factory=Settings)
     home: "VectorHome"
     """Where its vectors live."""
@@ -103,6 +102,10 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     """Where this user lets it look for originals, beside the work tree."""
     seen: SeenFiles = field(default_factory=lambda: SeenFiles(0))
     """Keeps the files that are read, for whoever plans with what was found."""
+
+    def findings_on_models(self) -> "Iterable[Finding]":
+        """What is wrong with other models than the store's own; see `Models.findings`."""
+        return self.models.findings(self.catalog, self.embeddings) if self.models else ()
 
 
 class Writing(Struct, frozen=True, kw_only=True):

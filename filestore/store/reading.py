@@ -210,7 +210,7 @@ class ReadableStore(Closing):
     @property
     def beside(self) -> "StoreModel | None":
         """The model beside, opened as far as it can be here; None where none is tried."""
-        return self._parts.beside
+        return self._parts.models.beside
 
     @property
     def embedder(self) -> "Embedder | None":

@@ -521,24 +521,11 @@ class Store(ReadableStore):
     def change_model(
         self, change: "ModelChange", *, on_progress: OnProgress = ignore
     ) -> "CommitReport":
-        """Take every vector from another model, or make them beside, and name it in the settings.
-
-        Raises:
-            ModelNotChanged: It could not embed everything; the store keeps the model it has.
-            NotEmbedded: The same of a model beside.
-            LockedError: Another writer holds the store.
-            WriteFailedError: The disk refused.
-        """
+        """Embed every text with a model; see `change_model.apply`, which says what is raised."""
         from filestore.sync import change_model
 
         self.close()
-        if change.beside:
-            return change_model.build(self._parts, change, on_progress)
-        with self._parts.writing("embedder set") as (catalog, embeddings, _):
-            commit = self._parts.commit(catalog, embeddings, embed=True, embedder=change.embedder)
-            report = change_model.embed_all(commit, change, on_progress)
-            change_model.write_settings(self.places, change, self._parts.configuration)
-        return report
+        return change_model.apply(self._parts, change, on_progress)
 
     def change_backend(self, change: "BackendChange") -> "Sent":
         """Have the vectors searched in another place, and name it in the settings.

@@ -176,7 +176,7 @@ def apply(session: Session, planned: SyncPlan) -> SyncReport:
         reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
         path = snapshot.home.part(snapshot.catalog)
         left.append(Finding(code="index-behind", path=path, detail=reason))
-        left += verify.beside_findings(snapshot)
+        left += snapshot.findings_on_models()
     return SyncReport(
         generation=done.generation if done else snapshot.catalog.generation,
         applied=tuple(worst_first(applied)),

@@ -6,11 +6,10 @@ interrupted, each has its vectors under its own fingerprint, and `sync` complete
 """
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from filestore.catalog import Catalog
 from filestore.config import settings, user_config
@@ -21,14 +20,18 @@ from filestore.core.schema import JsonObject
 from filestore.embed import Choice, Embedder, reaches_out
 from filestore.embed.models import forget_dimension, try_out
 from filestore.fs import disk
-from filestore.sidecar.beside import NotEmbedded, NothingBeside, known, lacking, remember
 from filestore.sidecar.model import ask_model, chosen_by
 from filestore.sidecar.model import remember as remember_choice
+from filestore.sidecar.models import NotEmbedded, NothingBeside, lacking, remember
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
-    from filestore.sidecar.commit import Commit, CommitReport
+    from filestore.sidecar.commit import CommitReport
+
+
+class SettingsMovedError(FilestoreError):
+    """The settings were changed while a command ran that was to change them."""
 
 
 class ModelNotChanged(FilestoreError):
@@ -99,42 +102,6 @@ def plan(
     )
 
 
-def write_settings(places: Places, change: ModelChange, configuration: str) -> None:
-    """Name the model in `filestore.toml`, and what the user's side has of it.
-
-    Raises:
-        WriteFailedError: The disk refused.
-    """
-    remember_choice(change.choice, places.root, configuration)
-    name, options = change.choice.name, change.choice.options
-    with disk.disk_errors(places.settings):
-        data = settings.read(places.settings)
-        if change.beside:
-            data = settings.with_beside(data, settings.Beside(embedder=name, model=options))
-        else:
-            data = settings.with_model(data, name, options)
-        disk.write_path(places.settings, data)
-
-
-def embed_all(commit: "Commit", change: ModelChange, on_progress: OnProgress) -> "CommitReport":
-    """Take every vector of the store from the new model, in one commit or not at all.
-
-    Raises:
-        ModelNotChanged: Some text could not be embedded; what was embedded is kept for next time.
-    """
-    with commit:
-        commit.change_model(
-            part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
-        )
-        if commit.problem is not None:
-            raise ModelNotChanged(commit.problem)
-        return commit.finish()
-
-
-class SettingsMovedError(FilestoreError):
-    """The settings were changed while a command ran that was to change them."""
-
-
 class Switched(JsonObject, Struct, frozen=True, kw_only=True):
     """Two models that have changed places."""
 
@@ -181,25 +148,42 @@ def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
         )
 
 
-def build(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "CommitReport":
-    """Embed every text with the second model, then name it in the settings.
+def apply(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "CommitReport":
+    """Embed every text with a model, in one commit or not at all, and name it in the settings.
 
     Raises:
-        NotEmbedded: Some text could not be embedded; what was embedded is kept for next time.
+        ModelNotChanged: Some text could not be embedded; what was embedded is kept for next time.
+        NotEmbedded: The same of a model beside.
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused.
     """
+    on_share = part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
+    own, other = (None, change.embedder) if change.beside else (change.embedder, None)
     with parts.writing("embedder set") as (catalog, embeddings, _):
-        commit = parts.commit(catalog, embeddings, embed=True, beside=change.embedder)
-        with commit:
-            commit.embed_beside(
-                part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
-            )
+        with parts.commit(catalog, embeddings, embed=True, embedder=own, other=other) as commit:
+            if change.beside:
+                commit.embed_others(on_share)
+            else:
+                commit.change_model(on_share)
             if commit.problem is not None:
-                raise commit.problem
+                raise commit.problem if change.beside else ModelNotChanged(commit.problem)
             report = commit.finish()
-        write_settings(parts.places, change, parts.configuration)
+        remember_choice(change.choice, parts.places.root, parts.configuration)
+        name, model = change.choice.name, change.choice.options
+        path = parts.places.settings
+        with disk.disk_errors(path):
+            data = settings.read(path)
+            now = settings.parse(data, name=path)
+            if change.beside:
+                now = replace(now, beside=_beside(name, model))
+            else:
+                now = replace(now, embedder=name, model=model)
+            disk.write_path(path, settings.with_models(data, now))
     return report
+
+
+def _beside(embedder: str, model: settings.ModelOptions) -> settings.Beside:
+    return settings.Beside(embedder=embedder, **asdict(model))
 
 
 def switch(parts: Parts) -> Switched:
@@ -213,22 +197,23 @@ def switch(parts: Parts) -> Switched:
         WriteFailedError: The disk refused.
     """
     with parts.writing("embedder switch") as (catalog, embeddings, _):
-        before = parts.settings
-        if before.beside is None or parts.beside is None:
-            raise NothingBeside
-        embedder = parts.beside.embedder
+        before, model = parts.settings, parts.models.of("beside")
+        embedder = model.embedder
         if embedder is None:
-            raise parts.beside.why_not
+            raise model.why_not
         if short := lacking(catalog, embeddings, embedder.fingerprint):
             number = "1 text has" if len(short) == 1 else f"{len(short):,} texts have"
-            raise NotEmbedded(
-                f"{number} no vector of {before.beside.embedder} yet", remedy="filestore sync"
-            )
-        then = parts.switched()
+            raise NotEmbedded(f"{number} no vector of {model.name} yet", remedy="filestore sync")
+        assert before.beside is not None
+        other = _beside(before.embedder, before.model)
+        then = parts.opened_again()
+        then.settings = replace(
+            before, embedder=model.name, model=before.beside.model, beside=other
+        )
         with then.commit(catalog, embeddings, embed=False, embedder=embedder) as commit:
             commit.finish()
-        _write(parts, settings.with_models_switched)
-    return Switched(embedder=before.beside.embedder, beside=before.embedder)
+        _write(parts, then.settings)
+    return Switched(embedder=model.name, beside=before.embedder)
 
 
 def plan_drop(parts: Parts) -> Dropping:
@@ -237,11 +222,8 @@ def plan_drop(parts: Parts) -> Dropping:
     Raises:
         NothingBeside: There is nothing to drop.
     """
-    catalog = parts.catalog()
-    chosen, kept = parts.settings.beside, known(catalog)
-    other = parts.beside.embedder if parts.beside else None
-    fingerprint = other.fingerprint if other else kept.fingerprint if kept else ""
-    own = parts.model.embedder
+    catalog, own, chosen = parts.catalog(), parts.model.embedder, parts.settings.beside
+    fingerprint = parts.models.fingerprint_beside(catalog)
     if fingerprint in (own.fingerprint if own else None, catalog.meta("fingerprint")):
         # Both names mean one model, whose vectors the store needs.
         fingerprint = ""
@@ -267,7 +249,7 @@ def drop(parts: Parts, planned: Dropping) -> None:
     """
     with parts.writing("embedder drop") as (catalog, embeddings, _):
         if parts.settings.beside is not None:
-            _write(parts, lambda data: settings.with_beside(data, None))
+            _write(parts, replace(parts.settings, beside=None))
         if planned.fingerprint:
             embeddings.forget(planned.fingerprint)
         after = parts.opened_again()
@@ -276,19 +258,18 @@ def drop(parts: Parts, planned: Dropping) -> None:
             commit.finish()
 
 
-def _write(parts: Parts, edited: Callable[[bytes], bytes]) -> None:
-    """Edit the settings, if they still name the models that this command began with.
+def _write(parts: Parts, wanted: settings.Settings) -> None:
+    """Name other models in the settings, if these name the ones that this command began with.
 
     Raises:
         SettingsMovedError: They do not.
         WriteFailedError: The disk refused.
     """
-    path, then = parts.places.settings, parts.settings
+    path = parts.places.settings
     with disk.disk_errors(path):
         data = settings.read(path)
-        now = settings.parse(data, name=path)
-        if (now.embedder, now.model, now.beside) != (then.embedder, then.model, then.beside):
+        if settings.parse(data, name=path).models != parts.settings.models:
             raise SettingsMovedError(
                 f"{path} names other models than a moment ago", remedy="run the command again"
             )
-        disk.write_path(path, edited(data))
+        disk.write_path(path, settings.with_models(data, wanted))

@@ -15,7 +15,6 @@ from filestore.catalog import CatalogMissingError
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
-from filestore.sidecar import beside
 from filestore.sidecar.session import Parts
 
 TURN_S: Final = 2.0
@@ -140,7 +139,6 @@ def _waiting(parts: Parts) -> int:
         with parts.reading() as catalog:
             if parts.same_model(catalog) is None:
                 return 0
-            other = beside.known(catalog) if parts.beside else None
-            return catalog.waiting_count() + (other.lacking if other else 0)
+            return parts.models.waiting(catalog)
     except CatalogMissingError:
         return 0

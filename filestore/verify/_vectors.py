@@ -17,6 +17,7 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.safe_text import listed
 from filestore.index.base import BackendError
 from filestore.sidecar import vector_file
+from filestore.sidecar.models import WHOSE
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 from filestore.sidecar.vector_home import StoredVectors
 
@@ -81,6 +82,38 @@ def check(
     _tell_embeddings(snapshot, seen, sample, report)
     if index is not None:
         _tell_rows(snapshot, index, seen, level, sample, report)
+
+
+def check_other(snapshot: StoreSnapshot, sample: Sample, report: VerificationReport) -> None:
+    """Read every stored vector of a model that is tried beside the store's own."""
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    whose, embeddings = WHOSE["beside"], snapshot.embeddings
+    if snapshot.models is None or snapshot.models.beside is None:
+        return
+    fingerprint = snapshot.models.fingerprint_beside(snapshot.catalog)
+    if not fingerprint or embeddings is None:
+        report.not_checked.append(f"vectors of {whose}, since there are none")
+        return
+    keys = snapshot.catalog.vector_keys(embedded=None)
+    wanted = [one for one in keys if sample.has_vector(one[0])]
+    try:
+        seen = read(embeddings, fingerprint, wanted, None, "full")
+        there = embeddings.has(fingerprint, seen.lost)
+    except EmbeddingsDamaged:
+        report.not_checked.append(f"vectors of {whose}, which SQLite cannot walk to")
+        return
+    part = snapshot.places.part(EMBEDDINGS)
+    damaged = {vector_id(key): f"{whose}: its checksum does not hold" for key in there}
+    report.add(findings(snapshot, "embeddings-damaged", damaged, part))
+    invalid = {one: f"{whose}: {why}" for one, why in seen.invalid.items()}
+    report.add(findings(snapshot, "vector-invalid", invalid, part))
+    if not any(snapshot.findings_on_models()):
+        gone = {vector_id(key): f"{whose}: its row is gone" for key in seen.lost - there}
+        report.add(findings(snapshot, "beside-behind", gone, part))
+    report.not_checked.append(f"whether {whose} still gives the same vectors")
+    of = "every vector" if sample.is_all else f"vectors of slice {sample}"
+    report.checked.append(f"{of} of {whose}")
 
 
 class _Seen(Struct):

@@ -140,18 +140,16 @@ def status(parts: Parts) -> Status:
         not_checked=tuple(not_checked),
         deleted_texts=deleted_texts,
         watched=watched,
-        embedder=_embedder(parts.settings.embedder, parts.model),
-        beside=_embedder(parts.settings.beside.embedder, parts.beside)
-        if parts.settings.beside and parts.beside
-        else None,
+        embedder=_embedder(parts.model),
+        beside=_embedder(parts.models.beside) if parts.models.beside else None,
         findings=as_told(worst_first(found), parts.places.tree),
     )
 
 
-def _embedder(name: str, model: "StoreModel") -> StatusEmbedder:
+def _embedder(model: "StoreModel") -> StatusEmbedder:
     problem, embedder = model.problem, model.embedder
     return {
-        "name": name,
+        "name": model.name,
         "fingerprint": embedder.fingerprint if embedder else None,
         "problem": problem.message if problem else None,
     }

@@ -25,10 +25,8 @@ _FOLDER: Final = re.compile(rb'"kind":\s*"folder"')
 class Reaches(Struct, frozen=True, kw_only=True):
     """What a store names outside itself."""
 
-    service: str | None
-    """An address that texts are sent to, to be embedded."""
-    beside: str | None
-    """The same of the model beside."""
+    services: tuple[str, ...]
+    """Addresses that texts are sent to, to be embedded."""
     generator: str | None
     """An address that texts are sent to, for questions and summaries."""
     backend: str | None
@@ -48,7 +46,7 @@ class Reaches(Struct, frozen=True, kw_only=True):
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
         prompts = self.prompts.reach if self.prompts is not None else None
-        names = [self.service, self.beside, self.generator, self.backend, prompts]
+        names = [*self.services, self.generator, self.backend, prompts]
         names += self.folders
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -79,10 +77,9 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         trees = {reachable.leads(one) for one in seen if reachable.is_outside(one)}
     lie = map(reachable.leads, filter(reachable.is_document, sources))
     near = {os.path.dirname(path) for path in lie if not any(is_below(path, t) for t in trees)}
-    model, beside, home = parts.model, parts.beside, parts.home
+    model, home = parts.model, parts.home
     return Reaches(
-        service=model.reaches,
-        beside=beside.reaches if beside is not None else None,
+        services=parts.models.reaches,
         generator=model.generator_reaches,
         backend=home.address() if home.reaches_out else None,
         prompts=model.own_prompts,

@@ -6,7 +6,6 @@ too. One rule: a cause hides its consequences, and what was not looked at is sai
 told of the model beside keeps the store's own model from answering.
 """
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,14 +18,12 @@ from filestore.chunks.observe import unreadable
 from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import LEFT_BY_STATS, Finding, is_clean, worst_first
-from filestore.core.hashing import vector_id
 from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
 from filestore.sidecar import fulltext_file, vector_file
-from filestore.sidecar.beside import Known, known
-from filestore.sidecar.beside import known as known_beside
+from filestore.sidecar.models import known
 from filestore.sidecar.snapshot import (
     NO_LISTENER,
     FindingStream,
@@ -39,82 +36,6 @@ from filestore.verify import drift, environment, recorded_state
 
 if TYPE_CHECKING:
     from filestore.verify._rows import Judged
-
-
-_WHOSE: Final = "the model beside"
-
-
-def beside_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    """What is known without reading a vector."""
-    chosen = snapshot.settings.beside
-    if chosen is None:
-        return
-    if snapshot.no_beside:
-        yield Finding(code="beside-unusable", path=SETTINGS, detail=snapshot.no_beside)
-        return
-    catalog, other = snapshot.catalog, snapshot.beside
-    if not catalog.count("vectors"):
-        return
-    # The two may have changed places in the settings, and not yet in the catalog.
-    if other and catalog.meta("fingerprint") == other.fingerprint:
-        return
-    kept = known(catalog)
-    if kept is None or (other and kept.fingerprint != other.fingerprint):
-        detail = f"no text was embedded with {chosen.embedder} yet"
-    elif kept.lacking:
-        number = "1 text has" if kept.lacking == 1 else f"{kept.lacking:,} texts have"
-        detail = f"{number} no vector of {chosen.embedder}"
-    elif kept.generation != catalog.generation or _were_lost(snapshot, kept):
-        detail = f"texts or vectors changed without {chosen.embedder} being asked"
-    else:
-        return
-    yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
-
-
-def _were_lost(snapshot: StoreSnapshot, kept: Known) -> bool:
-    """Whether there are fewer embeddings than there were, as far as these are open."""
-    from filestore.embed.cache import EmbeddingsDamaged
-
-    if snapshot.embeddings is None:
-        return False
-    try:
-        return snapshot.embeddings.count(kept.fingerprint) != kept.embeddings
-    except (EmbeddingsDamaged, sqlite3.DatabaseError):
-        # That is told of the embeddings as a whole.
-        return False
-
-
-def check_beside(snapshot: StoreSnapshot, sample: Sample, report: VerificationReport) -> None:
-    """Read every stored vector of the model beside."""
-    from filestore.embed.cache import EmbeddingsDamaged
-    from filestore.verify import _vectors
-
-    if snapshot.settings.beside is None:
-        return
-    kept, embeddings = known(snapshot.catalog), snapshot.embeddings
-    fingerprint = snapshot.beside.fingerprint if snapshot.beside else kept and kept.fingerprint
-    if not fingerprint or embeddings is None:
-        report.not_checked.append("vectors of the model beside, since there are none")
-        return
-    keys = snapshot.catalog.vector_keys(embedded=None)
-    wanted = [one for one in keys if sample.has_vector(one[0])]
-    try:
-        seen = _vectors.read(embeddings, fingerprint, wanted, None, "full")
-        there = embeddings.has(fingerprint, seen.lost)
-    except EmbeddingsDamaged:
-        report.not_checked.append("vectors of the model beside, which SQLite cannot walk to")
-        return
-    part = snapshot.places.part(EMBEDDINGS)
-    damaged = {vector_id(key): f"{_WHOSE}: its checksum does not hold" for key in there}
-    report.add(_vectors.findings(snapshot, "embeddings-damaged", damaged, part))
-    invalid = {one: f"{_WHOSE}: {why}" for one, why in seen.invalid.items()}
-    report.add(_vectors.findings(snapshot, "vector-invalid", invalid, part))
-    if not any(beside_findings(snapshot)):
-        gone = {vector_id(key): f"{_WHOSE}: its row is gone" for key in seen.lost - there}
-        report.add(_vectors.findings(snapshot, "beside-behind", gone, part))
-    report.not_checked.append("whether the model beside still gives the same vectors")
-    of = "every vector" if sample.is_all else f"vectors of slice {sample}"
-    report.checked.append(f"{of} of the model beside")
 
 
 ALL: Final = Sample()
@@ -227,7 +148,7 @@ def _read_everything(
         # The pages take a while: what is found meanwhile counts only if they are sound.
         vectors = VerificationReport(findings=[*report.findings])
         _vectors.check(snapshot, level, sample, vectors)
-        check_beside(snapshot, sample, vectors)
+        _vectors.check_other(snapshot, sample, vectors)
         if not _catalog.check(snapshot, judged.page_problem(), level, sample, report):
             return
         reported = _files.reported(report)
@@ -306,7 +227,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     if snapshot.embedder is None:
         # Without its model no vector can be made: one finding says so, not one for each.
         found = [finding for finding in found if finding.meaning.about != "index"]
-    found += beside_findings(snapshot)
+    found += snapshot.findings_on_models()
     if snapshot.embedder is None and snapshot.no_model:
         missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
         return [*found, missing]
@@ -321,7 +242,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
 
 def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Finding:
     """The finding for settings that name another model than the catalog counts on."""
-    kept = known_beside(snapshot.catalog)
+    kept = known(snapshot.catalog)
     if kept is not None and kept.fingerprint == wanted:
         # A switch that was not completed, or that git made: nothing has to be embedded for it.
         detail = f"the vectors of {wanted} stand beside those of {recorded}, the settings name them"
@@ -335,7 +256,7 @@ def waiting(snapshot: StoreSnapshot) -> list[Finding]:
     """What embedding alone repairs; nothing where the model is not here."""
     if snapshot.embedder is None and snapshot.no_model:
         return []
-    behind = [one for one in beside_findings(snapshot) if one.code == "beside-behind"]
+    behind = [one for one in snapshot.findings_on_models() if one.severity != "I"]
     return [*pending(snapshot.places, snapshot.catalog), *behind]
 
 

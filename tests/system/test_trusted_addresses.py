@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import fields
 
 from filestore.config.layout import Places
-from filestore.config.settings import BACKENDS, Backend
+from filestore.config.settings import BACKENDS, MODELS, Backend
 from filestore.config.user_config import Machine
 from filestore.index.backend import BackendSettingsWrong, BackendUnreachable
 from filestore.index.base import BackendError
@@ -105,7 +105,7 @@ class Service:
 
 
 SERVICES: Final = {
-    "service": Service(
+    "own": Service(
         settings='embedder = "openai:small"\n\n[model]\nendpoint = "{url}"\n', command=("sync",)
     ),
     "beside": Service(
@@ -123,7 +123,7 @@ SERVICES: Final = {
         command=("sync",),
     ),
 }
-"""By the fields of `Reaches`; that of PostgreSQL is tried below, with more spellings."""
+"""By the models, and the fields of `Reaches`; PostgreSQL is tried below, with more spellings."""
 BASE: Final = "http://127.0.0.1:{port}/v1"
 SAME: Final = ("HTTP://127.0.0.1:{port}/v1", "http://127.0.0.1:{port}/v1//", BASE)
 CHANGED: Final = {
@@ -152,9 +152,10 @@ CHANGED: Final = {
 
 
 def test_no_service_is_left_out() -> None:
-    """Every field that names an address is tried; so is every backend, and every member of a family
-    that asks a service."""
-    assert SERVICES.keys() == {one.name for one in fields(Reaches) if one.type == str | None}
+    """Every model and every field that names an address is tried; so is every backend, and every
+    member of a family that asks a service."""
+    named = {one.name for one in fields(Reaches) if one.type == str | None}
+    assert SERVICES.keys() == {*MODELS, *named}
     assert {kind for kind, one in BACKENDS.items() if re.search("url=|dsn=", one.keys)} == {
         "pgvector",
         "qdrant",

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from filestore.config.settings import (
     FORMAT_VERSION,
@@ -21,9 +21,7 @@ from filestore.config.settings import (
     parse,
     serialize,
     tree_of,
-    with_beside,
-    with_model,
-    with_models_switched,
+    with_models,
 )
 from filestore.core.errors import UsageError
 
@@ -205,6 +203,11 @@ def test_damage_is_refused_or_harmless(data, draw):
         assert parse(data[:start] + data[end:]).layout in LAYOUTS
 
 
+def with_model(data, name, model):
+    """The same settings with another model of the store's own."""
+    return with_models(data, replace(parse(data), embedder=name, model=model))
+
+
 @given(SETTINGS, NAMES, MODELS)
 def test_another_model_changes_nothing_else(settings, name, model):
     """Naming another model keeps every other setting, whichever table it stands in."""
@@ -252,17 +255,24 @@ def test_another_model_however_the_file_is_written(text):
     assert tomllib.loads(changed) == others | {"embedder": "b", "model": {"dimension": 4}}
 
 
-@given(SETTINGS, st.builds(Beside, embedder=st.just("openai:x"), model=MODELS))
-def test_two_switches_are_none(settings, beside):
+def switched(settings):
+    """Settings in which the two models have changed places."""
+    other = Beside(embedder=settings.embedder, **asdict(settings.model))
+    own, model = settings.beside.embedder, settings.beside.model
+    return replace(settings, embedder=own, model=model, beside=other)
+
+
+@given(SETTINGS, MODELS)
+def test_two_switches_are_none(settings, model):
     """A switch names each model in the other's place; two give back the same bytes."""
-    data = with_beside(serialize(settings), beside)
-    assert parse(data) == replace(settings, beside=beside)
-    switched = with_models_switched(data)
-    told = parse(switched)
-    assert (told.embedder, told.model) == (beside.embedder, beside.model)
-    assert told.beside == Beside(embedder=settings.embedder, model=settings.model)
-    assert parse(with_models_switched(switched)) == parse(data)
-    assert with_beside(data, None) == serialize(settings)
+    both = replace(settings, beside=Beside(embedder="openai:x", **asdict(model)))
+    data = with_models(serialize(settings), both)
+    assert parse(data) == both
+    other = with_models(data, switched(both))
+    assert parse(other) == switched(both)
+    assert switched(switched(both)) == both
+    assert parse(with_models(other, both)) == both
+    assert with_models(data, settings) == serialize(settings)
 
 
 def test_a_switch_keeps_what_a_person_wrote():
@@ -271,9 +281,9 @@ def test_a_switch_keeps_what_a_person_wrote():
         b'# Ours.\nembedder = "a" # the old one\n\n[beside] # to be tried\n'
         b'embedder = "b" # since May\n\n[chunker]\nbudget = 3\n'
     )
-    switched = with_models_switched(data)
-    assert switched == data.replace(b'"a"', b'"x"').replace(b'"b"', b'"a"').replace(b'"x"', b'"b"')
-    assert with_models_switched(switched) == data
+    other = with_models(data, switched(parse(data)))
+    assert other == data.replace(b'"a"', b'"x"').replace(b'"b"', b'"a"').replace(b'"x"', b'"b"')
+    assert with_models(other, parse(data)) == data
 
 
 def test_an_unknown_layout_is_wrong_usage():

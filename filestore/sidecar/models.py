@@ -1,0 +1,379 @@
+"""The models of one store: its own, and a second one that is tried beside it.
+
+Both are fingerprints among the embeddings. The catalog counts on the vectors of the store's own
+model; of the one beside it remembers a few numbers, and a search compares all of its embeddings.
+One rule: two models are never mixed, so an embedder is given only for vectors that are its own. The
+store's own model comes first: what the other cannot embed keeps no commit from being made.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filestore.catalog import Catalog, in_batches
+from filestore.config.layout import SETTINGS
+from filestore.config.settings import Which
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
+from filestore.core.hashing import embedding_key
+from filestore.core.progress import OnShare, ignore_share
+
+if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
+    from filestore.config.settings import Settings
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.model import StoreModel
+
+WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "the model beside"}
+
+_FINGERPRINT: Final = "beside_fingerprint"
+_LACKING: Final = "beside_lacking"
+_EMBEDDINGS: Final = "beside_embeddings"
+_GENERATION: Final = "beside_generation"
+"""Keys of the catalog's memory, which are the fields of `Known`."""
+
+
+class NothingBeside(FilestoreError):
+    """The store has no second model."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no model stands beside the store's own", remedy="filestore embedder set NAME --beside"
+        )
+
+
+class NotEmbedded(FilestoreError):
+    """The model beside has no vectors of the store's texts, or not of all."""
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """What the catalog remembers of the model beside."""
+
+    fingerprint: str
+    lacking: int
+    """How many texts had no vector of it."""
+    embeddings: int
+    """How many embeddings of it there were: any other number is looked into."""
+    generation: int
+    """Of which generation that is true."""
+
+
+def known(catalog: Catalog) -> Known | None:
+    """What is remembered; None where no model stood beside, or it was dropped."""
+    fingerprint = catalog.meta(_FINGERPRINT)
+    if not fingerprint:
+        return None
+    return Known(
+        fingerprint=fingerprint,
+        lacking=catalog.meta(_LACKING, 0),
+        embeddings=catalog.meta(_EMBEDDINGS, 0),
+        generation=catalog.meta(_GENERATION, 0),
+    )
+
+
+def remember(catalog: "CatalogWriter", now: Known | None) -> None:
+    """Remember it in the running transaction; None forgets it."""
+    catalog.set_meta(_FINGERPRINT, now.fingerprint if now else "")
+    catalog.set_meta(_LACKING, now.lacking if now else 0)
+    catalog.set_meta(_EMBEDDINGS, now.embeddings if now else 0)
+    catalog.set_meta(_GENERATION, now.generation if now else 0)
+
+
+class Models:
+    """The models that a store's settings name, each opened as far as it can be here."""
+
+    def __init__(self, settings: "Settings", opened: "Callable[[Settings], StoreModel]") -> None:
+        """Open nothing yet.
+
+        Args:
+            settings: The store's.
+            opened: Gives the model that settings name as the store's own.
+        """
+        self.own = opened(settings)
+        other = settings.beside
+        self.beside: StoreModel | None = None
+        if other is not None:
+            self.beside = opened(replace(settings, embedder=other.embedder, model=other.model))
+
+    def __iter__(self) -> "Iterator[StoreModel]":
+        yield self.own
+        if self.beside is not None:
+            yield self.beside
+
+    @property
+    def embedders(self) -> "list[Embedder]":
+        """Those that can be used here, the store's own first."""
+        return [one.embedder for one in self if one.embedder is not None]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a model that was opened without success would open now."""
+        return any(one.is_outdated for one in self)
+
+    @property
+    def reaches(self) -> tuple[str, ...]:
+        """The services that texts would be sent to."""
+        return tuple(dict.fromkeys(one.reaches for one in self if one.reaches is not None))
+
+    def fingerprint_beside(self, catalog: Catalog) -> str:
+        """Of the second model's vectors; "" where there are none."""
+        if self.beside is not None and self.beside.embedder is not None:
+            return self.beside.embedder.fingerprint
+        kept = known(catalog)
+        return kept.fingerprint if kept is not None else ""
+
+    def of(self, which: Which) -> "StoreModel":
+        """One of the two.
+
+        Raises:
+            NothingBeside: There is no second one.
+        """
+        model = self.own if which == "own" else self.beside
+        if model is None:
+            raise NothingBeside
+        return model
+
+    def searched(self, catalog: Catalog, which: Which) -> "Embedder | None":
+        """One of the two, if its vectors are here: the catalog counts on it, or it stands beside.
+
+        Where a switch was not completed, or git made it, the two have changed places. See `of`.
+        """
+        embedder, recorded = self.of(which).embedder, catalog.meta("fingerprint")
+        if embedder is None or (which == "own" and recorded is None):
+            return embedder
+        other = known(catalog)
+        mine = {recorded, other.fingerprint if other else None}
+        return embedder if embedder.fingerprint in mine else None
+
+    def why_not(self, which: Which) -> str:
+        """Why there is no embedder for the vectors of one of the two, with what to do; see `of`."""
+        model = self.of(which)
+        if which == "own":
+            return _with_remedy(model.why_not)
+        not_yet = NotEmbedded(
+            f"no text was embedded with {model.name} yet", remedy="filestore sync"
+        )
+        return f"{WHOSE[which]}: {_with_remedy(model.problem or not_yet)}"
+
+    def waiting(self, catalog: Catalog) -> int:
+        """How many vectors are still to be made by both."""
+        other = known(catalog) if self.beside else None
+        return catalog.waiting_count() + (other.lacking if other else 0)
+
+    def findings(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> Iterator[Finding]:
+        """What is wrong with the second model, without reading a vector of it."""
+        model, own = self.beside, self.own.embedder
+        if model is None:
+            return
+        other = model.embedder
+        unusable = ""
+        if other is None and not model.is_unasked:
+            unusable = _with_remedy(model.why_not)
+        elif other and own and own.fingerprint == other.fingerprint:
+            unusable = f"{other.name} gives the same vectors as the store's own model"
+        if unusable:
+            yield Finding(code="beside-unusable", path=SETTINGS, detail=unusable)
+            return
+        # The two may have changed places in the settings, and not yet in the catalog.
+        is_counted_on = other and catalog.meta("fingerprint") == other.fingerprint
+        if is_counted_on or not catalog.count("vectors"):
+            return
+        kept = known(catalog)
+        if kept is None or (other and kept.fingerprint != other.fingerprint):
+            detail = f"no text was embedded with {model.name} yet"
+        elif kept.lacking:
+            number = "1 text has" if kept.lacking == 1 else f"{kept.lacking:,} texts have"
+            detail = f"{number} no vector of {model.name}"
+        elif kept.generation != catalog.generation or _were_lost(embeddings, kept):
+            detail = f"texts or vectors changed without {model.name} being asked"
+        else:
+            return
+        yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
+
+    def feeds(
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        own: "Embedder | None",
+        *,
+        embed: bool,
+        other: "Embedder | None" = None,
+    ) -> "list[OtherFeed]":
+        """What keeps the vectors of other models than a commit's own complete.
+
+        Args:
+            catalog: That of the commit.
+            embeddings: Keeps the vectors.
+            own: The commit's own model.
+            embed: Whether what is lacking is embedded.
+            other: Another one than the settings name, which is to stand beside.
+        """
+        if self.beside is not None and other is None:
+            if embed:
+                self.beside.ask()
+            other = self.beside.embedder
+        fingerprint: str | None
+        before, kept = catalog.meta("fingerprint"), known(catalog)
+        if other is not None:
+            fingerprint = other.fingerprint
+        elif own is not None and before not in (None, own.fingerprint):
+            # The one that the catalog counted on until now, so that the change can be taken back.
+            fingerprint = before
+        else:
+            fingerprint = kept.fingerprint if kept and self.beside else None
+        if fingerprint is None or (own is not None and own.fingerprint == fingerprint):
+            return []
+        return [OtherFeed(catalog, embeddings, fingerprint, other, embed=embed)]
+
+
+def _with_remedy(problem: FilestoreError) -> str:
+    return f"{problem.message} (try: {problem.remedy})"
+
+
+def _were_lost(embeddings: "EmbeddingCache | None", kept: Known) -> bool:
+    """Whether there are fewer embeddings than there were, as far as these are open."""
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    if embeddings is None:
+        return False
+    try:
+        return embeddings.count(kept.fingerprint) != kept.embeddings
+    except (EmbeddingsDamaged, sqlite3.DatabaseError):
+        # That is told of the embeddings as a whole.
+        return False
+
+
+def lacking(catalog: Catalog, embeddings: "EmbeddingCache", fingerprint: str) -> list[int]:
+    """The vector ids of the texts that a model has no embedding of."""
+    keys = catalog.vector_keys(embedded=None)
+    had = embeddings.has(fingerprint, [key for _, key in keys])
+    return [vector for vector, key in keys if key not in had]
+
+
+def take_over(
+    catalog: "CatalogWriter", embeddings: "EmbeddingCache", embedder: "Embedder | None"
+) -> bool:
+    """Have the catalog count on another model, in the running transaction; whether it did not.
+
+    After a switch that was not completed, or that git made, the vectors of the store's own model
+    are among the embeddings. What of them is not is told to be lacking.
+    """
+    before = catalog.meta("fingerprint")
+    if embedder is None or before in (None, embedder.fingerprint):
+        return False
+    keys = catalog.vector_keys(embedded=None)
+    had = embeddings.has(embedder.fingerprint, [key for _, key in keys])
+    catalog.set_embedded((vector for vector, _ in keys), embedded=False)
+    catalog.set_embedded(vector for vector, key in keys if key in had)
+    catalog.set_meta("fingerprint", embedder.fingerprint)
+    return True
+
+
+_BATCH: Final = 512
+
+
+class OtherFeed:
+    """The texts of a commit on their way to another model than its own."""
+
+    def __init__(
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        fingerprint: str,
+        embedder: "Embedder | None",
+        *,
+        embed: bool,
+    ) -> None:
+        """Take nothing yet.
+
+        Args:
+            catalog: Remembers how many texts lack a vector.
+            embeddings: Keeps the vectors.
+            fingerprint: Of the model.
+            embedder: The model; None where it is not here.
+            embed: Whether what is lacking is embedded.
+        """
+        from filestore.sidecar.embedding_feed import EmbeddingFeed
+
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._fingerprint = fingerprint
+        self._name = embedder.name if embedder else ""
+        self._feed = EmbeddingFeed(
+            catalog=None, embeddings=embeddings, embedder=embedder, embed=embed
+        )
+        # What was complete stays so as long as every new text is embedded: no row is asked for.
+        self._is_complete = known(catalog) == Known(
+            fingerprint=fingerprint,
+            lacking=0,
+            embeddings=embeddings.count(fingerprint),
+            generation=catalog.generation,
+        )
+
+    @property
+    def embedded(self) -> int:
+        """Texts sent to the model so far."""
+        return self._feed.embedded
+
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why embedding was given up."""
+        why = self._feed.problem
+        if why is None:
+            return None
+        return NotEmbedded(
+            f"not embedded with {self._name}, {WHOSE['beside']}: {why.message}",
+            remedy=why.remedy,
+            detail=why.detail,
+        )
+
+    def take(self, texts: Mapping[bytes, str]) -> None:
+        """Take texts of new files; see `EmbeddingFeed.take`."""
+        if texts:
+            self._feed.take(texts)
+            self._is_complete = self._is_complete and self._feed.embeds
+
+    def embed_missing(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+        """Embed every text of the catalog that has no vector of this model; see `embed`."""
+        # Parses files, which nobody needs who only asks what is remembered.
+        from filestore.sidecar.file_rows import texts_of_vectors
+
+        self._is_complete = False
+        missing = lacking(self._catalog, self._embeddings, self._fingerprint)
+        for number, ids in enumerate(in_batches(missing, _BATCH)):
+            if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
+                return
+            start, part = number * _BATCH / len(missing), len(ids) / len(missing)
+            texts = {
+                embedding_key(text): text
+                for _, some in texts_of_vectors(self._catalog, ids)
+                for text in some
+            }
+            self._feed.embed(
+                texts, on_share=partial(_share, on_share, start, part), until_s=until_s
+            )
+
+    def finish(self) -> None:
+        """Remember how complete the vectors are, in the running transaction."""
+        self._feed.settle()
+        is_complete = self._is_complete and self._feed.embeds and not self._feed.leaves_some
+        short = [] if is_complete else lacking(self._catalog, self._embeddings, self._fingerprint)
+        remember(
+            self._catalog,
+            Known(
+                fingerprint=self._fingerprint,
+                lacking=len(short),
+                embeddings=self._embeddings.count(self._fingerprint),
+                generation=self._catalog.next_generation,
+            ),
+        )
+
+
+def _share(on_share: OnShare, start: float, part: float, share: float) -> None:
+    on_share(start + part * share)
