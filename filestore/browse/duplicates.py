@@ -22,7 +22,7 @@ from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.search import freshness, outdated
+from filestore.search import freshness
 from filestore.search.answer import FoundFile
 from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
@@ -273,7 +273,7 @@ def _group(
             before = look.body
         files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
     # The notes would name results; what each file is stands beside it.
-    marked, _ = outdated.marked(files, parts, catalog)
+    marked, _ = freshness.outdated(files, parts, catalog)
     return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen
 
 

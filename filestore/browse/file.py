@@ -40,9 +40,8 @@ from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
-from filestore.search import outdated
-from filestore.search.answer import KnownFile
-from filestore.search.freshness import Freshness
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, KnownFile
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
@@ -260,7 +259,7 @@ def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Reco
     text = KnownFile(
         path=path, resource=record["resource"], source=record["source"], freshness="fresh"
     )
-    (marked,), _ = outdated.marked([text], parts, catalog)
+    (marked,), _ = freshness.outdated([text], parts, catalog)
     return {**record, "freshness": marked.freshness}
 
 

@@ -13,7 +13,7 @@ from filestore.catalog import Catalog, FileRow
 from filestore.core.errors import UsageError
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
-from filestore.search import freshness, outdated
+from filestore.search import freshness
 from filestore.search.answer import FoundFile
 from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
@@ -92,7 +92,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             wanted *= 4
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
-        shown, told = outdated.marked([*there, *gone][:count], parts, catalog)
+        shown, told = freshness.outdated([*there, *gone][:count], parts, catalog)
         paths = {tree.chunk_path(hit.path) for hit in shown}
         seen = [look for row, look in looks if look.freshness is None or row.path in paths]
         return Similar(

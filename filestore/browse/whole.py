@@ -21,9 +21,8 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
-from filestore.search import outdated
-from filestore.search.answer import KnownFile
-from filestore.search.freshness import Freshness, first_line
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, KnownFile, first_line
 from filestore.search.place import Chunk, Locator
 from filestore.search.present import stem
 from filestore.sidecar.session import Parts
@@ -182,7 +181,7 @@ def _of_chunks(
         KnownFile(path=one.path, resource=resource, source=recorded, freshness=one.freshness)
         for one in given
     ]
-    marked, _ = outdated.marked(found, parts, catalog)
+    marked, _ = freshness.outdated(found, parts, catalog)
     given = tuple(
         replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )

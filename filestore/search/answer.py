@@ -3,7 +3,7 @@
 Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of hits that are shown.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,9 @@ from filestore.catalog import FileRow
 from filestore.config.settings import Which
 from filestore.core.paths import NO_PATH, StorePath
 from filestore.core.schema import JsonObject
-from filestore.fulltext import Understood
-from filestore.search.freshness import Freshness, Look
+from filestore.fulltext import Respelling, Understood
+from filestore.search.freshness import KnownFile, Look
 from filestore.search.query import Mode
-
-Why = dict[str, dict[str, float]]
-"""Retriever to its rank, its score, and what these count for in this search."""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -69,20 +66,6 @@ class Lazily:
 
     def __reduce__(self) -> Any:
         return Lazily, (partial(replace, self()),)
-
-
-class KnownFile(Struct, frozen=True, kw_only=True):
-    """A file, whoever asks for it."""
-
-    path: StorePath
-    """The chunk file, relative to the store root."""
-    resource: str
-    """What it belongs to."""
-    source: str | None
-    """The document it comes from."""
-    freshness: Freshness
-    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went, or a text that
-    this summary, or one below it, was made from; `edited` since; `gone`."""
 
 
 class FoundFile(KnownFile, frozen=True, kw_only=True):
@@ -295,3 +278,27 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     def is_found(self) -> bool:
         """Whether a file that is there answers the query as it was typed."""
         return not self.respelt and any(hit.freshness != "gone" for hit in self.hits)
+
+
+def left_out(understood: Understood, words: int) -> list[str]:
+    """What a person must know who meant to exclude nothing, or typed no word or very many."""
+    asked = (understood.words, understood.phrases, understood.prefixes, understood.required)
+    notes = [] if any(asked) else ["the query has no word to search for: type one"]
+    if understood.excluded:
+        named = " or ".join(understood.excluded)
+        syntax = "the syntax 'plain' searches for all words as typed"
+        notes.append(f"texts with {named} are left out; {syntax}")
+    if words:
+        kept = len(understood.words) + len(understood.phrases)
+        notes.append(f"{words:,} words are not searched for: only the {kept:,} that tell the most")
+    return notes
+
+
+def on_spelling(found: Sequence[Respelling]) -> list[str]:
+    """Which words no document has, and what may have been meant."""
+    return [
+        f'no document has "{one.word}"; did you mean '
+        + " or ".join(f'"{word}"' for word in one.meant)
+        + "?"
+        for one in found
+    ]

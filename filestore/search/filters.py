@@ -47,10 +47,13 @@ class Filters(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, query: Query) -> Self:
         """The filters of a query."""
-        from filestore.search.conditions import of
+        where: tuple[Condition, ...] = ()
+        if query.where:
+            from filestore.search.conditions import of
 
+            where = of(query.where)
         return cls(
-            where=of(query.where) if query.where else (),
+            where=where,
             source=tuple(query.source),
             kind=tuple(map(text, query.kind)),
             within=tuple(map(text, query.within)),

@@ -1,15 +1,20 @@
-"""The text that is found by another: in place a question stands in a file of its own.
+"""What leads to a text: its questions, the summaries above it, and the tree of these from the top.
 
-One rule: what a question was made from is told by its hash; where that text is not there any more,
-it finds nothing.
+One rule: what leads never stands above what it leads to. In place a question stands in a file of
+its own; what it was made from is told by its hash, and where that text is gone, it finds nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog, file_of_text, part_of_text, summaries, text_id
 from filestore.chunks import kept, questions_file
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import SUMMARIES, ChunkPath, is_made, made_of
+
+if TYPE_CHECKING:
+    from filestore.search.ranking import Ranked, Why
+    from filestore.sidecar.summary_tree import SummaryTree
 
 _Scored = tuple[int, float, int]
 
@@ -79,3 +84,96 @@ class Leading:
         for part, key in enumerate(summaries.section_keys(self._catalog, row.id)):
             parts.setdefault(key, text_id(row.id, part))
         return [parts.get(key) for key in questions_file.keys_of(chunk.body)]
+
+
+def collapse(
+    ranked: "Sequence[Ranked]",
+    summaries: Set[ChunkPath],
+    above: Mapping[ChunkPath, Collection[ChunkPath]],
+) -> "tuple[list[Ranked], dict[ChunkPath, ChunkPath]]":
+    """A ranking in which the best text below a summary stands where that one stood.
+
+    A summary is left out where that text stands before it.
+
+    Args:
+        ranked: Texts and summaries, best first.
+        summaries: Those of them that are summaries.
+        above: Of each file the summaries, near and far, that it went into.
+
+    Returns:
+        The ranking, and of each text that was lifted the summary whose place it has.
+    """
+    heirs: dict[ChunkPath, Ranked] = {}
+    for one in ranked:
+        if one[0][0] not in summaries:
+            for summary in above.get(one[0][0], ()):
+                heirs.setdefault(summary, one)
+    found: list[Ranked] = []
+    behind: list[Ranked] = []
+    placed = set[ChunkPath]()
+    lifted: dict[ChunkPath, ChunkPath] = {}
+    for rank, one in enumerate(ranked, start=1):
+        (path, _), score, _ = one
+        if path in summaries:
+            heir = heirs.get(path)
+            if heir is None:
+                behind.append(one)
+                continue
+            if heir[0][0] in placed:
+                continue
+            lifted[heir[0][0]] = path
+            one = _lifted(heir, rank, score)
+        elif path in lifted:
+            continue
+        found.append(one)
+        placed.add(one[0][0])
+    return [*found, *behind], lifted
+
+
+def _lifted(one: "Ranked", rank: int, score: float) -> "Ranked":
+    """A text in the place of its summary, with that one's score, and what says so."""
+    text, _, why = one
+
+    def told() -> "Why":
+        return {**why(), "summary": {"rank": rank, "score": score}}
+
+    return text, score, told
+
+
+BEAM: Final = 16
+"""So many summaries of a level are entered. Over XQuAD, in 48 trees of one level, 8 lose another
+.04 of recall@10; the default search, which sees every text, finds .07 more than 16."""
+
+
+def descend(
+    tree: "SummaryTree",
+    best: Callable[[Sequence[ChunkPath]], Sequence[ChunkPath]],
+    beam: int = BEAM,
+) -> dict[ChunkPath, tuple[ChunkPath, ...]]:
+    """Enter the best summaries, level by level, down to what is no summary.
+
+    Args:
+        tree: Of all summaries.
+        best: Orders nodes by how well they answer, best first; those that do not are left out.
+        beam: How many of a level are entered; where fewer answer, the first of the others, too.
+
+    Returns:
+        Of each text that was reached the summaries that led to it, from the top.
+    """
+    ways: dict[ChunkPath, tuple[ChunkPath, ...]] = dict.fromkeys(tree.roots, ())
+    level = list(tree.roots)
+    texts: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
+    while level:
+        ordered = list(dict.fromkeys([*best(level), *level]))
+        level = []
+        for summary in ordered[:beam]:
+            way = (*ways[summary], summary)
+            for child in tree.children(summary):
+                if child.path in ways or child.state == "gone":
+                    continue
+                ways[child.path] = way
+                if child.is_summary:
+                    level.append(child.path)
+                else:
+                    texts[child.path] = way
+    return texts

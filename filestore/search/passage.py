@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Mark
-from filestore.search.lists import is_entry
-from filestore.search.units import MOST_CHARACTERS, Unit, units_of
+from filestore.search.units import MOST_CHARACTERS, Unit, is_entry, units_of
 
 if TYPE_CHECKING:
     from numpy import float32

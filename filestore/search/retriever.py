@@ -37,8 +37,8 @@ from filestore.search.vectors import Vectors
 from filestore.sidecar.fulltext_file import open_reader
 
 if TYPE_CHECKING:
-    from filestore.search.closeness import Closeness
     from filestore.search.leading import Leading
+    from filestore.search.vectors import Closeness
     from filestore.sidecar.session import Parts
 
 _APART: Final = 20

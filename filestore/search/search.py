@@ -26,16 +26,15 @@ from filestore.fulltext import (
     parse_query,
     respelled,
 )
-from filestore.search import filters, freshness, said
-from filestore.search.answer import Answer, Behind, Found, Hit, Why
+from filestore.search import filters, freshness
+from filestore.search.answer import Answer, Behind, Found, Hit, left_out, on_spelling
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
-from filestore.search.fusion import DEPTH
-from filestore.search.lists import demoted, is_list, merged, put_back
 from filestore.search.passage import Nearest
 from filestore.search.query import Mode, Query
-from filestore.search.ranking import Ranked, Text, why_of_one
+from filestore.search.ranking import DEPTH, Ranked, Text, Why, demoted, merged, put_back, why_of_one
 from filestore.search.retriever import Retriever
+from filestore.search.units import is_list
 
 if TYPE_CHECKING:
     from filestore.fulltext import Respelling
@@ -97,7 +96,11 @@ class Searcher:
 
     @cached_property
     def _unresolved(self) -> list[str]:
-        return said.unresolved(self._catalog)
+        """What a merge keeps out of every answer until a person resolves it."""
+        number = queries.count_excluded(self._catalog, "conflict-markers")
+        files = "1 file is" if number == 1 else f"{number:,} files are"
+        said = f"{files} not searched while a merge conflict is open"
+        return [f"{said}: 'filestore status' names them"] if number else []
 
     @cached_property
     def has_summaries(self) -> bool:
@@ -113,7 +116,7 @@ class Searcher:
         """
         asked = self._parsed(query)
         understood = asked.understood()
-        self._notes = notes = said.left_out(understood, asked.left_out)
+        self._notes = notes = left_out(understood, asked.left_out)
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         self._retriever.begin(notes, hidden, query.without)
@@ -125,7 +128,8 @@ class Searcher:
         binding = asked.of_need(*BINDING, Need.EXCLUDED)
         reader = self._retriever.open_reader() if binding or mode != "vector" else None
         if reader is not None and (settled := reader.settled(asked)) is not asked:
-            notes += said.on_phrases(asked)
+            phrases = " and ".join(one.written() for one in asked.of_need(Need.EXPECTED))
+            notes.append(f"nothing holds {phrases}: searched for the words of it")
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
         self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
         found = self._respellings(asked) if mode != "vector" else ()
@@ -148,8 +152,8 @@ class Searcher:
             found = found or self._respellings(asked)
             hits, respelt = self._respelt(asked, found, find)
             nearest = [] if hits else self._nearest(asked)
-        on_spelling = [] if respelt else said.on_spelling(found)
-        notes += [*on_spelling, *self._unresolved]
+        on_words = [] if respelt else on_spelling(found)
+        notes += [*on_words, *self._unresolved]
         notes += self._on_vectors(mode)
         return Answer(
             query=query.text,
@@ -161,7 +165,7 @@ class Searcher:
             nearest=tuple(nearest),
             respelt=respelt,
             notes=tuple(dict.fromkeys(notes)),
-            on_spelling=tuple(on_spelling),
+            on_spelling=tuple(on_words),
             rewrites=tuple(rewrites),
         )
 
@@ -209,9 +213,7 @@ class Searcher:
         """What to know of an answer by vectors."""
         if mode == "keyword" or self._retriever.vectors is None:
             return []
-        notes = said.not_embedded(
-            self._catalog, self._retriever.vectors.index, self._retriever.embedder
-        )
+        notes = self._retriever.vectors.not_embedded()
         if self._retriever.is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return notes
@@ -275,7 +277,7 @@ class Searcher:
 
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranking in which no summary stands above what it was made from."""
-        from filestore.search.collapse import collapse
+        from filestore.search.leading import collapse
 
         rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
         made = {path for path, row in rows.items() if row.kind == "summary"}
@@ -290,7 +292,7 @@ class Searcher:
         if not self.has_summaries:
             self._notes.append(NO_TREE)
             return allowed
-        from filestore.search.traverse import descend
+        from filestore.search.leading import descend
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}

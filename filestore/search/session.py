@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog
 from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError
-from filestore.search import outdated
+from filestore.search import freshness
 from filestore.search.answer import Answer, Behind, Hit
 from filestore.search.present import present
 from filestore.search.query import Query
@@ -96,8 +96,8 @@ class SearchSession:
             answer = rerank(answer, reranker, count=query.k)
         with catalog.snapshot():
             stale = self._fresh_searcher(parts, catalog, query.model).stale
-            hits, notes = outdated.marked(answer.hits, parts, catalog, stale)
-            nearest, _ = outdated.marked(answer.nearest, parts, catalog, stale)
+            hits, notes = freshness.outdated(answer.hits, parts, catalog, stale)
+            nearest, _ = freshness.outdated(answer.nearest, parts, catalog, stale)
             indexed_at = catalog.indexed_at
         behind, told = self.behind, (*self.behind.notes, *answer.notes, *notes)
         made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)

@@ -1,14 +1,19 @@
 """A text in the pieces that a passage is made of: sentences, list items and lines. Pure.
 
 Prose is cut into sentences, lists into their items, code, tables and all else into lines. One rule:
-none of them is cut, unless it alone is longer than a passage may be, and then between words.
+none of them is cut, unless it alone is longer than a passage may be, and then between words. A text
+that is a list of links or a table of contents leads to what answers, and is told by its lines.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filestore.extract.markdown_read import Markdown
+
+if TYPE_CHECKING:
+    pass
 
 MOST_CHARACTERS: Final = 240
 """Of a passage: three lines of a terminal."""
@@ -193,3 +198,43 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if stripped := piece.strip():
         first = start + piece.index(stripped[0])
         yield first, first + len(stripped)
+
+
+_FEWEST: Final = 3
+_MOST_SAID: Final = 0.25
+"""Of the lines of a list so many are none of its entries."""
+_SIGNS: Final = ("](", "[[", "....", "://", ". . .")
+"""One of these is in each entry, and in few texts as often as a list has entries."""
+_LONGEST: Final = 300
+"""Characters of an entry."""
+_DOTS: Final = ("....", ". . .")
+_PAGES: Final = "0123456789ivxlcIVXLC \t"
+
+
+@cache
+def _entry() -> re.Pattern[str]:
+    # A bullet, links, and a few words beside them; what is taken is never given back.
+    link = (
+        r"!?\[\[[^\]\n]{1,200}+\]\]|!?\[[^\]\n]{0,200}+\]\([^)\n]{0,300}+\)"
+        r"|<?https?://[^\s>]{1,300}+>?"
+    )
+    mark = r"[ \t>]*+(?:[-*+•|]|\d{1,4}[.)])?+[ \t]*+(?:\[[ xX]\][ \t]++)?+"
+    return re.compile(
+        rf"{mark}(?:[*_`]{{0,2}}+(?>{link})[*_`]{{0,2}}+[ \t,;|·•—–-]*+)++[^\n.!?]{{0,60}}+"
+    )
+
+
+def is_entry(line: str) -> bool:
+    """Whether a line is a link with little beside it, or leads by dots to a page."""
+    if len(line) > _LONGEST or not any(sign in line for sign in _SIGNS):
+        return False
+    return line.rstrip(_PAGES).endswith(_DOTS) or _entry().fullmatch(line) is not None
+
+
+def is_list(text: str) -> bool:
+    """Whether a text is little more than links, or the entries of a table of contents."""
+    if sum(map(text.count, _SIGNS)) < _FEWEST:
+        return False
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    entries = sum(map(is_entry, lines))
+    return entries >= _FEWEST and len(lines) - entries <= _MOST_SAID * len(lines)

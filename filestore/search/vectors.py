@@ -3,8 +3,11 @@
 Opens and closes. One rule: a query is embedded once, however often it is asked for more.
 """
 
+import math
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from filestore.catalog import Catalog, queries
 from filestore.search import filters
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex, Where
-    from filestore.search.closeness import Closeness
     from filestore.sidecar.session import Parts
 
     Nearest = Callable[[int], list[tuple[int, float]]]
@@ -115,7 +117,6 @@ class Vectors:
     def closeness(self) -> "Closeness | None":
         """What is near in this store; None where no text has a vector."""
         from filestore.embed.canaries import unrelated
-        from filestore.search.closeness import SAMPLE, Closeness
 
         is_counted_on = self._stored.is_counted_on
         first = queries.first_vectors(self._catalog, SAMPLE, embedded=is_counted_on)
@@ -150,9 +151,61 @@ class Vectors:
         """What the last answer is without, for people; empty where it is whole."""
         return [self.index.lacking] if self.index is not None and self.index.lacking else []
 
+    def not_embedded(self) -> list[str]:
+        """How many texts have no vector of this model; nothing where it was not asked."""
+        if self.index is None:
+            return []
+        if self._stored.is_counted_on:
+            lacking = self._catalog.waiting_count()
+        else:
+            lacking = self._catalog.count("vectors") - len(self.index)
+        if not lacking:
+            return []
+        texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+        return [f"{texts} no vector of {self._embedder.name} yet: run 'filestore sync'"]
+
     def _opened(self) -> "VectorIndex":
         if self.index is None:
             stored = self._stored
             is_home = stored.is_counted_on
             self.index = self._home.load(stored) if is_home else loaded(self._places, stored)
         return self.index
+
+
+SAMPLE: Final = 200
+"""So many texts tell how near an unrelated question is."""
+_MARGIN: Final = 2.3
+"""Standard deviations beyond the nearest of as many unrelated texts as there are: sqrt(2 ln n) is
+about where the greatest of n normal numbers lies."""
+_LEAST_DEVIATION: Final = 0.03
+"""A few texts, or texts that are alike, tell too little of how cosines vary."""
+
+
+class Closeness(Struct, frozen=True):
+    """The cosines of texts to a question that has nothing to do with them."""
+
+    mean: float
+    deviation: float
+    least: float
+    """A cosine below it is as an unrelated text has it."""
+    cut: float
+    """Where the best of all texts has less, it is no nearer than chance."""
+
+    @classmethod
+    def of(cls, cosines: "NDArray[float32]", count: int) -> "Closeness":
+        """Of a sample.
+
+        Args:
+            cosines: Of the fixed question to some texts; at least one.
+            count: How many texts there are.
+        """
+        mean = float(cosines.mean())
+        deviation = max(_LEAST_DEVIATION, float(cosines.std()))
+        beyond = _MARGIN + math.sqrt(2 * math.log(max(1, count)))
+        # Of vectors that all lie close together the cut must leave room for an answer.
+        least, cut = (min(mean + one * deviation, (1 + mean) / 2) for one in (_MARGIN, beyond))
+        return cls(mean, deviation, least, cut)
+
+    def meaning(self, cosine: float) -> float:
+        """A cosine as a share: 0 for an unrelated text, 1 for the very question."""
+        return min(1.0, max(0.0, (cosine - self.mean) / max(1e-9, 1 - self.mean)))

@@ -224,7 +224,7 @@ def discard_damaged(
         embeddings, _ = _salvage(places, models, reason)
         embeddings.close()
     is_invalid = any(finding.code == "vector-invalid" for finding in repaired)
-    for one in models.embedders:
+    for one in models.embedders if unsound or is_invalid else ():
         wrong = unsound if one is embedder else ()
         if wrong or is_invalid:
             _discard(places, one, wrong)

@@ -22,9 +22,8 @@ from fusion_sets import QuestionSet, build
 from filestore.embed import open_embedder
 from filestore.embed.base import Choice, Embedder
 from filestore.fulltext import Entry, Reader, Writer, parse_query
-from filestore.search.fusion import DEPTH
 from filestore.search.metrics import Difference, ndcg, paired_difference
-from filestore.search.ranking import LEXICAL_FLOOR, Retrieved, fuse_rankings
+from filestore.search.ranking import DEPTH, LEXICAL_FLOOR, Retrieved, fuse_rankings
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -21,9 +21,8 @@ from fusion_sets import QuestionSet, build
 from filestore.embed import Choice, Embedder, open_embedder
 from filestore.fulltext import Entry, Reader, Writer, parse_query
 from filestore.generate import Generator, GeneratorChoice, Task, open_generator
-from filestore.search.fusion import DEPTH
 from filestore.search.metrics import ndcg, paired_difference
-from filestore.search.ranking import LEXICAL_FLOOR, Retrieved, fuse_rankings, with_question
+from filestore.search.ranking import DEPTH, LEXICAL_FLOOR, Retrieved, fuse_rankings, with_question
 
 PLACES: Final = 10
 LOSS: Final = 0.003

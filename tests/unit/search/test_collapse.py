@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.paths import ChunkPath
-from filestore.search.answer import Why
-from filestore.search.collapse import collapse
-from filestore.search.ranking import Ranked
+from filestore.search.leading import collapse
+from filestore.search.ranking import Ranked, Why
 
 ABOVE = {"a": ["s", "top"], "b": ["s", "top"], "c": ["t", "top"], "s": ["top"], "t": ["top"]}
 SUMMARIES = {ChunkPath(one) for one in ("s", "t", "top")}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from filestore.search.fusion import DEPTH, Fused, Ranking, fuse
+from filestore.search.ranking import DEPTH, Fused, Ranking, fuse
 
 SCORES = st.integers(-8, 40).map(lambda eighths: eighths / 8)
 
