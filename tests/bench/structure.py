@@ -13,6 +13,7 @@ import builtins
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,30 @@ sys.setprofile(None)
 print(json.dumps([len({{module for module, _ in entered}}), len(entered)]))
 """
 RATCHET: Final = _HERE / "tests" / "structure.toml"
+# What the code is not to be written in, and a pattern for it. Another word is in CONTRIBUTING.md.
+WORDS: Final = {
+    word: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+    for word, pattern in {
+        "stands": "stands?",
+        "beside": "beside",
+        "said": "said",
+        "meant": "meant",
+        "told": "told",
+        "those that": "those that",
+        "so many": "so many",
+        "whoever": "whoever",
+        "nobody": "nobody",
+        "take in": "(?:takes?|taking|taken|took) in",
+        "bring back": "(?:brings?|bringing|brought) back",
+        "bring in step": "in step",
+        "put aside": "(?:puts?|putting) aside",
+        "mend": "mend(?:s|ed|ing)?",
+        "withheld": "withheld",
+        "by now": "by now",
+        "heed": "heed(?:s|ed|ing)?",
+    }.items()
+}
+_CAMEL_CASE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -101,6 +126,21 @@ class Module:
                 case ast.Expr(value=ast.Constant(value=str())):
                     lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
         return len(lines)
+
+    def prose(self) -> str:
+        """Its names as words, its comments and docstrings; not what it prints."""
+        found = [
+            token.string.strip("# ")
+            if token.type == tokenize.COMMENT
+            else _CAMEL_CASE.sub(" ", token.string)
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline)
+            if token.type in {tokenize.NAME, tokenize.COMMENT}
+        ]
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found += text.split()
+        return " ".join(found)
 
     @cached_property
     def names(self) -> Counter[str]:
@@ -220,6 +260,11 @@ class Checkout:
             if not one.name.startswith("_") and names[one.name] == 1
         ]
 
+    def words(self) -> dict[str, int]:
+        """How often names, comments and docstrings use each word that is not to be used."""
+        prose = "\n".join(one.prose() for one in self.modules.values())
+        return {word: len(pattern.findall(prose)) for word, pattern in WORDS.items()}
+
     def exceptions(self) -> int:
         """Classes that derive from an exception, by their own bases or those of a base."""
         bases = {
@@ -269,23 +314,28 @@ class Checkout:
         once, public = self.private_used_once(), self.public_used_once()
         search, status = self.loaded("search", "basalt"), self.loaded("status")
         edited = self.run_by_sync("first.md")
-        return found | {
-            "code lines": sum(code.values()),
-            "modules": len(self.modules),
-            "longest chain of imports, modules": len(self.longest_chain()),
-            "private functions used once": len(once),
-            "private functions used once, % of all code": self._share(once, sum(code.values())),
-            "other functions used once": len(public),
-            "exceptions": self.exceptions(),
-            "modules loaded by `search`": search[0],
-            "classes made by `search`": search[1],
-            "values among those of `search`": search[2],
-            "modules loaded by `status`": status[0],
-            "classes made by `status`": status[1],
-            "values among those of `status`": status[2],
-            "modules that `sync` of an edited file runs": edited[0],
-            "functions that `sync` of an edited file runs": edited[1],
-        }
+        words = {f"word `{word}`": count for word, count in self.words().items()}
+        return (
+            found
+            | words
+            | {
+                "code lines": sum(code.values()),
+                "modules": len(self.modules),
+                "longest chain of imports, modules": len(self.longest_chain()),
+                "private functions used once": len(once),
+                "private functions used once, % of all code": self._share(once, sum(code.values())),
+                "other functions used once": len(public),
+                "exceptions": self.exceptions(),
+                "modules loaded by `search`": search[0],
+                "classes made by `search`": search[1],
+                "values among those of `search`": search[2],
+                "modules loaded by `status`": status[0],
+                "classes made by `status`": status[1],
+                "values among those of `status`": status[2],
+                "modules that `sync` of an edited file runs": edited[0],
+                "functions that `sync` of an edited file runs": edited[1],
+            }
+        )
 
     @staticmethod
     def _share(functions: Sequence[Function], code: int) -> int:

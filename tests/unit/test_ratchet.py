@@ -1,5 +1,6 @@
 """The counts of `tests/structure.toml` may fall, and rise only with a reason."""
 
+import ast
 import sys
 import tomllib
 from pathlib import Path
@@ -34,3 +35,24 @@ def test_a_count_rises_only_with_a_reason(
     assert recorded["raised"] == [{"reason": "A reader of tables", "figures": "modules +1"}]
     found["exceptions"] = 3
     assert ran("--check") == 1
+
+
+def test_the_code_uses_no_more_of_the_words_that_are_to_go() -> None:
+    """Names, comments and docstrings of the product hold at most as many as are recorded."""
+    recorded = tomllib.loads(structure.RATCHET.read_text("utf-8"))["counts"]
+    checkout = structure.Checkout(structure.RATCHET.parents[1])
+    found = {f"word `{word}`": count for word, count in checkout.words().items()}
+    assert {name: count for name, count in found.items() if count > recorded[name]} == {}
+
+
+def test_words_are_found_in_names_comments_and_docstrings_alone() -> None:
+    """Also across lines and in parts of names; what is printed has words of its own."""
+    text = (
+        '"""Files taken\n    in."""\n'
+        "class ToldError(Exception): ...\n"
+        "# so\n# many\n"
+        "def put_aside(): print('nobody said so many')\n"
+    )
+    module = structure.Module(name="", text=text, tree=ast.parse(text))
+    found = [word for word, pattern in structure.WORDS.items() if pattern.search(module.prose())]
+    assert found == ["told", "so many", "take in", "put aside"]
