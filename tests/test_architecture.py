@@ -80,8 +80,7 @@ FRAMEWORKS: Final = {
 LAYOUT: Final = (
     "filestore/chunks/layout",
     "filestore/config/settings",
-    "filestore/sidecar/create",
-    "filestore/sidecar/session",
+    "filestore/sidecar/documents",
 )
 """Where a layout is known by its name: what it is, how it is written down, who chooses it."""
 

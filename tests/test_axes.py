@@ -25,6 +25,30 @@ class Axis(Struct, frozen=True, kw_only=True):
 
 
 AXES: Final = {
+    "layout": Axis(
+        known_in=(
+            "filestore/core/paths",  # the trees: where files lie, what a path means
+            "filestore/config/settings",  # names of layouts, each with its tree
+            "filestore/chunks/layout",
+            "filestore/sidecar/documents",
+            "filestore/cli/setup",  # the command that chooses
+        ),
+        named=r"(?i)in_?place|ChunkFiles|MadeFiles",
+        most_lines=0,
+        members=frozenset(
+            [
+                "CHUNKS",
+                "DOCUMENTS",
+                "ChunkFiles",
+                "Documents",
+                "MadeFiles",
+                "TREE",
+                "FLAT",
+                "MADE",
+                "in-place",
+            ]
+        ),
+    ),
     "home of the vectors": Axis(
         known_in=(
             "filestore/index/",
@@ -70,6 +94,30 @@ def test_members_are_compared_in_their_own_modules_alone(axis: Axis) -> None:
         if one in axis.members
     }
     assert not found
+
+
+def test_no_tree_is_told_by_its_folder() -> None:
+    """What differs has a name, `is_written` or `has_sections`: a path is no answer."""
+    found = {
+        f"{module}.py:{node.lineno}"
+        for module in _elsewhere(AXES["layout"])
+        for node in ast.walk(parsed(module))
+        for test in _asked(node)
+        if isinstance(test, ast.Attribute) and ast.unparse(test).endswith("tree.folder")
+    }
+    assert not found
+
+
+def _asked(node: ast.AST) -> list[ast.expr]:
+    """What a node takes for true or false."""
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            return [test]
+        case ast.UnaryOp(op=ast.Not(), operand=test):
+            return [test]
+        case ast.BoolOp(values=values):
+            return values
+    return []
 
 
 @pytest.mark.parametrize("axis", AXES.values(), ids=AXES)

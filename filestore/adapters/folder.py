@@ -254,7 +254,7 @@ class ChunkFolder:
 
     def path_of(self, identifier: str) -> str:
         """The path of an id, relative to the root of the store."""
-        if not self._tree.folder or self._is_path(identifier):
+        if not self._tree.is_written or self._is_path(identifier):
             return identifier
         return f"{self._prefix}{_quoted(identifier)}{_SUFFIX}"
 
@@ -302,9 +302,9 @@ class ChunkFolder:
     def _found(self, store: Store, hit: Hit) -> Passage:
         place = {"path": hit.document or hit.path, "line": hit.line, "page": hit.page}
         known = {key: value for key, value in place.items() if value is not None}
-        identifier = self.id_of(hit.path) if self._tree.folder else hit.path
+        identifier = self.id_of(hit.path) if self._tree.is_written else hit.path
         # Of a section it is where that begins; the line of a hit is that of its passage.
-        for one in () if self._tree.folder else store.chunks(hit.path):
+        for one in () if self._tree.is_written else store.chunks(hit.path):
             first, last = one.get("line"), one.get("end_line")
             if first and last and hit.line and first <= hit.line <= last:
                 identifier = f"{hit.path}:{first}"

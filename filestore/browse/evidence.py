@@ -201,7 +201,7 @@ class _File:
 
     @cached_property
     def _difference(self) -> Difference:
-        if self._parts.places.is_in_place:
+        if self._parts.places.tree.has_sections:
             # Between what was read of a document and what is read of it now, without frontmatter.
             before, after = self._text_kept, self._text_now
             if before is None or after is None:
@@ -309,7 +309,7 @@ class _File:
             yield "the text that the catalog keeps of it is not the one that was recorded"
         else:
             size_bytes = len(self._kept)
-            if self._parts.places.is_in_place:
+            if self._parts.places.tree.has_sections:
                 size_bytes = len((self._text_kept or "").encode("utf-8", "surrogateescape"))
             yield f"the catalog keeps its last good text: {size_bytes:,} bytes"
 

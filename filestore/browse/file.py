@@ -298,7 +298,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     relative = parts.places.tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
     row = catalog.files([relative]).get(relative)
     seen, raw = _seen(parts, place)
-    if parts.places.is_in_place:
+    if parts.places.tree.has_sections:
         raw = _read_document(parts, catalog, row, seen, raw)
     chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
@@ -314,7 +314,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         raw_cut=len(raw) > MOST_RAW_BYTES,
         problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
         record=record,
-        source=relative if parts.places.is_in_place else source or "",
+        source=relative if parts.places.tree.has_sections else source or "",
         pages=chunk.pages if chunk else (),
         headings=chunk.headings if chunk else (),
         questions=chunk.questions if chunk else (),
@@ -458,7 +458,7 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         UnknownResourceError: No resource has this name, or several could be meant.
     """
     pages = CatalogPages(catalog)
-    if places.is_in_place and name.endswith("/"):
+    if places.tree.has_sections and name.endswith("/"):
         inside = documents_of(catalog, pages, name)
         return AboutResource(resource=name, chunks=len(inside))
     resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
@@ -519,7 +519,7 @@ def chunk_paths(
 
 
 def _unknown(places: Places, path: str) -> UnknownPathError:
-    if places.is_in_place:
+    if places.tree.has_sections:
         return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
     return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
 

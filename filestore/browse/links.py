@@ -90,7 +90,7 @@ def links(parts: Parts, path: str) -> Links:
     catalog, tree = parts.catalog(), parts.places.tree
     with catalog.snapshot():
         asked = meant(parts.places, catalog, path)
-        if parts.places.is_in_place:
+        if parts.places.tree.has_sections:
             (row,) = asked.rows
             outgoing = note_links(parts.places, catalog, row, asked.line)
             incoming = backlinks(parts.places, catalog, row.path)

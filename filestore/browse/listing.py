@@ -49,7 +49,7 @@ class Listing:
         self._of: tuple[str, int] | None = None
         """Identity and generation of the catalog that the following was read from."""
         self._all: dict[str, Ordered] | None = None
-        self._is_in_place = parts.places.is_in_place
+        self._has_sections = parts.places.tree.has_sections
         self._sections = SectionFinder()
         self._chunks = ChunkFinder()
 
@@ -62,7 +62,7 @@ class Listing:
         """How large the store is."""
         with self._reading() as (catalog, pages):
             files = catalog.file_count()
-            if self._is_in_place:
+            if self._has_sections:
                 made, texts = queries.count_of_made(catalog)
                 chunks = catalog.count("parts") - texts
                 return Counts(files=files, chunks=chunks, resources=files - made)
@@ -80,7 +80,7 @@ class Listing:
             limit: At most so many; None for all. Of a store in place: only what lies in no folder.
         """
         with self._reading() as (_, pages):
-            if self._is_in_place:
+            if self._has_sections:
                 return rows.entries(pages) if limit is None else rows.top_entries(pages)
             if limit is not None and not self._parts.layout.shares_folder:
                 return rows.resource_page(pages, after, limit)
@@ -93,7 +93,7 @@ class Listing:
         Of a store in place: the document of that name, or those below the folder.
         """
         with self._reading() as (catalog, pages):
-            if self._is_in_place:
+            if self._has_sections:
                 return array("q", rows.documents_of(catalog, pages, resource))
             if self._all is not None:
                 found = self._all.get(resource)
@@ -106,7 +106,7 @@ class Listing:
 
         Of a document in place: its sections, as `sections` knows them.
         """
-        if self._is_in_place:
+        if self._has_sections:
             return self._section_ids(resource)
         ids = self.chunk_ids(resource)
         with self._reading() as (_, pages):
@@ -170,7 +170,7 @@ class Listing:
             passes.
         """
         with self._reading() as (catalog, pages):
-            if self._is_in_place:
+            if self._has_sections:
                 return self._sections.matching(catalog, wanted)
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
@@ -199,7 +199,7 @@ class Listing:
                 "the file under the cursor is no longer in the catalog",
                 remedy="ctrl+r rescans the store",
             )
-        return found[0], part_of_text(row) if self._is_in_place else None
+        return found[0], part_of_text(row) if self._has_sections else None
 
     def section_at(self, path: str, line: int) -> int:
         """The section of a document in place that holds a line, by id; 0 for none.
@@ -209,7 +209,7 @@ class Listing:
             line: From 1.
         """
         place = self.place_of(path)
-        if place is None or not self._is_in_place:
+        if place is None or not self._has_sections:
             return 0
         with self._reading() as (catalog, _):
             return rows.section_at(catalog, place[1], line)
@@ -236,10 +236,10 @@ class Listing:
         if place is None:
             return StorePath(path), 0
         resource, file = place
-        ids = self._section_ids(resource) if self._is_in_place else self.chunk_ids(resource)
-        at = (-1 if part is None else part) if self._is_in_place else ids.index(file)
+        ids = self._section_ids(resource) if self._has_sections else self.chunk_ids(resource)
+        at = (-1 if part is None else part) if self._has_sections else ids.index(file)
         to = min(max(at + steps, 0), len(ids) - 1)
-        if self._is_in_place:
+        if self._has_sections:
             return StorePath(path), ids[to] if ids and to != part else 0
         return next(iter(self.paths([ids[to]])), StorePath(path)), 0
 

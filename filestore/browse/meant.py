@@ -25,7 +25,7 @@ from filestore.sidecar import originals
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
-_REMEDY_IN_PLACE: Final = "'filestore ls' lists the documents; 'filestore sync' takes new ones in"
+_DOCUMENTS_REMEDY: Final = "'filestore ls' lists the documents; 'filestore sync' takes new ones in"
 
 
 class NoLineError(FilestoreError, LookupError):
@@ -69,8 +69,8 @@ def meant(places: Places, catalog: Catalog, text: str) -> Meant:
     split = _WITH_LINE.fullmatch(text)
     found = _named(places, catalog, split[1]) if split else None
     if found is None or split is None:
-        if places.is_in_place:
-            raise UnknownPathError(f"no document {text!r}", remedy=_REMEDY_IN_PLACE)
+        if places.tree.has_sections:
+            raise UnknownPathError(f"no document {text!r}", remedy=_DOCUMENTS_REMEDY)
         raise UnknownPathError(f"no chunk file and no original {text!r}", remedy=_REMEDY)
     line = int(split[2])
     if line < 1:

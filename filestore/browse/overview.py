@@ -152,7 +152,7 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
 
 
 def _resource(parts: Parts, catalog: Catalog, asked: str) -> str | None:
-    if parts.places.is_in_place:
+    if parts.places.tree.has_sections:
         return None
     try:
         return file.resource_named(catalog, asked, parts.places)
@@ -302,8 +302,8 @@ class _Teller:
 
     @cached_property
     def _documents(self) -> list[OverviewDocument]:
-        if self._parts.places.is_in_place:
-            return self._documents_in_place()
+        if self._parts.places.tree.has_sections:
+            return self._documents_with_sections()
         titles = CatalogPages(self._catalog).document_titles()
         return [
             OverviewDocument(
@@ -312,10 +312,10 @@ class _Teller:
             for name, source, chunks in self._catalog.resources()
         ]
 
-    def _documents_in_place(self) -> list[OverviewDocument]:
+    def _documents_with_sections(self) -> list[OverviewDocument]:
         found = {
             decode_path(path): sections
-            for path, sections in queries.documents_in_place(self._catalog)
+            for path, sections in queries.documents_with_sections(self._catalog)
         }
         rows = self._catalog.files(list(found))
         titles = queries.titles_of_files(self._catalog, [row.id for row in rows.values()])
@@ -354,7 +354,7 @@ class _Teller:
         if not data:
             # A catalog that was rebuilt without it; 'verify' says so.
             return
-        if not self._parts.places.is_in_place:
+        if not self._parts.places.tree.has_sections:
             yield row.headings_and_pages()[0], chunk_file.parse(data).body
             return
         chunk = kept.read(data)
@@ -380,7 +380,7 @@ class _Teller:
             counted, stale = list(documents), sum(row.path in self._stale for row in rows)
         # A resource counts its summaries, a document in place does not.
         chunks = sum(one.chunks for one in counted)
-        chunks -= 0 if self._parts.places.is_in_place else made
+        chunks -= 0 if self._parts.places.tree.has_sections else made
         if stale:
             are = "summary is" if stale == 1 else "summaries are"
             self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")

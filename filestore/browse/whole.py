@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse import in_place
+from filestore.browse import documents
 from filestore.browse.file import document_metadata
 from filestore.browse.meant import meant, rows_of
 from filestore.catalog import Catalog, FileRow, queries
@@ -107,7 +107,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     found = meant(parts.places, catalog, name)
     row = found.rows[0]
     if row.kind == DOCUMENT:
-        return _in_place(parts, catalog, row, wanted)
+        return _document(parts, catalog, row, wanted)
     source = catalog.source_of(row) if row.kind == "chunk" else None
     rows = rows_of(catalog, source) if source else []
     at = next((n for n, one in enumerate(rows) if one.id == row.id), None)
@@ -117,9 +117,9 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     return _of_chunks(parts, catalog, rows, at, source, wanted)
 
 
-def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
+def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
     path = parts.places.tree.store_path(row.path)
-    chunk, is_fresh = in_place.present(parts, catalog, row.path, row)
+    chunk, is_fresh = documents.present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
     sections = chunk.sections or (
         chunk_file.Section(

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.packages import UPGRADE
-from filestore.core.paths import IN_PLACE_SIDECAR, SIDECAR
+from filestore.core.paths import sidecar_named
 from filestore.fs import database, part
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 from filestore.fs.stats import STAT_BYTES
@@ -265,8 +265,8 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
 def _named(connection: sqlite3.Connection) -> str:
     """The catalog as findings name it."""
     path: str = connection.execute("PRAGMA database_list").fetchone()[2]
-    is_in_place = os.path.basename(os.path.dirname(path)) == IN_PLACE_SIDECAR
-    return f"{IN_PLACE_SIDECAR if is_in_place else SIDECAR}/{os.path.basename(path)}"
+    folder, name = os.path.split(path)
+    return f"{sidecar_named(os.path.basename(folder))}/{name}"
 
 
 def _tables(statements: str) -> set[str]:

@@ -210,7 +210,7 @@ def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str,
     )
 
 
-def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
+def documents_with_sections(catalog: Catalog) -> list[tuple[bytes, int]]:
     """Path of every indexed document, by path, and of how many sections it is."""
     return catalog.rows(
         "SELECT path, count(*) FROM files JOIN parts ON parts.file = files.id"

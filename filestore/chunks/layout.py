@@ -16,6 +16,7 @@ from filestore.fs import disk
 
 _EITHER_SIDE: Final = "; either side will do: 'filestore update' completes it"
 """Of a record: what it does not name any more is found, and what it names wrongly read again."""
+_FILE: Final = stat.S_IFREG
 _MADE_AGAIN: Final = (
     "; unless a person wrote in it, either side will do: 'filestore enrich --refresh' completes it"
 )
@@ -34,17 +35,27 @@ class Layout(ABC):
     """Whether each resource has a folder of its own, with its record in it."""
     shares_folder: bool = False
     """Whether the files of all resources lie side by side in one folder."""
-    is_in_place: ClassVar[bool] = False
-    """Whether the tree is a folder of documents, into which nothing is ever written."""
+    has_sections: ClassVar[bool] = False
+    """Whether a file is a document with sections, each found by itself."""
+    cuts_as: str = ""
+    """The label of how its documents would be cut now; "" where none are cut."""
 
     def of(self, path: ChunkPath) -> "Layout":
-        """The layout that a file is of: in place what was made of documents has its own."""
+        """The layout that a file is of: what was made of documents has its own."""
         del path
         return self
 
     def is_record(self, name: str) -> bool:
         """Whether a file name is that of a record."""
         return False
+
+    def reads(self, path: ChunkPath) -> bool:
+        """Whether a file of this layout would be read, as far as its name tells."""
+        return not self.unread_code(path.rpartition("/")[2], _FILE, 0)
+
+    def is_text(self, path: ChunkPath) -> bool:
+        """Whether a file is one that people wrote, as far as its name tells; a record is none."""
+        return not self.is_record(path.rpartition("/")[2]) and self.reads(path)
 
     def unread_code(self, name: str, mode: int, size: int) -> str:
         """The code that keeps an entry from being read at all; "" for one that is to be read."""
@@ -79,6 +90,11 @@ class Layout(ABC):
     @abstractmethod
     def resource(self, path: ChunkPath, had: str = "") -> str:
         """The resource of a file: what its path tells, where it tells nothing the one it had."""
+
+    def source(self, path: ChunkPath, named: str | None) -> str | None:
+        """The document that a file with text comes from, where the file names that one."""
+        del path
+        return named
 
 
 class ChunkFiles(Layout):
@@ -142,7 +158,7 @@ class ChunkFiles(Layout):
 
 
 class MadeFiles(ChunkFiles):
-    """Chunk files that were made of documents in place; each says by its path of which."""
+    """Chunk files that were made of documents; each says by its path of which."""
 
     def is_record(self, name: str) -> bool:
         """There are no records among them."""

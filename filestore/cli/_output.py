@@ -207,7 +207,7 @@ def synced(report: "SyncReport") -> None:
         line(f"keyword scores no longer count {count(report.uncounted, 'deleted text')}")
     if report.pruned:
         line(f"removed {count(report.pruned, 'embedding')} that no text here and no undo has")
-    if any(one.code == "missing" and not one.in_place for one in report.applied):
+    if any(one.code == "missing" and one.tree.is_written for one in report.applied):
         line("to restore a missing file: filestore repair --path PATH --write-files")
     if not is_clean(report.remaining):
         line("left for you:")

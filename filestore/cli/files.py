@@ -24,8 +24,8 @@ def run_ls(options: requests.Ls) -> int:
     from filestore.browse.records import Resources
 
     with _context.open_store(options) as store:
-        part = "section" if store.places.is_in_place else "chunk"
-        first = "sync" if store.places.is_in_place else "add PATH…"
+        part = "section" if store.places.tree.has_sections else "chunk"
+        first = "sync" if store.places.tree.has_sections else "add PATH…"
         found = options.answer(store)
     if options.json:
         _output.write_json(found.to_dict())
@@ -162,11 +162,11 @@ def run_links(options: requests.Links) -> int:
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
-        is_in_place = store.places.is_in_place
+        is_written = store.places.tree.is_written
     if not _context.told(options, found):
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
-        if found.broken and not is_in_place:
+        if found.broken and is_written:
             _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
     return 1 if found.broken else 0
 

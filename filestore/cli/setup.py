@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from filestore.cli import _context, _diagnostics, _output, main
 from filestore.config.discovery import DEFAULT_FOLDER
+from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.errors import UsageError
 from filestore.core.example import FOLDER, copy_example
 from filestore.core.safe_text import shown_path
@@ -70,15 +71,15 @@ def run_init(options: Init) -> int:
             remedy="leave one of them out",
         )
     layout = "in-place" if options.in_place else options.layout or "tree"
-    is_in_place = layout == "in-place"
-    usual = "." if is_in_place else DEFAULT_FOLDER
+    is_written = LAYOUTS[check_layout(layout)].is_written
+    usual = DEFAULT_FOLDER if is_written else "."
     with Store.create(
         usual if options.folder is None else options.folder,
         layout=layout,
         embedder=options.embedder,
         endpoint=options.endpoint,
     ) as store:
-        indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
+        indexes = not is_written and not is_service(store.settings.embedder.partition(":")[0])
         if not options.json:
             _output.line(f"created a store in {store.root}")
             name = store.settings.embedder
@@ -100,7 +101,7 @@ def run_init(options: Init) -> int:
         if report is not None:
             _output.synced(report)
             _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
-        following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
+        following = "search QUERY" if indexes else "add PATH…" if is_written else "sync"
         _output.line(f"next: filestore {following}")
     return code
 

@@ -9,7 +9,7 @@ from typing import Final
 from filestore.config.layout import CATALOG, SETTINGS
 from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import IN_PLACE_SIDECAR
+from filestore.core.paths import DOCUMENTS_SIDECAR
 
 DEFAULT_FOLDER: Final = "file_index"
 
@@ -47,7 +47,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
             if _is_store(root, named=explicit is not None):
                 return leads(root)
     for folder in folders:
-        if os.path.isfile(os.path.join(folder, IN_PLACE_SIDECAR, CATALOG)):
+        if os.path.isfile(os.path.join(folder, DOCUMENTS_SIDECAR, CATALOG)):
             # The commands are pasted where the person is, which may be another folder.
             place = shlex.quote(folder)
             raise NoStoreError(

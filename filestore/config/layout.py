@@ -24,7 +24,7 @@ LINES: Final = "index.jsonl"
 FULLTEXT: Final = "fulltext"
 PAST: Final = "past"
 QUARANTINE: Final = "quarantine"
-IN_PLACE_UNDO: Final = "undo"
+UNDO: Final = "undo"
 """Parts of a sidecar; as findings name them: `Places.part`."""
 _DATABASES: Final = (CATALOG, EMBEDDINGS, DOCUMENTS)
 
@@ -60,9 +60,9 @@ PARTS: Final = (
     Part(name=f"{FULLTEXT}/part-*/*", kind="shared"),
     Part(name=QUARANTINE, kind="folder"),
     Part(name=f"{QUARANTINE}/*"),
-    Part(name=IN_PLACE_UNDO, kind="folder"),
-    Part(name=f"{IN_PLACE_UNDO}/*", kind="folder"),
-    Part(name=f"{IN_PLACE_UNDO}/*/*"),
+    Part(name=UNDO, kind="folder"),
+    Part(name=f"{UNDO}/*", kind="folder"),
+    Part(name=f"{UNDO}/*/*"),
     Part(name=PAST, kind="folder"),
     Part(name=f"{PAST}/lock"),
     Part(name=f"{PAST}/blob-names"),
@@ -104,11 +104,6 @@ class Places(Struct, frozen=True, kw_only=True):
         return os.path.join(self.root, self.tree.folder) if self.tree.folder else self.root
 
     @property
-    def is_in_place(self) -> bool:
-        """Whether the root holds the documents themselves: nothing is ever written into it."""
-        return not self.tree.folder
-
-    @property
     def sidecar_name(self) -> StorePath:
         """The folder of the derived data as findings name it, wherever it lies."""
         return self.tree.sidecar
@@ -125,14 +120,14 @@ class Places(Struct, frozen=True, kw_only=True):
     @property
     def undo(self) -> str:
         """Originals kept before a truth file is changed."""
-        if self.is_in_place:
-            return os.path.join(self.sidecar, IN_PLACE_UNDO)
-        return os.path.join(self.root, ".undo")
+        if self.tree.is_written:
+            return os.path.join(self.root, ".undo")
+        return os.path.join(self.sidecar, UNDO)
 
     @property
     def undo_name(self) -> StorePath:
         """The same as findings name it, wherever it lies."""
-        return self.part(IN_PLACE_UNDO) if self.is_in_place else StorePath(".undo")
+        return StorePath(".undo") if self.tree.is_written else self.part(UNDO)
 
     @property
     def catalog(self) -> str:

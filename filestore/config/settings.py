@@ -20,7 +20,7 @@ from filestore.core.caller import leads
 from filestore.core.decoding import UnfitError, converted, unknown_keys
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import UPGRADE
-from filestore.core.paths import CHUNKS, IN_PLACE, Tree
+from filestore.core.paths import CHUNKS, DOCUMENTS, Tree
 from filestore.core.safe_text import brief
 from filestore.fs import disk
 
@@ -59,7 +59,7 @@ _DESCRIBED: Final = "FORMAT.md describes every key."
 
 BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
 LayoutName = Literal["tree", "flat", "in-place"]
-LAYOUTS: Final[dict[str, LayoutName]] = {"tree": "tree", "flat": "flat", "in-place": "in-place"}
+LAYOUTS: Final[dict[LayoutName, Tree]] = {"tree": CHUNKS, "flat": CHUNKS, "in-place": DOCUMENTS}
 
 
 class SettingsError(FilestoreError, ValueError):
@@ -467,14 +467,10 @@ def check_layout(layout: str) -> LayoutName:
     Raises:
         UsageError: There is no such layout.
     """
-    if layout not in LAYOUTS:
-        raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
-    return LAYOUTS[layout]
-
-
-def tree_of(layout: LayoutName) -> Tree:
-    """Which folder of a store with a layout is its tree."""
-    return IN_PLACE if layout == "in-place" else CHUNKS
+    for name in LAYOUTS:
+        if name == layout:
+            return name
+    raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
 
 
 def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:

@@ -34,12 +34,12 @@ class Code(Struct, frozen=True, kw_only=True):
     """E: results may be wrong or knowledge is hidden. W: out of date. I: worth knowing."""
     repair: str
     """What a person can do, as a sentence."""
-    repair_in_place: str = ""
-    """The same where documents are indexed in place, if it is not the same: we write none."""
+    repair_of_documents: str = ""
+    """The same for documents, which no command writes, if it is not the same."""
     about: Subject
     """What is drifted or damaged."""
-    safe_in_place: bool = False
-    """Whether it is safe where documents are indexed in place, and there alone."""
+    safe_for_documents: bool = False
+    """Whether it is safe where the files are documents, and there alone."""
     step: str = ""
     """The kind of step that repairs it; "" where only a person can."""
     level: Literal["fast", "full", "deep"] = "fast"
@@ -131,7 +131,7 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="'filestore sync' removes it from the index; to restore it:"
         " 'filestore repair --write-files'",
-        repair_in_place="'filestore sync' removes it from the index; git or your backup has it",
+        repair_of_documents="'filestore sync' removes it from the index; git or your backup has it",
         about="file",
         step="forget",
         self_evident=True,
@@ -154,7 +154,7 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="'filestore repair --write-files' brings back what is kept; if they are meant to be"
         " gone, 'filestore sync --forget-missing'",
-        repair_in_place="bring them back from git or your backup; if they are meant to be gone,"
+        repair_of_documents="bring them back from git or your backup; if they are meant to be gone,"
         " 'filestore sync --forget-missing'",
         about="file",
         step="restore",
@@ -240,7 +240,7 @@ CODES: Final[dict[str, Code]] = {
     "litter": Code(
         severity="I",
         repair="nothing: it is not a chunk file",
-        repair_in_place="nothing: it is not searched",
+        repair_of_documents="nothing: it is not searched",
         about="file",
         excluded="file",
     ),
@@ -304,7 +304,7 @@ CODES: Final[dict[str, Code]] = {
     "link-dangling": Code(
         severity="W",
         repair="fix the link; 'filestore repair --write-files' does where the file has moved",
-        repair_in_place="fix the link in the document, then 'filestore sync'",
+        repair_of_documents="fix the link in the document, then 'filestore sync'",
         about="file",
         step="relink",
         remark=True,
@@ -496,8 +496,8 @@ CODES: Final[dict[str, Code]] = {
     "bit-rot": Code(
         severity="E",
         repair="'filestore repair --level full --write-files' restores it; it is not indexed",
-        repair_in_place="restore it from git or your backup; saved anew, 'filestore sync' takes it"
-        " as it is",
+        repair_of_documents="restore it from git or your backup; saved anew, 'filestore sync' takes"
+        " it as it is",
         about="file",
         step="restore",
         level="full",
@@ -542,8 +542,8 @@ CODES: Final[dict[str, Code]] = {
     "chunker-changed": Code(
         severity="W",
         repair="'filestore repair --only chunker-changed --write-files' re-chunks it",
-        repair_in_place="'filestore sync' cuts all again; known texts are not re-embedded",
-        safe_in_place=True,
+        repair_of_documents="'filestore sync' cuts all again; known texts are not re-embedded",
+        safe_for_documents=True,
         about="source",
         step="reingest",
         only_named=True,
@@ -559,7 +559,7 @@ CODES: Final[dict[str, Code]] = {
     "git-operation": Code(
         severity="I",
         repair="finish it: until then no chunk file is written",
-        repair_in_place="finish it, then 'filestore sync'",
+        repair_of_documents="finish it, then 'filestore sync'",
         about="process",
     ),
     "locked": Code(

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.codes import CODE_ORDER, CODES, Code, Severity
-from filestore.core.paths import NO_PATH, StorePath, Tree
+from filestore.core.paths import CHUNKS, NO_PATH, StorePath, Tree
 from filestore.core.schema import JsonObject
 
 LEFT_BY_STATS: Final = (
@@ -38,8 +38,8 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
     """Whether it is only worth knowing here, whatever its code says."""
     accepted: bool = False
     """Whether the settings accept this warning for its path."""
-    in_place: bool = False
-    """Whether it is of a store whose documents are indexed in place."""
+    tree: Tree = CHUNKS
+    """That of its store, which tells what repairs it."""
 
     @property
     def _what(self) -> tuple[str, StorePath, str, StorePath]:
@@ -71,13 +71,13 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
     def repair(self) -> str:
         """What repairs it."""
         code = CODES[self.code]
-        return (self.in_place and code.repair_in_place) or code.repair
+        return code.repair if self.tree.is_written else code.repair_of_documents or code.repair
 
     @property
     def safe(self) -> bool:
         """Whether `sync` repairs it."""
         code = CODES[self.code]
-        return code.safe or (self.in_place and code.safe_in_place)
+        return code.safe or (code.safe_for_documents and not self.tree.is_written)
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
@@ -100,9 +100,7 @@ def marked(
 
 def as_told(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
     """Findings of a store with a tree, which tells what a person can do about them."""
-    if tree.folder:
-        return tuple(findings)
-    return tuple(replace(one, in_place=True) for one in findings)
+    return tuple(replace(one, tree=tree) for one in findings)
 
 
 def not_checked_words(left_out: Sequence[str]) -> str:

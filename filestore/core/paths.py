@@ -25,11 +25,11 @@ ROOT: Final = StorePath(".")
 SETTINGS: Final = StorePath("filestore.toml")
 SIDECAR: Final = StorePath(".sidecar")
 """The derived parts of a store of chunk files, as findings name it wherever it lies."""
-IN_PLACE_SIDECAR: Final = StorePath(".filestore")
+DOCUMENTS_SIDECAR: Final = StorePath(".filestore")
 """The same beside documents."""
 SUMMARIES: Final = StorePath(".filestore-summaries")
 """The folder beside documents of what was made of them: summaries, questions."""
-_NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, IN_PLACE_SIDECAR))
+_NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, DOCUMENTS_SIDECAR))
 """First parts of a path that leads to no document."""
 
 
@@ -38,16 +38,17 @@ class Tree(Struct, frozen=True):
 
     folder: StorePath = CHUNKED
     """"" for a root that holds the documents itself."""
+    sidecar: StorePath = SIDECAR
+    """The folder of the derived parts as findings name it, wherever the user has it lie."""
+    is_written: bool = True
+    """Whether its files are chunk files, which commands write; documents are written by people."""
+    has_sections: bool = False
+    """Whether its files have sections, which `PATH:LINE` names; a chunk file is one passage."""
 
     @property
     def pathspec(self) -> StorePath:
         """Its folder as git, and a finding about the whole of it, name it."""
         return self.folder or ROOT
-
-    @property
-    def sidecar(self) -> StorePath:
-        """The folder of the derived parts as findings name it, wherever the user has it lie."""
-        return SIDECAR if self.folder else IN_PLACE_SIDECAR
 
     def part(self, name: str) -> StorePath:
         """A derived part as findings name it; "" for their folder."""
@@ -84,8 +85,13 @@ class Tree(Struct, frozen=True):
 
 CHUNKS: Final = Tree()
 """The tree of a store of chunk files."""
-IN_PLACE: Final = Tree(NO_PATH)
+DOCUMENTS: Final = Tree(NO_PATH, DOCUMENTS_SIDECAR, is_written=False, has_sections=True)
 """The tree of a store whose root holds its documents."""
+
+
+def sidecar_named(folder: str) -> StorePath:
+    """How findings name the folder of the derived parts, by how it is called on the disk."""
+    return DOCUMENTS_SIDECAR if folder == DOCUMENTS_SIDECAR else SIDECAR
 
 
 def inside(folder: ChunkPath, name: str) -> ChunkPath:
@@ -94,12 +100,12 @@ def inside(folder: ChunkPath, name: str) -> ChunkPath:
 
 
 def is_made(path: str) -> bool:
-    """Whether a file of a tree in place is no document, but was made of one."""
+    """Whether a file of a tree of documents is none, but was made of one."""
     return path.startswith(f"{SUMMARIES}/")
 
 
 def made_of(path: ChunkPath) -> ChunkPath:
-    """The document in place that a file was made of: below `SUMMARIES` each has a folder."""
+    """The document that a file was made of: below `SUMMARIES` each has a folder."""
     return folder_of(ChunkPath(path.partition("/")[2]))
 
 

@@ -197,7 +197,7 @@ class Enriching:
 
     def _follow(self, writer: Writer) -> None:
         """Take along what was made of documents in place that were moved."""
-        if not self._parts.places.is_in_place:
+        if not self._parts.places.tree.has_sections:
             return
         with self._parts.looking(sound=True) as (snapshot, _):
             found = writing.moves(snapshot.catalog)
@@ -468,7 +468,7 @@ class Enriching:
             with self._parts.looking(sound=True) as (snapshot, _):
                 tree = self._tree_of(snapshot)
                 while names and size < WAVE:
-                    take = documents.gather if snapshot.layout.is_in_place else gather
+                    take = documents.gather if snapshot.layout.has_sections else gather
                     found = take(snapshot, tree, names.pop(0))
                     size += max(len(found.chunks), len(found.leaves))
                     wave.append(self._planned(found, limits))

@@ -224,7 +224,7 @@ class _Reading:
                 continue
             # Questions are given to the sections that they were made for.
             paths.sort(key=is_made)
-            if in_parts and len(paths) > _AT_ONCE and not self._places.is_in_place:
+            if in_parts and len(paths) > _AT_ONCE and not self._places.tree.has_sections:
                 yield from self._in_parts(name, paths)
             elif (resource := self._whole(name, paths)) is not None:
                 yield resource
@@ -241,7 +241,7 @@ class _Reading:
             self._take(name, look, read)
         if not read.made and read.record is None:
             return None
-        if not self._places.is_in_place:
+        if not self._places.tree.has_sections:
             read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
         chunks: list[Chunk] = []
         for start in range(0, len(read.made), _AT_ONCE):
@@ -288,8 +288,7 @@ class _Reading:
             for name in packed.entries():
                 path = inside(folder, name)
                 if not flat:
-                    is_inside = folder or self._places.is_in_place
-                    resource = self._layout.resource(path) if is_inside else ""
+                    resource = self._layout.resource(path)
                 elif path in known:
                     resource = known[path]
                 else:
@@ -331,7 +330,7 @@ class _Reading:
             if CODES[look.state].severity != "I":
                 self._leave(look.path, why_excluded(look.state, look.detail))
             return
-        if self._places.is_in_place:
+        if self._places.tree.has_sections:
             self._take_document(name, look, read)
             return
         path = shown_name(look.path)

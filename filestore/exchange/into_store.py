@@ -74,7 +74,7 @@ def import_from(
     What was written before a kill is whole; `sync` indexes it, and the next call takes the rest.
 
     Raises:
-        InPlaceError: The store's truth are documents.
+        NotWrittenError: The store's truth are documents.
         UnknownFormError: There is no such form.
         LimitExceededError: It is more than is taken.
         SourceMissingError: There is nothing at the path.

@@ -14,9 +14,10 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
-from filestore.config.layout import IN_PLACE_UNDO, folded_path
+from filestore.config.layout import UNDO, folded_path
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
+from filestore.core.paths import CHUNKS, DOCUMENTS, Tree
 from filestore.fs import disk, part, transaction
 from filestore.fs.transaction import Content
 from filestore.history.batch import (
@@ -88,9 +89,9 @@ def is_temporary(name: str) -> bool:
 class Originals:
     """The `.undo` folder of a store, open. Only whoever holds the writer's lock writes to it."""
 
-    def __init__(self, handle: int, *, in_place: bool = False) -> None:
+    def __init__(self, handle: int, tree: Tree = CHUNKS) -> None:
         self._handle = handle
-        self._in_place = in_place
+        self._tree = tree
 
     @classmethod
     @contextlib.contextmanager
@@ -107,7 +108,8 @@ class Originals:
             if is_new:
                 disk.sync_path(os.path.dirname(folder))
         with stack:
-            yield cls(opened, in_place=os.path.basename(folder) == IN_PLACE_UNDO)
+            # Beside documents it lies in the sidecar, and has a name without a dot.
+            yield cls(opened, DOCUMENTS if os.path.basename(folder) == UNDO else CHUNKS)
 
     def keep(
         self,
@@ -242,7 +244,7 @@ class Originals:
             raise missing from error
         except OSError as error:
             raise invalid(identifier, error.strerror or str(error)) from error
-        batch = parse(data, identifier=identifier, in_place=self._in_place)
+        batch = parse(data, identifier=identifier, tree=self._tree)
         if ignores_case and _names_one_twice(batch):
             raise invalid(identifier, "it names a file twice, in other letters")
         return replace(batch, underway=_UNDERWAY in sizes, size_bytes=sum(sizes.values()))
@@ -336,7 +338,7 @@ class Originals:
             return None
         group = ""
         with contextlib.suppress(BatchInvalidError):
-            group = parse(data, identifier=name, in_place=self._in_place).group
+            group = parse(data, identifier=name, tree=self._tree).group
         size = sum(sizes.values())
         return Kept(identifier=name, used_s=status.st_mtime, size_bytes=size, group=group)
 

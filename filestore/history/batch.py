@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
-from filestore.core.paths import SUMMARIES
+from filestore.core.paths import CHUNKS, SUMMARIES, Tree
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.core.schema import JsonObject
 
@@ -159,13 +159,13 @@ def serialize(batch: Batch) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
+def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
     """Read the record of a batch.
 
     Args:
         data: The record.
         identifier: What the batch is called.
-        in_place: Whether the root holds documents, among which notes lie.
+        tree: Of the store, which tells where its files may lie.
 
     Raises:
         BatchInvalidError: It is damaged, newer, or would put files where no truth is.
@@ -200,7 +200,7 @@ def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
     except UnicodeError as error:
         raise invalid(identifier, f"{BATCH_NAME} names a file as no change does") from error
     for entry in batch.entries:
-        if not (is_truth(entry.path) or (in_place and is_note(entry.path))):
+        if not may_change(entry.path, tree):
             raise invalid(
                 identifier, f"{brief(shown_path(entry.path))} is no place for a truth file"
             )
@@ -221,8 +221,13 @@ def is_truth(path: str) -> bool:
     return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts[1:]))
 
 
+def may_change(path: str, tree: Tree) -> bool:
+    """Whether commands may change a path: that of a truth file, or of a note among documents."""
+    return is_truth(path) or (not tree.is_written and is_note(path))
+
+
 def is_note(path: str) -> bool:
-    """Whether a path relative to a root in place is one where a note may lie: visible Markdown."""
+    """Whether a note may lie at a path among documents, relative to the root: visible Markdown."""
     return path.endswith(".md") and all(map(_is_plain, path.split("/")))
 
 

@@ -33,7 +33,7 @@ from filestore.fs.transaction import (
     content,
 )
 from filestore.history.backup_store import Originals, broken_off, is_temporary
-from filestore.history.batch import Batch, Entry, Version, is_note, is_truth
+from filestore.history.batch import Batch, Entry, Version, may_change
 
 
 class NoTruthPathError(RefusedError, ValueError):
@@ -74,7 +74,7 @@ def collect_leftovers(places: Places) -> None:
 
     Only for whoever holds the writer's lock.
     """
-    if places.is_in_place:
+    if not places.tree.is_written:
         return
     with disk.folder_at(places.root) as root:
         collect_staged(root, CHUNKED)
@@ -136,7 +136,7 @@ def change(
         WriteFailedError: The disk refused; all is as it was.
     """
     for path in changes:
-        if not (is_truth(path) or (places.is_in_place and is_note(path))):
+        if not may_change(path, places.tree):
             raise NoTruthPathError(f"{path} is no place for a truth file")
     replacements = _replacements(changes, before, last)
     if not replacements:
@@ -258,7 +258,7 @@ def _temporary(places: Places) -> Iterator[str]:
         return
     try:
         yield from _names_in(root, "")[0]
-        if places.is_in_place:
+        if not places.tree.is_written:
             # Where a writer that died was about to write. `drift` tells what lies among what was
             # made of documents.
             paths = (path for group in broken_off(places.undo) for path in group.links())

@@ -185,7 +185,7 @@ def _stem(title: str) -> str:
 
 
 class NoteWriter(Struct, frozen=True):
-    """Writes notes into a store."""
+    """Writes notes into a store, as chunk files."""
 
     store: "Writing"
 
@@ -203,32 +203,24 @@ class NoteWriter(Struct, frozen=True):
             GitBusyError: A merge, rebase or the like is under way.
             WriteFailedError: The disk refused.
         """
-        places = self.store.snapshot.places
         folder = self._folder(wanted)
         alike = self._alike(note.name)
-        if not places.is_in_place:
-            taken = self._free_name(ChunkPath(folder), note.name)
-            own, _ = frontmatter.parse(note.head.encode())
-            renamed = put.NewChunk(
-                text=note.body.lstrip("\r\n"), name=taken, metadata={**own, **note.metadata}
-            )
-            done = put.put(self.store, [renamed], folder, replace=False, on_progress=ignore)
-            return Note(
-                path=done.paths[0],
-                embedded=done.embedded,
-                reused=done.reused,
-                alike=alike,
-                problem=done.problem,
-                undo=done.undo,
-            )
-        inner = ChunkPath(folder.rstrip("/"))
-        path = inside(inner, f"{self._free_name(inner, note.name)}.md")
-        self._require_document(path)
-        try:
-            data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
-        except ValueError as error:
-            raise UsageError(f"the metadata cannot be written: {error}") from error
-        return replace(self._written(path, data, None, "add_note"), alike=alike)
+        return replace(self._added(note, folder), alike=alike)
+
+    def _added(self, note: NewNote, folder: str) -> Note:
+        taken = self._free_name(ChunkPath(folder), note.name)
+        own, _ = frontmatter.parse(note.head.encode())
+        renamed = put.NewChunk(
+            text=note.body.lstrip("\r\n"), name=taken, metadata={**own, **note.metadata}
+        )
+        done = put.put(self.store, [renamed], folder, replace=False, on_progress=ignore)
+        return Note(
+            path=done.paths[0],
+            embedded=done.embedded,
+            reused=done.reused,
+            problem=done.problem,
+            undo=done.undo,
+        )
 
     def _alike(self, name: str) -> tuple[StorePath, ...]:
         """The files whose name or title has the same letters and digits in the same order."""
@@ -275,15 +267,14 @@ class NoteWriter(Struct, frozen=True):
         """
         places = self.store.snapshot.places
         shown = shown_path(places.tree.store_path(path))
-        is_meant = is_note(path) if places.is_in_place else is_truth(CHUNKS.store_path(path))
-        if not path.endswith(".md") or not is_meant:
+        if not path.endswith(".md") or not self._may_edit(path):
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
         with disk.folder_at(places.chunked) as handle:
             try:
                 data, _ = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
             except OSError as error:
                 raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
-        head = b"" if places.is_in_place else frontmatter.split(data).head
+        head = self._kept_head(data)
         try:
             before = data[len(head) :].decode()
         except UnicodeDecodeError as error:
@@ -293,7 +284,7 @@ class NoteWriter(Struct, frozen=True):
                 f"a person wrote or edited {shown}: it is not replaced as a whole",
                 remedy="read it again, and replace a passage of it",
             )
-        if not edit.old and not places.is_in_place:
+        if not edit.old:
             head, edit = self._with_own_keys(head, edit)
         after = _replaced(before, edit, shown)
         if not after.strip():
@@ -301,6 +292,13 @@ class NoteWriter(Struct, frozen=True):
         if len(after) > MAX_CHUNK_BYTES:
             raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
         return self._written(path, self._joined(path, data, head, after), data, "edit_note")
+
+    def _may_edit(self, path: ChunkPath) -> bool:
+        return is_truth(CHUNKS.store_path(path))
+
+    def _kept_head(self, data: bytes) -> bytes:
+        """What of a file an edit does not reach."""
+        return frontmatter.split(data).head
 
     def _with_own_keys(self, head: bytes, edit: Edit) -> tuple[bytes, Edit]:
         """The frontmatter of a chunk file with the keys that a whole new text has above it."""
@@ -314,8 +312,6 @@ class NoteWriter(Struct, frozen=True):
     def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
         """A file with another text; what no person wrote stays so."""
         changed = head + text.encode()
-        if self.store.snapshot.places.is_in_place:
-            return changed
         chunk = chunk_file.parse(data)
         record = os.path.join(self.store.snapshot.places.chunked, folder_of(path), RECORD_NAME)
         is_of_source = chunk.source is not None or os.path.lexists(record)
@@ -376,6 +372,32 @@ class NoteWriter(Struct, frozen=True):
             number += 1
             name = f"{wanted} {number}"
         return name
+
+
+class DocumentNoteWriter(NoteWriter, frozen=True):
+    """Writes notes among documents, as files of which a note is the whole."""
+
+    def _added(self, note: NewNote, folder: str) -> Note:
+        inner = ChunkPath(folder.rstrip("/"))
+        path = inside(inner, f"{self._free_name(inner, note.name)}.md")
+        self._require_document(path)
+        try:
+            data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
+        except ValueError as error:
+            raise UsageError(f"the metadata cannot be written: {error}") from error
+        return self._written(path, data, None, "add_note")
+
+    def _may_edit(self, path: ChunkPath) -> bool:
+        return is_note(path)
+
+    def _kept_head(self, data: bytes) -> bytes:
+        return b""
+
+    def _with_own_keys(self, head: bytes, edit: Edit) -> tuple[bytes, Edit]:
+        return head, edit
+
+    def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
+        return head + text.encode()
 
     def _require_document(self, path: ChunkPath) -> None:
         """Refuse a path where no document of the store can lie.
@@ -439,3 +461,9 @@ def _replaced(before: str, edit: Edit, shown: str) -> str:
             remedy="read it again, and give a passage that is in it exactly once",
         )
     return before.replace(old, new)
+
+
+def note_writer(store: "Writing") -> NoteWriter:
+    """What writes notes into a store, as its tree has them."""
+    is_written = store.snapshot.places.tree.is_written
+    return NoteWriter(store) if is_written else DocumentNoteWriter(store)

@@ -26,7 +26,7 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
-from filestore.chunking import is_split_alike, label
+from filestore.chunking import is_split_alike
 from filestore.chunks.observation import RECORD, Observation
 from filestore.chunks.observe import look_at
 from filestore.config import settings
@@ -54,7 +54,6 @@ from filestore.past.checkout import (
     with_submodules,
 )
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.documents import IN_PLACE
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ def make(
 
 def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[ChunkPath, str]:
     """The files of the tree, each with the name of its blob."""
-    if not parts.places.is_in_place:
+    if parts.places.rules is None:
         return {ChunkPath(path): name for path, name in files.items()}
     around = parts.places.root
     while around != top:
@@ -431,5 +430,5 @@ def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
         return (then.embedder, then.model, then.budget) == (now.embedder, now.model, now.budget)
     if catalog.meta("fingerprint") not in (None, embedder.fingerprint):
         return False
-    found = str(catalog.meta(CHUNKER))
-    return not parts.layout.is_in_place or is_split_alike(found, label(then.budget, way=IN_PLACE))
+    wanted = parts.layout.cuts_as
+    return not wanted or is_split_alike(str(catalog.meta(CHUNKER)), wanted)

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from filestore.chunks.interpretation import fenced
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.config.layout import IN_PLACE_UNDO
+from filestore.config.layout import UNDO
 from filestore.core.findings import Finding, as_told
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, StorePath, Tree
+from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree
 from filestore.core.safe_text import shown_path
 from filestore.git import merge
 from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
@@ -94,8 +94,8 @@ def make(
         policy: What a person wants.
         level: Of the verification.
     """
-    if not found.tree.folder:
-        # The files are documents: a person brings them back, or edits them.
+    if not found.tree.is_written:
+        # A person brings them back, or edits them.
         found = replace(found, restorable={}, prepared={})
         policy = replace(policy, truth=False, lost=(), remove=())
     work = _Planner(found, policy)
@@ -151,7 +151,7 @@ class _Planner:
         code, path = finding.code, finding.path
         meaning = finding.meaning
         kind = meaning.step
-        if finding.in_place and meaning.step == "restore":
+        if not finding.tree.is_written and meaning.step == "restore":
             self._leave(finding)
         elif code == "bit-rot" or (code == "missing" and self._policy.truth):
             if not self.bring_back(path, (code,)) and code == "missing":
@@ -345,7 +345,7 @@ class _Planner:
 
 
 _NOTHING: Final = Look(state=ABSENT)
-_KEPT: Final = (".undo/", f"{IN_PLACE_SIDECAR}/{IN_PLACE_UNDO}/")
+_KEPT: Final = (".undo/", f"{DOCUMENTS_SIDECAR}/{UNDO}/")
 """What lies there goes on with 'undo' and 'redo', and is never collected."""
 
 

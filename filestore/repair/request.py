@@ -165,7 +165,7 @@ def plan(
     """Verify, and say what a repair would do; changes nothing.
 
     Raises:
-        InPlaceError: Documents that are indexed in place were to be written.
+        NotWrittenError: Documents that are indexed in place were to be written.
         ConflictMovedOnError: A choice is about other texts than there are now.
         NoCopyError: A file is to go, and nothing else has its text.
         UnknownRepairPathError: A path of the policy is none of the store.

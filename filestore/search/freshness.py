@@ -204,7 +204,7 @@ class Looker:
         if data is not None and row.state not in (INDEXED, RECORD):
             # These very bytes were left out, and would be again.
             return Look(freshness=None, code=row.state)
-        if self._layout.of(row.path).is_in_place:
+        if self._layout.of(row.path).has_sections:
             return self._section(row, part, is_fresh=data is not None)
         if data is not None:
             # These bytes were parsed when they were indexed.

@@ -71,7 +71,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Whether a person changed the body: it may say what its document does not."""
     page_starts: tuple[Span, ...] = ()
     """Where in the body of a section its pages start, and their numbers."""
-    in_place: bool = False
+    is_section: bool = False
     """Whether it is a section of the document itself, which was read just now."""
     is_uneven: bool = False
     """Whether it has line ends that are none in the document."""
@@ -130,7 +130,7 @@ class Locator:
             passage: Start and end in its body.
             context: How many lines around it are wanted.
         """
-        if chunk.in_place:
+        if chunk.is_section:
             return self._in_document(chunk, passage, context)
         start, end = passage
         if chunk.source and end > start:

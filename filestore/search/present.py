@@ -173,7 +173,7 @@ def _chunk(hit: Hit, found: Found) -> Chunk:
         headings=hit.headings,
         pages=hit.pages,
         edited=found.row.edited or hit.freshness == "edited",
-        in_place=found.row.kind == DOCUMENT,
+        is_section=found.row.kind == DOCUMENT,
         is_uneven=found.look.is_uneven,
         page_starts=found.look.page_starts,
     )

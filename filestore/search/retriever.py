@@ -236,7 +236,7 @@ class Retriever:
         own: dict[int, float] = {}
         asked: dict[int, float] = {}
         scored = [
-            (text_id(file, part) if self._layout.is_in_place else file, score, part)
+            (text_id(file, part) if self._layout.has_sections else file, score, part)
             for vector, score in nearest
             for file, part in owners.get(vector, ())
         ]
@@ -245,7 +245,7 @@ class Retriever:
             sharing = reader.among(query, {text for text, _, _ in scored})
             scored = [one for one in scored if one[0] in sharing]
         for text, score, part in self._led(scored):
-            file = file_of_text(text) if self._layout.is_in_place else text
+            file = file_of_text(text)
             if text in banned or (required is not None and text not in required):
                 continue
             if self._may(file, allowed) and (self._with_questions or not part):
@@ -257,7 +257,7 @@ class Retriever:
 
     def _led(self, scored: Sequence[tuple[int, float, int]]) -> Sequence[tuple[int, float, int]]:
         """What some texts lead to, each with its score and the question that it answers, or 0."""
-        if not self._layout.is_in_place:
+        if not self._layout.has_sections:
             return scored
         if self._leading is None:
             from filestore.search.leading import Leading

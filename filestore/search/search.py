@@ -230,7 +230,7 @@ class Searcher:
         """So many files, and the mode that answered."""
         self.found = {}
         # A file takes one place, whichever of its sections answer.
-        depth = _SECTIONS * count if self._layout.is_in_place else count
+        depth = _SECTIONS * count if self._layout.has_sections else count
         depth = max(DEPTH, depth) if mode == "hybrid" or collapses else depth
         looks: dict[Text, Look] = {}
         self._looker.begin(shows_gone=self.behind.shows_gone)

@@ -80,7 +80,7 @@ class Vectors:
         if not self._home.takes_conditions or not wanted or not alone:
             return
         # A document's questions lie in a file of their own there, without its metadata.
-        if self._layout.is_in_place and self._catalog.files_of_kind("questions"):
+        if self._layout.has_sections and self._catalog.files_of_kind("questions"):
             return
         found = filters.conditions(self._catalog, wanted)
         if self._home.takes(found, self._catalog):
@@ -104,7 +104,7 @@ class Vectors:
         where = self._conditions if is_filtered and index.takes_conditions else ()
         vectors = None
         if allowed is not None and not where:
-            if self._layout.is_in_place:
+            if self._layout.has_sections:
                 from filestore.search.leading import questions_of
 
                 allowed = allowed | questions_of(self._catalog, allowed)

@@ -50,7 +50,7 @@ def make(
     if reason := why_no_folder(root):
         raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
     _refuse_inside_store(root)
-    tree = settings.tree_of(chosen_layout)
+    tree = settings.LAYOUTS[chosen_layout]
     sidecar = settings.sidecar_folder(root, configuration, tree)
     places = Places(root=root, sidecar=sidecar, tree=tree)
     check_sidecar(places)
@@ -84,7 +84,7 @@ def _refuse_inside_store(root: str) -> None:
 
 def _write_first_files(places: Places, chosen: settings.Settings) -> None:
     root = places.root
-    if chosen.layout == "in-place":
+    if not places.tree.is_written:
         with disk.disk_errors(root):
             disk.make_folders(root)
             _write_beside_documents(places, settings.serialize(chosen))

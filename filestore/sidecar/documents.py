@@ -1,4 +1,4 @@
-"""An in-place store's files: documents, read and cut into sections in the sidecar alone.
+"""A folder of documents as a store: read and cut into sections in the sidecar alone.
 
 What a reader of the store sees first is the hash of a file's bytes; what they say is taken out of
 them when the sidecar is written, by `cutting`, and kept.
@@ -9,45 +9,71 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from filestore import extract
-from filestore.chunks.layout import MADE, Layout, shown_name
+from filestore.chunks.layout import FLAT, MADE, TREE, Layout, shown_name
 from filestore.chunks.observation import Observation
-from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, Places
-from filestore.config.settings import LayoutName
+from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, SETTINGS, Places
+from filestore.config.settings import LayoutName, Settings
 from filestore.core.paths import ChunkPath, is_made
 
 if TYPE_CHECKING:
     from filestore.sidecar.cutting import Chunker
 
 
-IN_PLACE: Final = "sections/4"
-"""How documents in place are read and cut: what is kept of them is made anew where either changed,
-which costs no embedding of a text that is known."""
+SECTIONS: Final = "sections/4"
+"""How documents are read and cut: what is kept of them is made anew where either changed, which
+costs no embedding of a text that is known."""
 
 
 _LEAST_BYTES: Final = 256 * 1024 * 1024
 """So much is kept of documents that no file is any more: a branch that is left comes back."""
 
 
-class InPlace(Layout):
+class Documents(Layout):
     """A folder of documents as it is."""
 
     name: LayoutName = "in-place"
     most_bytes = MAX_SOURCE_BYTES
-    is_in_place = True
+    has_sections = True
 
-    def __init__(self, places: Places, chunker: "Callable[[], Chunker]", *, processes: int) -> None:
+    def __init__(self, places: Places, budget: int, *, processes: int) -> None:
         """Prepare.
 
         Args:
             places: Where the store lies.
-            chunker: Gives what cuts its documents; asked when one is to be cut.
+            budget: The most tokens of a section and its heading path.
             processes: At most so many child processes read documents.
         """
         self._cache_path = os.path.join(places.sidecar, DOCUMENTS)
         self._catalog_path = places.catalog
-        self._open_chunker = chunker
+        self._budget = budget
         self._processes = processes
+
+    def _chunker(self) -> "Chunker":
+        from filestore.sidecar.cutting import Chunker
+
+        return Chunker(budget=self._budget, way=SECTIONS)
+
+    @property
+    def cuts_as(self) -> str:  # type: ignore[override]
+        """See `Layout.cuts_as`."""
+        return self._chunker().label
+
+    def reads(self, path: ChunkPath) -> bool:
+        """Whether a document would be indexed, as far as its names tell."""
+        from filestore.extract import is_litter, is_read
+
+        *folders, name = path.split("/")
+        return (
+            is_read(name)
+            and name != SETTINGS
+            and not is_litter(name, is_folder=False)
+            and not any(is_litter(folder, is_folder=True) for folder in folders)
+            and super().reads(path)
+        )
+
+    def is_text(self, path: ChunkPath) -> bool:
+        """Whether a file is a document."""
+        return not is_made(path) and self.reads(path)
 
     def of(self, path: ChunkPath) -> Layout:
         """See `Layout.of`."""
@@ -55,11 +81,13 @@ class InPlace(Layout):
 
     def interpret(self, seen: Observation, name: str) -> None:
         """Say what the bytes alone tell: a text without words, or with a conflict in it."""
+        from filestore.extract import is_text
+
         if not seen.data.strip():
             seen.state = "empty"
             seen.detail = f"found {len(seen.data):,} bytes, of which none is text"
             return
-        if extract.is_text(name) and b"<<<<<<<" in seen.data:
+        if is_text(name) and b"<<<<<<<" in seen.data:
             from filestore.chunks.interpretation import conflict_outside_code, refuse
 
             lines = conflict_outside_code(seen.data, 0)
@@ -76,7 +104,7 @@ class InPlace(Layout):
         name = os.path.basename(seen.path)
         if not seen.pending or needs_child(name, len(seen.data)):
             return
-        fill(seen, lambda: extracted_here(seen.data, name), self._open_chunker())
+        fill(seen, lambda: extracted_here(seen.data, name), self._chunker())
 
     def complete(self, seen: Iterable[Observation]) -> None:
         """Read and cut documents, or take what was kept of the same bytes."""
@@ -85,7 +113,7 @@ class InPlace(Layout):
             return
         from filestore.sidecar.cutting import complete
 
-        chunker = self._open_chunker()
+        chunker = self._chunker()
         self.cut_by = chunker.label
         complete(waiting, chunker, self._cache_path, self._processes)
 
@@ -106,3 +134,14 @@ class InPlace(Layout):
     def resource(self, path: ChunkPath, had: str = "") -> str:
         """Each document is a resource of its own, called what it is called, with what is of it."""
         return MADE.resource(path, had) if is_made(path) else shown_name(path)
+
+    def source(self, path: ChunkPath, named: str | None) -> str | None:
+        """The name of the resource, whatever the file says."""
+        return self.resource(path) or None
+
+
+def layout_of(settings: Settings, places: Places, *, processes: int) -> Layout:
+    """The layout that the settings of a store name."""
+    if settings.layout == "in-place":
+        return Documents(places, settings.budget, processes=processes)
+    return FLAT if settings.layout == "flat" else TREE

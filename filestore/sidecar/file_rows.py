@@ -21,10 +21,6 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
     chunk = look.chunk
     name = look.path.rpartition("/")[2]
     kind = (chunk.kind if chunk else None) or chunk_file.kind_of_name(name) or "chunk"
-    source = chunk.source if chunk else None
-    if chunk and layout.is_in_place:
-        # It has the name of its resource, whatever the file says.
-        source = layout.resource(look.path) or None
     return FileRow(
         identifier,
         look.path,
@@ -34,7 +30,7 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         look.text_key,
         kind if chunk else "",
         layout.resource(look.path),
-        source,
+        layout.source(look.path, chunk.source) if chunk else None,
         chunk.order if chunk else None,
         chunk.origin if chunk else None,
         chunk is not None and chunk_file.hand_edited(chunk),

@@ -18,9 +18,8 @@ from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, Observation
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import SETTINGS, TOP, ChunkPath, Tree, folder_of, inside, is_made
+from filestore.core.paths import TOP, ChunkPath, Tree, folder_of, inside
 from filestore.core.safe_text import listed
-from filestore.extract import is_litter, is_read
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_names
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
 
 
-MODE: Final = stat.S_IFREG | 0o644
 """Of a file of which no more is known than its name."""
 _NEVER: Final = (0, 0, 0, 0, 0)
 """The stat of a file that was never seen: no file has it."""
@@ -135,19 +133,7 @@ def is_emptied(
 
 def is_text(path: ChunkPath, layout: Layout) -> bool:
     """Whether a file is one that people wrote, as far as its names tell; a record is none."""
-    name = path.rpartition("/")[2]
-    if layout.is_in_place:
-        return not is_made(path) and is_document(path)
-    return not layout.is_record(name) and not layout.unread_code(name, MODE, 0)
-
-
-def is_document(path: ChunkPath) -> bool:
-    """Whether a file would be indexed in place, as far as its names tell."""
-    *folders, name = path.split("/")
-    hidden = any(is_litter(folder, is_folder=True) for folder in folders)
-    return (
-        is_read(name) and not hidden and not is_litter(name, is_folder=False) and name != SETTINGS
-    )
+    return layout.is_text(path)
 
 
 def walk(
@@ -348,7 +334,7 @@ def lost_of_git(places: Places, layout: Layout, tree: scan.TreeScan) -> Lost:
     have = {
         path: name
         for path, name in repository.checked_in(places.root, places.tree).items()
-        if _is_ours(path, layout)
+        if layout.of(path).reads(path)
     }
     if not have:
         return Lost()
@@ -358,13 +344,13 @@ def lost_of_git(places: Places, layout: Layout, tree: scan.TreeScan) -> Lost:
         like = next(iter(have.values()))
         found = {}
         for path in added:
-            if _is_ours(path, layout):
+            if layout.of(path).reads(path):
                 data = state.read_start(os.path.join(places.chunked, path), layout.most_bytes)
                 found[path] = repository.blob_name(data, like).encode()
         return found
 
     gone = sorted(vanished({path: name.encode() for path, name in have.items()}, tree, named))
-    if layout.is_in_place:
+    if places.rules is not None:
         # What is there and no part of the tree is left out by its rules.
         gone = [path for path in gone if not os.path.lexists(os.path.join(places.chunked, path))]
     return Lost(gone=tuple(gone), known=len(have))
@@ -380,11 +366,3 @@ def git_findings(places: Places, layout: Layout, tree: scan.TreeScan) -> list[Fi
         deleted=lambda: set(),
     )
     return gone_findings(places.tree, found.gone, found.known, is_mass=mass)
-
-
-def _is_ours(path: ChunkPath, layout: Layout) -> bool:
-    name = path.rpartition("/")[2]
-    layout = layout.of(path)
-    if layout.is_in_place and not is_document(path):
-        return False
-    return not layout.unread_code(name, MODE, 0)

@@ -219,7 +219,7 @@ class Rewording:
 
     def note_path(self, old: ChunkPath, new: ChunkPath) -> None:
         """Note that a file may be found by other words: its path, or its folder, is among them."""
-        if not is_made(new) and (self._layout.is_in_place or folder_of(old) != folder_of(new)):
+        if not is_made(new) and (self._layout.has_sections or folder_of(old) != folder_of(new)):
             self._paths.add(new)
 
     def note_record(

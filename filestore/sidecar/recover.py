@@ -60,13 +60,13 @@ def make_sidecar(places: Places) -> None:
     check_sidecar(places)
     try:
         disk.make_folders(places.sidecar, 0o700)
-        if places.is_in_place:
+        if not places.tree.is_written:
             _leave_to_itself(os.path.join(places.sidecar, ".gitignore"))
     except part.UnsafePartError:
         raise
     except OSError as error:
         failed = disk.write_failed(places.sidecar, error)
-        if places.is_in_place and error.errno in disk.PERMISSION_ERRORS:
+        if not places.tree.is_written and error.errno in disk.PERMISSION_ERRORS:
             failed.remedy = f"make it writable, or {NAME_SIDECAR}"
         raise failed from error
 
@@ -352,7 +352,7 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
 
     def contents(added: list[ChunkPath]) -> dict[ChunkPath, bytes]:
         """The hashes of new files."""
-        most = MAX_SOURCE_BYTES if places.is_in_place else MAX_CHUNK_BYTES
+        most = MAX_SOURCE_BYTES if not places.tree.is_written else MAX_CHUNK_BYTES
         paths = {one: os.path.join(places.chunked, one) for one in added}
         return {one: content_hash(read_start(path, most)) for one, path in paths.items()}
 

@@ -18,7 +18,7 @@ from filestore.fs import part
 from filestore.fs.refusals import NAME_SIDECAR
 
 _DOCUMENTS: Final = "the documents of this store are its files"
-_IN_PLACE: Final = {
+_USELESS: Final = {
     "add": (
         "so 'add' has nothing to bring in",
         "put files among them, then 'filestore sync'",
@@ -40,10 +40,10 @@ _IN_PLACE: Final = {
     ),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),
 }
-"""Command to why it does nothing where documents are indexed in place, and what to do instead."""
+"""Command to why it does nothing where the files are documents, and what to do instead."""
 
 
-class InPlaceError(FilestoreError):
+class NotWrittenError(FilestoreError):
     """A command writes truth files, and the store's are documents that it never writes."""
 
 
@@ -111,17 +111,17 @@ def refuse_useless(places: Places, command: str) -> None:
     """Refuse a command that the layout of a store has no use for.
 
     Raises:
-        InPlaceError: Documents are indexed in place. No force changes that, so it is not refused
+        NotWrittenError: Documents are indexed in place. No force changes that, so it is not refused
             for safety.
     """
-    if places.is_in_place:
+    if not places.tree.is_written:
         raise useless_error(command)
 
 
-def useless_error(command: str) -> InPlaceError:
+def useless_error(command: str) -> NotWrittenError:
     """Why a layout has no use for a command, and what to do instead."""
-    reason, remedy = _IN_PLACE[command]
-    return InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
+    reason, remedy = _USELESS[command]
+    return NotWrittenError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
 
 
 def own_folder_of(places: Places, path: str) -> str:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.commit import Commit
-    from filestore.sidecar.cutting import Chunker
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.models import Models
     from filestore.sidecar.originals import Reachable
@@ -58,14 +57,14 @@ class Parts:
         parsed = settings.parse(data, name=path)
         unknown = parsed.unknown + settings.users(configuration)[1]
         self._settings = replace(parsed, unknown=unknown)
-        tree = settings.tree_of(self.settings.layout)
+        tree = settings.LAYOUTS[self.settings.layout]
         self.places = Places(
             root=root,
             sidecar=settings.sidecar_folder(root, configuration, tree),
             configuration=configuration,
             tree=tree,
         )
-        if self.settings.layout == "in-place":
+        if not tree.is_written:
             self.places = replace(self.places, rules=self._rules())
         check_sidecar(self.places)
         self.configuration = configuration
@@ -107,18 +106,9 @@ class Parts:
     @cached_property
     def layout(self) -> "Layout":
         """How the files of the store are named, and what they mean."""
-        if self.settings.layout == "in-place":
-            from filestore.sidecar.documents import IN_PLACE, InPlace
+        from filestore.sidecar.documents import layout_of
 
-            def chunker() -> "Chunker":
-                from filestore.sidecar.cutting import Chunker
-
-                return Chunker(budget=self.settings.budget, way=IN_PLACE)
-
-            return InPlace(self.places, chunker, processes=self._processes)
-        from filestore.chunks.layout import FLAT, TREE
-
-        return FLAT if self.settings.layout == "flat" else TREE
+        return layout_of(self.settings, self.places, processes=self._processes)
 
     def _rules(self) -> "TopRules":
         """What of a folder of documents belongs to the store."""

@@ -93,7 +93,7 @@ class InspectedStore(Store):
 
         with self._parts.reading() as catalog:
             found = meant(self.places, catalog, text)
-        line = found.line if self.places.is_in_place else None
+        line = found.line if self.places.tree.has_sections else None
         return self.places.tree.store_path(found.paths[0]), line or 0
 
     def about_resource(self, name: str) -> "AboutResource":

@@ -485,11 +485,11 @@ class ReadableStore(Closing):
 
     def resources(self) -> "list[Resource]":
         """Name, source and number of chunks of every resource; in place, of every document."""
-        from filestore.browse import in_place
+        from filestore.browse import documents
 
         with self._parts.reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.documents(self.places, catalog)
+            if self.places.tree.has_sections:
+                return documents.documents(self.places, catalog)
             found = catalog.resources()
         return [
             {"resource": name, "source": source or None, "chunks": chunks}
@@ -498,34 +498,36 @@ class ReadableStore(Closing):
 
     def chunks(self, resource: str) -> "list[ChunkFile]":
         """The indexed files of a resource, in reading order; in place, sections of a document."""
-        from filestore.browse import file, in_place
+        from filestore.browse import documents, file
 
         with self._parts.reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.sections(self.places, catalog, resource)
+            if self.places.tree.has_sections:
+                return documents.sections(self.places, catalog, resource)
             name = file.resource_named(catalog, resource, self.places)
             return file.chunks(self.places, catalog, name)
 
     def documents(self, folder: str) -> "list[Resource] | None":
         """The documents of a folder in place, as `resources` has them; None if there is none."""
-        from filestore.browse import in_place
+        from filestore.browse import documents
 
-        found = in_place.folder_named(self.places, folder) if self.places.is_in_place else None
+        found = (
+            documents.folder_named(self.places, folder) if self.places.tree.has_sections else None
+        )
         if found is None:
             return None
         with self._parts.reading() as catalog:
-            return in_place.documents(self.places, catalog, found)
+            return documents.documents(self.places, catalog, found)
 
     def show(self, path: StrPath) -> "Shown":
         """One chunk file with its record; a path may start at the root or in `chunked/`.
 
         In place one document, or behind ``PATH:LINE`` one section of it.
         """
-        from filestore.browse import file, in_place
+        from filestore.browse import documents, file
 
         with self._parts.reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.show(self._parts, catalog, os.fsdecode(path))
+            if self.places.tree.has_sections:
+                return documents.show(self._parts, catalog, os.fsdecode(path))
             return file.show(self._parts, catalog, os.fsdecode(path))
 
     def document(

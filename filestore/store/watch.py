@@ -442,7 +442,7 @@ def _changes_until_replaced(
 
 def _folders(tree: Tree) -> tuple[str, ...]:
     """The folders of a store that hold what it is made of, where that is not all of it."""
-    return (tree.folder, "source") if tree.folder else ()
+    return (tree.folder, "source") if tree.is_written else ()
 
 
 def _is_truth(path: str, tree: Tree) -> bool:
@@ -450,7 +450,7 @@ def _is_truth(path: str, tree: Tree) -> bool:
     *above, name = path.split("/")
     if name.startswith(TEMPORARY_PREFIX):
         return False
-    if tree.folder:
+    if tree.is_written:
         return bool(above) and above[0] in _folders(tree)
     # What lies in folders such as .git is no document; what keeps files out changes which are.
     is_hidden = any(part.startswith(".") for part in above if part != SUMMARIES)

@@ -80,7 +80,7 @@ class Collect(Action):
 
     def run(self, session: Session) -> bool:
         places = session.snapshot.places
-        if places.is_in_place:
+        if not places.tree.is_written:
             # No writer of ours ever wrote what is not named as ours.
             self.left = [one for one in self.applied if not is_made(one.path)]
             self.applied = [one for one in self.applied if is_made(one.path)]

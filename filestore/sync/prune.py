@@ -165,8 +165,6 @@ def _require_cut(parts: Parts, snapshot: "StoreSnapshot") -> None:
     Raises:
         NotPrunedError: The documents are to be cut again.
     """
-    if not parts.places.is_in_place:
-        return
     for finding in documents_cut_otherwise(snapshot):
         raise NotPrunedError(
             f"the documents are not indexed as they are to be: {finding.detail}",

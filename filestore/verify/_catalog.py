@@ -144,7 +144,7 @@ def _mismatch(tree: Tree, path: ChunkPath, detail: str) -> Finding:
 
 def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Hold the links of documents as they were indexed against the files that are there."""
-    if not snapshot.layout.is_in_place:
+    if not snapshot.layout.has_sections:
         return
     report.add(_dangling(snapshot))
     report.checked.append("the paths that links of documents have")

@@ -72,7 +72,7 @@ def _check_entries(
         looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
     silent = [one for one in looked_up if not _answers(catalog, reader, one)]
     report.add(_told(tree, catalog, silent, "its own words do not find it"))
-    kind = "sections" if snapshot.layout.is_in_place else "files"
+    kind = "sections" if snapshot.layout.has_sections else "files"
     number, among = len(looked_up), f"{len(ids):,} {kind} in the full-text index"
     report.checked.append(f"the words of {number:,} of {among}")
     if number < len(ids):

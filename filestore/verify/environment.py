@@ -100,7 +100,7 @@ def attributes(places: Places) -> Iterator[Finding]:
 
     Beside documents nothing is written that git reads, so nothing of it is ours to judge.
     """
-    if places.is_in_place:
+    if not places.tree.is_written:
         return
     root = places.root
     tree = repository.git_work_tree(root)
@@ -149,7 +149,7 @@ class Copy(Struct, frozen=True, kw_only=True):
 
 def committed_copies(places: Places) -> list[Copy]:
     """Every file that HEAD has below `chunked/` and that is no text, by path."""
-    if places.is_in_place:
+    if not places.tree.is_written:
         # No rule of ours ever had git change line ends there.
         return []
     names = {

@@ -116,7 +116,7 @@ def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
 
 def is_ours(tree: Tree, name: str) -> bool:
     """Whether a name is that of a chunk file, a record or a document; others are litter."""
-    return not tree.folder or (name.endswith((".md", ".json")) and not name.startswith("."))
+    return not tree.is_written or (name.endswith((".md", ".json")) and not name.startswith("."))
 
 
 def _blocks(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[bytes]:

@@ -282,7 +282,7 @@ def dangling_link(tree: Tree, link: LinkRow) -> Finding:
 
 def ignored_frontmatter(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Documents in place whose frontmatter cannot be read: they are found by their text alone."""
-    if not snapshot.layout.is_in_place:
+    if not snapshot.layout.has_sections:
         return
     for path, reason in queries.files_with_key(snapshot.catalog, FRONTMATTER_ERROR):
         where = snapshot.places.tree.store_path(path)
@@ -344,18 +344,16 @@ def changed_chunker(tree: Tree, catalog: Catalog, settings: Settings) -> Iterato
 
 
 def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    """Whether the documents in place would be cut otherwise today."""
-    found = snapshot.catalog.meta(CHUNKER)
-    if found is None or not snapshot.catalog.indexed_count():
+    """Whether documents would be cut otherwise today."""
+    wanted, found = snapshot.layout.cuts_as, snapshot.catalog.meta(CHUNKER)
+    if not wanted or found is None or not snapshot.catalog.indexed_count():
         return
-    from filestore.chunking import is_split_alike, label
-    from filestore.sidecar.documents import IN_PLACE
+    from filestore.chunking import is_split_alike
 
-    wanted = label(snapshot.settings.budget, way=IN_PLACE)
     if not is_split_alike(str(found), wanted):
         yield Finding(
             code="chunker-changed",
             path=SETTINGS,
             detail=f"cut by {found}, today it would be {wanted}",
-            in_place=True,
+            tree=snapshot.places.tree,
         )

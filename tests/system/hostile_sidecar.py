@@ -36,7 +36,7 @@ from typing import Final
 import filestore
 from filestore.browse import InspectedStore
 from filestore.cli import main
-from filestore.config.layout import IN_PLACE_UNDO, PARTS, Part
+from filestore.config.layout import PARTS, UNDO, Part
 from filestore.core.hashing import content_hash
 
 LAYOUTS: Final = ("tree", "flat", "in-place")
@@ -95,7 +95,7 @@ class Home:
         self._make()
         shutil.copytree(self.work, self._kept, symlinks=True)
         shutil.copytree(self.sidecar, self.outside / "sidecar")
-        shutil.copytree(self.undo, self.outside / "sidecar" / IN_PLACE_UNDO, dirs_exist_ok=True)
+        shutil.copytree(self.undo, self.outside / "sidecar" / UNDO, dirs_exist_ok=True)
         self._fill()
 
     def _make(self) -> None:
@@ -151,7 +151,7 @@ class Home:
         for part in PARTS:
             parent, name = self.sidecar, part.name
             first, _, rest = name.partition("/")
-            if first == IN_PLACE_UNDO:
+            if first == UNDO:
                 parent, name = self.undo.parent, os.path.join(self.undo.name, rest).rstrip("/")
             found = sorted(parent.glob(name))
             right = stat.S_ISDIR if part.kind == "folder" else stat.S_ISREG
@@ -191,7 +191,7 @@ def _linked_to(target: Callable[[Home, Path], Path]) -> Callable[[Home, Path], N
 def _alike(home: Home, path: Path) -> Path:
     """What has the same name in a sidecar outside."""
     below = home.undo if path.is_relative_to(home.undo) else home.sidecar
-    start = IN_PLACE_UNDO if below == home.undo else "."
+    start = UNDO if below == home.undo else "."
     return home.outside / "sidecar" / start / path.relative_to(below)
 
 

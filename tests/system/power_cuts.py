@@ -247,7 +247,7 @@ def _differing(folder: Path) -> set[str] | None:
     now = {
         path: content_hash((home(folder) / path).read_bytes())
         for path in truth(folder)
-        if path.startswith("chunked/") or (places.is_in_place and path != ".filestoreignore")
+        if path.startswith("chunked/") or (places.tree.has_sections and path != ".filestoreignore")
     }
     return {path for path in known.keys() | now.keys() if known.get(path) != now.get(path)}
 

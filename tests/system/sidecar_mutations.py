@@ -549,7 +549,7 @@ def answers(root: str, configuration: str) -> str:
             answer = store.search(query, k=5, mode=mode, **chosen)
             said.append((answer.mode, [hit.to_dict() for hit in answer.hits]))
         said += [store.resources(), store.chunks("apples.md")]
-        if store.places.is_in_place:
+        if store.places.tree.has_sections:
             said.append(store.show("page.html").body)
             for one in (
                 store.links("note.md"),

@@ -87,7 +87,9 @@ class History:
         self.store.sync(forget_missing=True)
 
     def note(self) -> None:
-        self.store.add_note(self.text(), folder=None if self.store.places.is_in_place else "notes")
+        self.store.add_note(
+            self.text(), folder=None if self.store.places.tree.has_sections else "notes"
+        )
 
     def edit_note(self) -> None:
         path = self.file()

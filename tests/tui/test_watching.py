@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from filestore import FilestoreError, Store
-from filestore.core.paths import CHUNKS, IN_PLACE, Tree
+from filestore.core.paths import CHUNKS, DOCUMENTS, Tree
 from filestore.store.watch import (
     MOST_PATHS,
     CatalogChanged,
@@ -136,7 +136,7 @@ def test_changes_of_documents_in_place_are_told(tmp_path: Path) -> None:
         str(folder), layout="in-place", embedder="builtin", configuration=configuration
     ) as store:
         store.sync()
-    watch = Watch(folder, IN_PLACE)
+    watch = Watch(folder, DOCUMENTS)
     watch.write(".git/index", "git")
     watch.write(".obsidian/workspace.md", "of an editor")
     watch.write("chunked/sub/new.md")

@@ -60,8 +60,8 @@ class ActionContext(Struct, frozen=True, kw_only=True):
     """Why nothing may be written; "" where it may."""
     no_enrich: str = ""
     """Why nothing can be enriched; "" where it can."""
-    in_place: bool = False
-    """Whether the documents of the store are its files, which nothing writes."""
+    is_written: bool = True
+    """Whether the files of the store are chunk files, which commands write."""
     store: str = ""
     """What names the store on a command line; "" where the working folder does."""
 
@@ -153,7 +153,7 @@ def no_finding(now: ActionContext) -> str:
     return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
 
 
-def documents_in_place(command: str) -> str:
+def useless(command: str) -> str:
     """It would write files as this command does, and those of the store are documents."""
     error = useless_error(command)
     return f"{error.message}: {error.remedy}"
@@ -212,9 +212,9 @@ class Action(Struct, frozen=True, kw_only=True):
     """Why it cannot be done now; "" where it can."""
     writes: bool = False
     """Whether it changes files or the sidecar: refused in a read-only session."""
-    not_in_place: str = ""
-    """The command whose refusal says why this is not done where documents are indexed in place, as
-    it is about writing files of the store; "" where it is done."""
+    useless: str = ""
+    """The command whose refusal says why this is not done where the files are documents, as it is
+    about writing files of the store; "" where it is done."""
     asks: bool = False
     """Whether it asks first, so that only the answer is logged."""
     footer: int = 0
@@ -225,8 +225,8 @@ def refusal(action: Action, now: ActionContext) -> str:
     """Why an action cannot be done now; "" where it can."""
     if action.writes and now.read_only:
         return now.read_only
-    if action.not_in_place and now.in_place:
-        return documents_in_place(action.not_in_place)
+    if action.useless and not now.is_written:
+        return useless(action.useless)
     return action.refusal(now) if action.refusal is not None else ""
 
 
@@ -312,10 +312,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
         fixed("sync"), refusal=busy, footer=50, writes=True),
     _everywhere("undo", "u z", "undo", "undo the last change of files",
         lambda now: f"undo {now.can_undo}".rstrip(), refusal=busy,
-        writes=True, not_in_place="undo"),
+        writes=True, useless="undo"),
     _everywhere("redo", "U Z", "redo", "redo the change that was undone",
         lambda now: f"redo {now.can_redo}".rstrip(), refusal=busy,
-        writes=True, not_in_place="undo"),
+        writes=True, useless="undo"),
     _everywhere("look_again", "ctrl+r f5", "look again",
         "look for drift again, also after the index was rebuilt", fixed("status")),
     _everywhere("tasks", "w", "tasks", "show running and finished tasks", _LOOKS),
@@ -412,7 +412,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
         lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=no_conflict,
-        not_in_place="repair", asks=True),
+        useless="repair", asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", show, refusal=no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",
@@ -426,9 +426,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         fixed("repair --plan"), refusal=busy, footer=60),
     _repair("truth", "t", "files", "plan again with, or without, steps that write files",
         lambda now: f"repair --plan --write-files{chosen(now).replace(' --write-files', '')}",
-        not_in_place="repair", footer=50),
+        useless="repair", footer=50),
     _repair("batches", "b", "changes", "show the changes that can be undone and redone",
-        fixed("undo --list"), footer=40, not_in_place="undo"),
+        fixed("undo --list"), footer=40, useless="undo"),
     # Lists: their widget binds these itself
     _lists("move", "down up j k", "move", "a row down or up", _MOVES),
     _lists("page", "pagedown pageup ctrl+d ctrl+u", "page", "a page, or half of one, down or up",

@@ -302,7 +302,7 @@ class Frame(KeysInOrder):
             busy=busy.title if busy is not None and is_work else "",
             stoppable=stoppable.title if stoppable is not None else "",
             read_only=self.read_only,
-            in_place=not self.findings.tree.folder,
+            is_written=self.findings.tree.is_written,
             no_enrich=self.no_enrich,
             can_undo=self.next_undo_redo[0],
             can_redo=self.next_undo_redo[1],
@@ -457,7 +457,7 @@ class Frame(KeysInOrder):
             shown = [
                 action
                 for action in table.available(self.page)
-                if action.footer and not (action.not_in_place and now.in_place)
+                if action.footer and (now.is_written or not action.useless)
             ]
             shown.sort(key=lambda action: -action.footer)
             items = [

@@ -482,7 +482,7 @@ class Inspector(Menus):
         )
 
     def _undo_or_redo(self, typed: Typed) -> None:
-        if "list" in typed.options and self.findings.tree.folder:
+        if "list" in typed.options and self.findings.tree.is_written:
             self._on("repair", lambda view: view.do_batches())
         else:
             self.action_do("everywhere", typed.name)
@@ -491,7 +491,7 @@ class Inspector(Menus):
         if self.read_only or not paths:
             self.notify(self.read_only or "add needs a path", severity="warning")
             return
-        if not self.findings.tree.folder:
+        if not self.findings.tree.is_written:
             self.fail(useless_error("add"))
             return
         chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]

@@ -261,10 +261,10 @@ def pages_words(pages: Sequence[int]) -> str:
 
 
 def count_line(
-    *, shown: int, resources: int, chunks: int | None, filtered: str, in_place: bool
+    *, shown: int, resources: int, chunks: int | None, filtered: str, has_sections: bool
 ) -> Line:
     """Below the tree: what there is of it, and what the filter leaves."""
-    above, below = ("document", "section") if in_place else ("resource", "chunk")
+    above, below = ("document", "section") if has_sections else ("resource", "chunk")
     message = count(resources, above)
     if filtered:
         return found_line(f"{count(shown, below)} of {message}", filtered)
@@ -325,14 +325,14 @@ def found_line(found: str, filtered: str) -> Line:
     )
 
 
-def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = False) -> list[Line]:
+def nothing_lines(*, why: str, index: Sequence[Line] = (), is_written: bool = True) -> list[Line]:
     """The detail where there is nothing under the cursor.
 
     Args:
         why: "filter", "search", "summaries", "looking" while the files are not known yet, or
             "empty" for a store with nothing in it.
         index: Lines about the index.
-        in_place: Whether the documents of the store are its files.
+        is_written: Whether the files of the store are chunk files, which commands write.
     """
     if why in _NOTHING:
         return [line(_NOTHING[why], "quiet")]
@@ -345,7 +345,7 @@ def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = Fals
         ]
     if index:
         return list(index)
-    if in_place:
+    if not is_written:
         return [
             line("No documents in this folder yet.", "title"),
             (),

@@ -94,7 +94,7 @@ class FindingIndex:
         below = self._of_resource.get(resource.removesuffix("/"), {})
         counts = {"E": 0, "W": 0, "I": 0, **below}
         # In the flat layout the record is all that has the name of its resource.
-        if resource.endswith(".json") or not self._tree.folder:
+        if resource.endswith(".json") or self._tree.has_sections:
             for finding in self.of_row(self._tree.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
         return counts

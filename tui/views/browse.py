@@ -200,9 +200,9 @@ class BrowseView(View):
             return ()
         index = self.outline.index_lines()
         is_known = bool(index or self.host.findings.coverage.level)
-        in_place = not self.host.findings.tree.folder
+        is_written = self.host.findings.tree.is_written
         why = "empty" if is_known else "looking"
-        return nothing_lines(why=why, index=index, in_place=in_place)
+        return nothing_lines(why=why, index=index, is_written=is_written)
 
     # The cursor moves
 
@@ -447,7 +447,10 @@ class BrowseView(View):
         # Keys pressed before the answer are counted for the next question.
         self._steps += by
         path, steps = self.detail.path or self._path, self._steps
-        part, what = self.detail.part, "chunk" if self.host.findings.tree.folder else "section"
+        part, what = (
+            self.detail.part,
+            "section" if self.host.findings.tree.has_sections else "chunk",
+        )
 
         def go(found: tuple[str, int]) -> None:
             """Show the chunk, or the section, that was found."""

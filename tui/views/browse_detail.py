@@ -333,7 +333,7 @@ class Detail(Vertical):
         about = self._about_resource
         if about is not None:
             found = self._host.findings.index.of_resource(about.resource)
-            if not self._host.findings.tree.folder:
+            if self._host.findings.tree.has_sections:
                 lines = texts.folder_lines(about, found)
             else:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
@@ -392,7 +392,7 @@ class Detail(Vertical):
 
     def _link_lines(self, about: "About") -> list[Line]:
         """The links of a document in place, once they are known: every other one may have some."""
-        if self._host.findings.tree.folder or not about.indexed_hash:
+        if not self._host.findings.tree.has_sections or not about.indexed_hash:
             return []
         if self._links is not None and self._links[0] == about.path:
             found = self._links[1]
@@ -523,7 +523,7 @@ def _prepared(
     about = store.about_file(now, indexed_as=path) if now else store.about_file(path)
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
-    if section == "facts" and not store.places.is_in_place:
+    if section == "facts" and not store.places.tree.has_sections:
         family = None
         # Without the catalog everything else is still worth telling.
         with suppress(FilestoreError):

@@ -186,8 +186,9 @@ class MapPane(Vertical):
 
     def _take(self, found: "VectorMap") -> None:
         self._found = found
-        in_place = not self._host.findings.tree.folder
-        self._grouped = texts.grouped(texts.folders(found.paths) if in_place else found.resources)
+        is_by_folder = self._host.findings.tree.has_sections
+        names = texts.folders(found.paths) if is_by_folder else found.resources
+        self._grouped = texts.grouped(names)
         self._points = {path: number for number, path in enumerate(found.paths)}
         self._plotted = None
         self._drifted = (-1, frozenset())

@@ -103,9 +103,9 @@ class BrowseTree(TreeList):
             self._take_first(self._first)
 
     @property
-    def is_in_place(self) -> bool:
+    def has_sections(self) -> bool:
         """Whether the rows are documents, and their sections."""
-        return not self.host.findings.tree.folder
+        return self.host.findings.tree.has_sections
 
     @property
     def is_known(self) -> bool:
@@ -134,7 +134,7 @@ class BrowseTree(TreeList):
         if isinstance(key[-1], int):
             return Target(file=key[-1])
         name = _resource_of(key)
-        if self.is_in_place and not is_folder(name):
+        if self.has_sections and not is_folder(name):
             return Target(path=self.path) if self.path else None
         return Target(resource=name)
 
@@ -213,7 +213,7 @@ class BrowseTree(TreeList):
 
         if names:
             read(lambda store: store.listing.documents(list(names)))
-        elif files and self.is_in_place:
+        elif files and self.has_sections:
             read(lambda store: store.listing.sections(files))
         elif files:
             read(lambda store: store.listing.chunks(files))
@@ -238,7 +238,7 @@ class BrowseTree(TreeList):
             # What a filter leaves is in no folder, and so says where it lies.
             depth = 0 if is_filtered else len(way) - 2
             shown = texts.Shown(name=name, depth=depth)
-            if read is not None and not self.is_in_place:
+            if read is not None and not self.has_sections:
                 shown = replace(shown, findings=index.of_row(read.path))
             return texts.file_row(read, shown) if read is not None else None
         if resource is None:
@@ -272,7 +272,7 @@ class BrowseTree(TreeList):
         if not self._is_whole:
             self._take_resources(found)
         # Of documents in place the first page is what lies in no folder.
-        if len(found) < FIRST_PAGE and not self.is_in_place:
+        if len(found) < FIRST_PAGE and not self.has_sections:
             self._take_whole(found)
         else:
             self._ask(lambda store: store.listing.resources(), self._take_whole)
@@ -297,7 +297,7 @@ class BrowseTree(TreeList):
         self.resources = {row.resource: row for row in found}
         self._inside = {"": []}
         for name in self.resources:
-            above = folder_above(name) if self.is_in_place else ""
+            above = folder_above(name) if self.has_sections else ""
             self._inside.setdefault(above, []).append(name)
         self.model.replace(self._inside[""], known)
         self.changed()
@@ -316,7 +316,7 @@ class BrowseTree(TreeList):
             return
         is_filtered, known = self.model.is_filtered, self._counts
         total = len(self.model.tops)
-        if self.is_in_place and not is_filtered:
+        if self.has_sections and not is_filtered:
             total = sum(row.kind == "document" for row in self.resources.values())
             total = known.resources if known else total
         counts = texts.count_line(
@@ -324,7 +324,7 @@ class BrowseTree(TreeList):
             resources=total,
             chunks=known.chunks if known is not None else None,
             filtered=self.filter if is_filtered else "",
-            in_place=self.is_in_place,
+            has_sections=self.has_sections,
         )
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
@@ -356,7 +356,7 @@ class BrowseTree(TreeList):
         self.model.open_each(inside)
 
     def _opened_folders(self) -> list[Way]:
-        return [way for way in self.model.opened if is_folder(way[-1])] if self.is_in_place else []
+        return [way for way in self.model.opened if is_folder(way[-1])] if self.has_sections else []
 
     def close_all(self) -> None:
         """Close every resource, then every folder; the cursor goes to the one it was in."""
@@ -373,7 +373,7 @@ class BrowseTree(TreeList):
     def open_all(self) -> None:
         """Open every folder; where these are open, every resource."""
         ways: list[Way] = [(name,) for name in self.model.tops]
-        if self.is_in_place and not self.model.is_filtered:
+        if self.has_sections and not self.model.is_filtered:
             every = list(map(way_of, self.resources))
             folders = [way for way in every if is_folder(way[-1])]
             ways = folders if len(self._opened_folders()) < len(folders) else every
@@ -382,7 +382,7 @@ class BrowseTree(TreeList):
 
     def way(self, name: str) -> Way:
         """The way to a resource, a folder, or a document."""
-        return way_of(name) if self.is_in_place and not self.model.is_filtered else (name,)
+        return way_of(name) if self.has_sections and not self.model.is_filtered else (name,)
 
     def _way_to(self, name: str, file: int) -> Way:
         """The way to a file of a resource; 0 for the resource itself."""
@@ -511,7 +511,7 @@ class BrowseTree(TreeList):
             [
                 name
                 for name, ids in found.items()
-                if not self.is_in_place or (name in known and len(ids) < known[name].children)
+                if not self.has_sections or (name in known and len(ids) < known[name].children)
             ],
         )
 
@@ -535,12 +535,12 @@ class BrowseTree(TreeList):
         self._absence = None
         self._read.clear()
         self._is_whole = True
-        way = way_of if self.is_in_place else lambda name: (name,)
+        way = way_of if self.has_sections else lambda name: (name,)
         known = {way(name): self._keys(below) for name, below in found.below.items()}
         if found.matches is not None and self.filter:
             self._show_matches(found.matches)
         self._take_resources(found.resources, known)
-        if key is not None and isinstance(key[-1], int) and not self.is_in_place and found.place:
+        if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
         self._count()
 

@@ -110,7 +110,7 @@ class RepairView(View):
         self._ticking: Timer | None = None
         self._undo = UndoActions(self, show=self._show_message)
         self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
-        changes = (CHANGES,) if host.findings.tree.folder else ()
+        changes = (CHANGES,) if host.findings.tree.is_written else ()
         self._pane = PlanPane((*NO_PLAN, *changes), id="plan")
         self._changes = Changes(host, id="changes")
 
@@ -503,7 +503,7 @@ class RepairView(View):
             self._rows.plan,
             about=self._request.about,
             stale=self._stale,
-            may_write=bool(self.host.findings.tree.folder),
+            may_write=self.host.findings.tree.is_written,
         )
         if not self._pane.text.has_focus:
             return title

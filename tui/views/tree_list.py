@@ -156,7 +156,7 @@ def located(store: InspectedStore, path: str, line: int, section: int) -> Locate
     if found is None:
         return None
     resource, file = found
-    if store.places.is_in_place:
+    if store.places.tree.has_sections:
         file = section or (listing.section_at(path, line) if line else 0)
     return Located(resource=resource, file=file, below=listing.below(resource))
 

@@ -103,7 +103,7 @@ class EvidenceLoader:
         if not is_same:
             self._problems = []
             tree = self._host.findings.tree
-            is_text = finding.path.endswith(".md") or not tree.folder
+            is_text = finding.path.endswith(".md") or tree.has_sections
             if is_text and tree.holds(finding.path):
                 self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
 

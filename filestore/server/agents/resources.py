@@ -155,7 +155,7 @@ def _parsed(stores: Stores, uri: str) -> tuple[ServedStore, str, str]:
 
 def _text(store: "Store", kind: str, path: str) -> tuple[str, dict[str, Any]]:
     """The text of a file or a document, and what is said beside it."""
-    if kind == "document" and not store.places.is_in_place:
+    if kind == "document" and not store.places.tree.has_sections:
         found = store.reconstruct(path)
         return found.text, {
             "document": json_text(path),

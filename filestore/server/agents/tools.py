@@ -93,7 +93,7 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         if which is not None and not isinstance(which, str):
             raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
-        answer = await operation.ask(store, _as_meant(name, values, store.places.is_in_place))
+        answer = await operation.ask(store, _as_meant(name, values, store.places.tree.has_sections))
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"
         return failed(error)
@@ -105,7 +105,7 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
     return types.CallToolResult(content=[said], structured_content=answer)
 
 
-def _as_meant(name: str, values: dict[str, Any], is_in_place: bool) -> dict[str, Any]:
+def _as_meant(name: str, values: dict[str, Any], has_sections: bool) -> dict[str, Any]:
     """What is asked, with a path as an agent takes it out of a text: quotes, lines and all."""
     path = values.get("path")
     if isinstance(path, str):
@@ -114,7 +114,7 @@ def _as_meant(name: str, values: dict[str, Any], is_in_place: bool) -> dict[str,
     found = _WITH_LINES.fullmatch(path) if isinstance(path, str) else None
     if found is None:
         return values
-    is_whole = name == "edit_note" or (name == "show" and not is_in_place)
+    is_whole = name == "edit_note" or (name == "show" and not has_sections)
     return {**values, "path": found["path"] if is_whole else f"{found['path']}:{found['line']}"}
 
 

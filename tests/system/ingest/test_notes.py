@@ -169,7 +169,7 @@ def test_an_edit_since_stops_the_undo(store: Store) -> None:
 def test_undo_takes_away_the_folders_that_were_made_alone(store: Store) -> None:
     """One that a person had made stays, empty as it was; redo and undo again do the same."""
     tree = Path(store.places.chunked)
-    is_flat, is_in_place = store.settings.layout == "flat", store.places.is_in_place
+    is_flat, is_in_place = store.settings.layout == "flat", store.places.tree.has_sections
     own = tree / ("notes" if is_in_place else "mine")
     own.mkdir(parents=True)
     inner = None if is_flat else f"{own.name}/a/b" if is_in_place else own.name
@@ -272,7 +272,7 @@ def test_no_note_leaves_the_store(store: Store) -> None:
         assert truth(store) == before, folder
     assert not list(outside.iterdir())
     if store.settings.layout != "flat":
-        deepest = "/".join("a" * 64) if store.places.is_in_place else "a" * 255
+        deepest = "/".join("a" * 64) if store.places.tree.has_sections else "a" * 255
         # Where the file system keeps them apart, both are there already.
         (tree / "What? now").mkdir(exist_ok=True)
         for folder in ("what? now", "What? now", "日本語 notes", deepest):
@@ -350,7 +350,7 @@ def test_a_note_keeps_its_own_frontmatter(store: Store, text: str) -> None:
         assert shown.metadata["status"] == ("mended" if number else "open")
         assert shown.metadata["numbers"] == [1, 2]
         assert "status" not in shown.body.partition("Boiler")[2]
-    if store.places.is_in_place and text.startswith("---"):
+    if store.places.tree.has_sections and text.startswith("---"):
         assert text.splitlines(keepends=True)[2] in written
     found = store.search("boiler leaks", where={"status": "open"})
     assert [one.path.partition(":")[0].endswith("Boiler 0.md") for one in found] == [True]
@@ -387,7 +387,7 @@ def test_a_frontmatter_that_cannot_be_read_is_refused(store: Store) -> None:
     with pytest.raises(FilestoreError, match="empty below"):
         store.add_note("---\ntags: [a]\n---\n")
     assert truth(store) == before
-    if not store.places.is_in_place:
+    if not store.places.tree.has_sections:
         note = store.add_note("Words.\n", title="Boiler", metadata={"who": "me"})
         for text in ("---\norder: a\n---\nx\n", "---\ntags: [a\n---\nx\n"):
             with pytest.raises(FilestoreError, match=r"order|frontmatter"):
@@ -406,7 +406,7 @@ def test_a_note_of_a_name_that_is_nearly_there_tells_of_it(store: Store) -> None
     assert store.add_note(TEXT, title="!?").alike == ()
     if store.settings.layout != "flat":
         assert first.path in store.add_note(TEXT, title="Cafe plan 2", folder="other").alike
-    if store.places.is_in_place:
+    if store.places.tree.has_sections:
         Path(store.root, "z.md").write_text("# Boiler room\n\nWords.\n")
         store.sync()
         assert store.add_note(TEXT, title="boiler-room").alike == ("z.md",)

@@ -104,7 +104,7 @@ def test_values_are_read_again_when_everything_is_cut_again(
     """A store that an earlier version made has the values of this one after a sync."""
     workspace.write("notes/n.md", "---\nzip: 01234\n---\nA walrus.\n")
     with monkeypatch.context() as earlier:
-        earlier.setattr(documents, "IN_PLACE", "sections/0")
+        earlier.setattr(documents, "SECTIONS", "sections/0")
         earlier.setattr(markdown.MarkdownExtractor, "version", 0)
         earlier.setattr(markdown, "read_frontmatter", lambda text: ({"zip": 668}, 19))
         workspace("init", "--in-place", "notes", code=None)

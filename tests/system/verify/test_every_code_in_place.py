@@ -307,7 +307,7 @@ def test_code(scene: Scene, code: str) -> None:
     (finding,) = [one for one in done["findings"] if (one["code"], one["path"]) == (code, path)]
     said = CODES[code]
     assert finding["severity"] == said.severity
-    assert finding["repair"] == (said.repair_in_place or said.repair)
+    assert finding["repair"] == (said.repair_of_documents or said.repair)
     for words in case.says:
         assert words in finding["detail"]
     serious = {one["code"] for one in done["findings"] if one["severity"] != "I"}

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from filestore.config.layout import RECORD_NAME, Places
-from filestore.core.paths import IN_PLACE
+from filestore.core.paths import DOCUMENTS
 
 TRUTH = {"settings": "filestore.toml", "chunked": "chunked", "source": "source", "undo": ".undo"}
 DERIVED = {
@@ -31,24 +31,24 @@ def test_what_is_derived_lies_in_the_sidecar_wherever_that_is(sidecar):
 def test_every_place_is_listed_here():
     """A new place is decided upon: truth or derived."""
     named = {name for name, value in vars(Places).items() if isinstance(value, property)}
-    assert named - {"is_in_place", "sidecar_name", "undo_name"} == TRUTH.keys() | DERIVED.keys()
+    assert named - {"sidecar_name", "undo_name"} == TRUTH.keys() | DERIVED.keys()
 
 
 def test_beside_documents_nothing_is_kept_but_in_the_sidecar():
     """The root is the tree; whatever a command keeps lies in the sidecar, wherever that is."""
-    places = Places(root="/notes", sidecar="/notes/.filestore", tree=IN_PLACE)
-    assert places.is_in_place
+    places = Places(root="/notes", sidecar="/notes/.filestore", tree=DOCUMENTS)
+    assert not places.tree.is_written
     assert places.chunked == "/notes"
     assert places.settings == "/notes/filestore.toml"
     for attribute in (*DERIVED, "undo"):
         assert os.path.dirname(getattr(places, attribute)) == "/notes/.filestore"
-    assert not Places(root="/notes", sidecar="/notes/.sidecar").is_in_place
+    assert not Places(root="/notes", sidecar="/notes/.sidecar").tree.has_sections
 
 
 def test_a_part_is_named_alike_wherever_the_sidecar_lies():
     """Findings name it relative to the root, so they are the same for everybody."""
     for sidecar in ("/notes/.filestore", "/elsewhere/of/mine"):
-        beside = Places(root="/notes", sidecar=sidecar, tree=IN_PLACE)
+        beside = Places(root="/notes", sidecar=sidecar, tree=DOCUMENTS)
         apart = Places(root="/notes", sidecar=sidecar)
         assert (beside.sidecar_name, apart.sidecar_name) == (".filestore", ".sidecar")
         assert beside.part("lock") == ".filestore/lock"

@@ -20,7 +20,6 @@ from filestore.config.settings import (
     check_layout,
     parse,
     serialize,
-    tree_of,
     with_models,
 )
 from filestore.core.errors import UsageError
@@ -296,5 +295,5 @@ def test_an_unknown_layout_is_wrong_usage():
 
 def test_only_documents_in_place_are_the_tree_themselves():
     """The other layouts have their files below `chunked/`."""
-    assert [tree_of(name).folder for name in LAYOUTS] == ["chunked", "chunked", ""]
-    assert [tree_of(name).sidecar for name in LAYOUTS] == [".sidecar", ".sidecar", ".filestore"]
+    assert [tree.folder for tree in LAYOUTS.values()] == ["chunked", "chunked", ""]
+    assert [tree.sidecar for tree in LAYOUTS.values()] == [".sidecar", ".sidecar", ".filestore"]

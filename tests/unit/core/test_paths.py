@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.paths import CHUNKS, IN_PLACE, has_plain_names, inside, is_below
+from filestore.core.paths import CHUNKS, DOCUMENTS, has_plain_names, inside, is_below
 
 NAMES = st.text(st.characters(exclude_characters="/\0"), min_size=1)
 PATHS = st.lists(NAMES).map("/".join)
@@ -32,18 +32,18 @@ def test_only_what_lies_below_the_folder_is_a_chunk_path():
 @given(PATHS.filter(lambda path: path != "."))
 def test_beside_documents_both_kinds_of_path_are_one(path):
     """A document is named as it lies below the root; the root itself is a dot, as git has it."""
-    assert IN_PLACE.chunk_path(IN_PLACE.store_path(path)) == path
-    assert IN_PLACE.store_path(path) == (path or ".")
+    assert DOCUMENTS.chunk_path(DOCUMENTS.store_path(path)) == path
+    assert DOCUMENTS.store_path(path) == (path or ".")
 
 
 def test_settings_and_sidecar_are_no_documents():
     """Neither they, nor the root, nor what leads out of it; whatever is named like them is."""
     none = ["", ".", "filestore.toml", ".filestore", ".filestore/lock", "..", "../a", "a/../../b"]
-    assert not any(map(IN_PLACE.holds, [*none, "/a", "/"]))
-    assert list(filter(IN_PLACE.covers, none)) == ["."]
+    assert not any(map(DOCUMENTS.holds, [*none, "/a", "/"]))
+    assert list(filter(DOCUMENTS.covers, none)) == ["."]
     documents = ["a.md", "sub/filestore.toml", ".filestorex", "a/.filestore", "..a", "a/..b", "a.."]
-    assert all(map(IN_PLACE.holds, documents))
-    assert IN_PLACE.chunk_paths([*none, *documents]) == documents
+    assert all(map(DOCUMENTS.holds, documents))
+    assert DOCUMENTS.chunk_paths([*none, *documents]) == documents
 
 
 def test_everything_lies_below_the_root_itself():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.core.paths import DOCUMENTS
 from filestore.history.batch import (
     Batch,
     BatchInvalidError,
@@ -119,10 +120,10 @@ def test_in_place_a_record_reaches_visible_notes_as_well(path, belongs):
     with pytest.raises(BatchInvalidError):
         parse(data, identifier="000001")
     if belongs:
-        assert parse(data, identifier="000001", in_place=True).entries[0].path == path
+        assert parse(data, identifier="000001", tree=DOCUMENTS).entries[0].path == path
     else:
         with pytest.raises(BatchInvalidError):
-            parse(data, identifier="000001", in_place=True)
+            parse(data, identifier="000001", tree=DOCUMENTS)
 
 
 @pytest.mark.parametrize("folders", [None, (), ("notes", "notes/a b", "x/\udcff\xe9 日本")])

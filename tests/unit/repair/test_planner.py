@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filestore.core.codes import CODES, codes_where
 from filestore.core.findings import Finding
-from filestore.core.paths import IN_PLACE, StorePath, is_below
+from filestore.core.paths import DOCUMENTS, StorePath, is_below
 from filestore.repair.plan import (
     ABSENT,
     KINDS,
@@ -458,7 +458,7 @@ STATE = st.builds(
 
 def test_a_part_of_an_in_place_store_is_named_as_it_lies() -> None:
     """The plan of a derived part leads to `.filestore/`."""
-    plan = planned(Finding(code="fulltext-missing", path=".filestore/fulltext"), tree=IN_PLACE)
+    plan = planned(Finding(code="fulltext-missing", path=".filestore/fulltext"), tree=DOCUMENTS)
     assert [step.path for step in plan.steps] == [".filestore/fulltext"]
 
 
@@ -470,7 +470,7 @@ def test_no_step_writes_a_document(code: str) -> None:
     kept = Restorable(place="git", hash="bb", size_bytes=5, diff="+words")
     policy = Policy(truth=True, only=frozenset([code]), lost=(path,), remove=(path,))
     changes: dict[str, Any] = {"prepared": kinds_of_truth, "restorable": {path: kept}}
-    plan = planned(Finding(code=code, path=path), policy=policy, tree=IN_PLACE, **changes)
+    plan = planned(Finding(code=code, path=path), policy=policy, tree=DOCUMENTS, **changes)
     assert [step.kind for step in plan.steps if step.truth] == []
 
 
@@ -478,7 +478,7 @@ def test_no_step_writes_a_document(code: str) -> None:
 def test_what_only_a_person_repairs_in_place_is_said_so(code: str) -> None:
     """The way out names no command that would refuse."""
     policy = Policy(truth=True)
-    (left,) = planned(Finding(code=code, path="a.md"), policy=policy, tree=IN_PLACE).left
+    (left,) = planned(Finding(code=code, path="a.md"), policy=policy, tree=DOCUMENTS).left
     assert "--write-files" not in left.reason
     assert "'filestore sync" in left.reason
 

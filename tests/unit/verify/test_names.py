@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filestore.config.layout import folded_path
-from filestore.core.paths import CHUNKS, IN_PLACE
+from filestore.core.paths import CHUNKS, DOCUMENTS
 from filestore.fs.stats import pack_folder
 from filestore.verify.names import collisions, is_plain, unportable, why_unportable
 
@@ -125,7 +125,7 @@ def test_litter_is_nobodys_name():
     """Hidden files and files that are no chunks are not held to it; in place all are documents."""
     tree = {"r": [".a:b.md", "what?.txt"]}
     assert list(unportable(CHUNKS, packed(tree))) == []
-    assert len(list(unportable(IN_PLACE, packed(tree)))) == 2
+    assert len(list(unportable(DOCUMENTS, packed(tree)))) == 2
 
 
 @pytest.mark.parametrize("name", ["contract.md", "notes.md", "oct2026.md", "part-1.md", "plan.md"])

@@ -126,7 +126,7 @@ def test_no_word_steers_the_terminal(text, name):
         rows.filtering_line(text),
         *rows.absence_lines(FilestoreError(text, remedy=name)),
         *rows.absence_lines(FilestoreError(text, remedy="filestore sync")),
-        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=False),
+        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, has_sections=False),
     ]
     for one in lines:
         for span in one:
@@ -471,9 +471,9 @@ def test_the_chosen_section_is_told_by_brackets():
 
 def test_the_number_line_names_the_filter():
     """Below the tree stands how much there is, or how much a filter leaves."""
-    whole = rows.count_line(shown=0, resources=3, chunks=1500, filtered="", in_place=False)
+    whole = rows.count_line(shown=0, resources=3, chunks=1500, filtered="", has_sections=False)
     assert plain([whole]) == "3 resources · 1,500 chunks"
-    left = rows.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", in_place=False)
+    left = rows.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", has_sections=False)
     assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"
 
 

@@ -51,7 +51,7 @@ def test_no_word_steers_the_terminal(text, name, state):
         rows.summary_row(Row(kind="resource", resource=name), CHUNKS, shown),
         *chunks.family_lines(family),
         *(line for _, line in rows.family_rows(family, CHUNKS)),
-        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, in_place=True),
+        rows.count_line(shown=1, resources=2, chunks=3, filtered=text, has_sections=True),
     ]
     for one in lines:
         for span in one:

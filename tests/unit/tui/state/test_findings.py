@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import CODES, Finding, UsageError
-from filestore.core.paths import IN_PLACE
+from filestore.core.paths import DOCUMENTS
 from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
 from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows, matcher
@@ -200,7 +200,7 @@ def test_a_record_of_the_flat_layout_counts_for_its_resource():
 def test_findings_in_place_count_for_their_document_and_the_folders_above():
     """A document has its own name; that of a folder ends with a slash."""
     known = Findings()
-    known.take_tree(IN_PLACE)
+    known.take_tree(DOCUMENTS)
     known.add(
         [
             Finding(code="modified", path="notes/2026/June.md"),

@@ -32,7 +32,7 @@ def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list
     start = f"{folder}/".encode("utf-8", "surrogateescape") if folder else b""
     return [
         {"resource": places.tree.store_path(decode_path(path)), "source": None, "chunks": count}
-        for path, count in queries.documents_in_place(catalog)
+        for path, count in queries.documents_with_sections(catalog)
         if path.startswith(start)
     ]
 
