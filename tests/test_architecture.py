@@ -77,11 +77,7 @@ FRAMEWORKS: Final = {
 }
 """Modules of classes that derive from those of a library, each imported by itself alone."""
 
-LAYOUT: Final = (
-    "filestore/chunks/layout",
-    "filestore/config/settings",
-    "filestore/sidecar/documents",
-)
+LAYOUT: Final = ("filestore/chunks/layout", "filestore/config/settings")
 """Where a layout is known by its name: what it is, how it is written down, who chooses it."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

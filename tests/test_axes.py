@@ -29,11 +29,12 @@ AXES: Final = {
         known_in=(
             "filestore/core/paths",  # the trees: where files lie, what a path means
             "filestore/config/settings",  # names of layouts, each with its tree
+            "filestore/config/layout",
             "filestore/chunks/layout",
             "filestore/sidecar/documents",
             "filestore/cli/setup",  # the command that chooses
         ),
-        named=r"(?i)in_?place|ChunkFiles|MadeFiles",
+        named=r"(?i)in_?place|MadeFiles",
         most_lines=0,
         members=frozenset(
             [

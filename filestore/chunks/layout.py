@@ -28,7 +28,6 @@ class Layout(ABC):
     cut_by: str = ""
     """The label of how documents were cut since it was made; "" where none was."""
 
-    name: LayoutName
     most_bytes: ClassVar[int]
     """The largest file that is read."""
     has_folders: bool = False
@@ -102,9 +101,8 @@ class ChunkFiles(Layout):
 
     most_bytes = MAX_CHUNK_BYTES
 
-    def __init__(self, name: LayoutName) -> None:
-        self.name = name
-        self.has_folders, self.shares_folder = name == "tree", name == "flat"
+    def __init__(self, *, has_folders: bool = False, shares_folder: bool = False) -> None:
+        self.has_folders, self.shares_folder = has_folders, shares_folder
 
     def is_record(self, name: str) -> bool:
         """Whether a file name is that of a record."""
@@ -201,6 +199,8 @@ def resource_of(path: ChunkPath) -> str:
     return shown_name(ChunkPath(path.partition("/")[0]))
 
 
-TREE: Final = ChunkFiles("tree")
-FLAT: Final = ChunkFiles("flat")
-MADE: Final = MadeFiles("in-place")
+TREE: Final = ChunkFiles(has_folders=True)
+FLAT: Final = ChunkFiles(shares_folder=True)
+CHUNK_FILES: Final[dict[LayoutName, Layout]] = {"tree": TREE, "flat": FLAT}
+"""Layouts of chunk files, by the names of layouts; documents have another."""
+MADE: Final = MadeFiles()

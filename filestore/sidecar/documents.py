@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from filestore.chunks.layout import FLAT, MADE, TREE, Layout, shown_name
+from filestore.chunks.layout import MADE, Layout, shown_name
 from filestore.chunks.observation import Observation
 from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, SETTINGS, Places
-from filestore.config.settings import LayoutName, Settings
 from filestore.core.paths import ChunkPath, is_made
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ _LEAST_BYTES: Final = 256 * 1024 * 1024
 class Documents(Layout):
     """A folder of documents as it is."""
 
-    name: LayoutName = "in-place"
     most_bytes = MAX_SOURCE_BYTES
     has_sections = True
 
@@ -138,10 +136,3 @@ class Documents(Layout):
     def source(self, path: ChunkPath, named: str | None) -> str | None:
         """The name of the resource, whatever the file says."""
         return self.resource(path) or None
-
-
-def layout_of(settings: Settings, places: Places, *, processes: int) -> Layout:
-    """The layout that the settings of a store name."""
-    if settings.layout == "in-place":
-        return Documents(places, settings.budget, processes=processes)
-    return FLAT if settings.layout == "flat" else TREE

@@ -106,9 +106,13 @@ class Parts:
     @cached_property
     def layout(self) -> "Layout":
         """How the files of the store are named, and what they mean."""
-        from filestore.sidecar.documents import layout_of
+        if self.places.tree.has_sections:
+            from filestore.sidecar.documents import Documents
 
-        return layout_of(self.settings, self.places, processes=self._processes)
+            return Documents(self.places, self.settings.budget, processes=self._processes)
+        from filestore.chunks.layout import CHUNK_FILES
+
+        return CHUNK_FILES[self.settings.layout]
 
     def _rules(self) -> "TopRules":
         """What of a folder of documents belongs to the store."""

@@ -38,9 +38,9 @@ class InspectedStore(Store):
     @cached_property
     def listing(self) -> "Listing":
         """The catalog page by page, for a screen."""
-        from filestore.browse.listing import Listing
+        from filestore.browse.listing import listing_of
 
-        return Listing(self._parts)
+        return listing_of(self._parts)
 
     @cached_property
     def summaries(self) -> "Summaries":
