@@ -30,7 +30,7 @@ PACKAGES: Final = ("filestore", "tui")
 _HERE: Final = Path(__file__).resolve().parents[2]
 _CODES: Final = "import filestore, json; print(json.dumps(sorted(filestore.CODES)))"
 _STORE: Final = """
-import contextlib, gc, io, json, sys, threading
+import contextlib, gc, inspect, io, json, sys, threading
 from filestore.cli import main
 def run(*words):
     with contextlib.redirect_stdout(io.StringIO()):
@@ -63,7 +63,9 @@ _RUN: Final = """
 write({name!r})
 entered = set()
 def enter(frame, event, _):
-    if event == "call" and not frame.f_code.co_name.startswith("<"):
+    # The body of a class is no function, and has no fast locals.
+    is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    if event == "call" and is_function and not frame.f_code.co_name.startswith("<"):
         module = frame.f_globals.get("__name__", "")
         if module.startswith("filestore."):
             entered.add((module, frame.f_code.co_qualname))
