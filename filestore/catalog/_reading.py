@@ -184,6 +184,10 @@ class Catalog(Snapshots):
         """How many rows a table has."""
         return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has any row; a look at one."""
+        return bool(self.rows(f"SELECT 1 FROM {table} LIMIT 1"))
+
     def file_count(self) -> int:
         """How many files are known, excluded ones and records included; counted at each commit."""
         return int(self.meta("files", 0))

@@ -402,12 +402,14 @@ def _index(
     with store.open_commit() as commit:
         for outcome in outcomes:
             for origin, body in outcome.generated.items():
-                commit.keep_generated(origin, body)
+                commit.catalog.keep_generated(origin, body.encode())
             if outcome.original is not None:
-                commit.note_original(outcome.source, outcome.original)
+                commit.catalog.set_meta(f"original:{outcome.source}", outcome.original)
         commit.forget(list(changes.gone))
         commit.forget(list(changes.lost), by_hand=True)
-        commit.settle_conflicts(settled, fresh)
+        commit.catalog.delete_conflicts(settled)
+        for conflict in fresh:
+            commit.catalog.put_conflict(conflict)
         put_settled(snapshot, commit, list(changes.put), store.clock, on_progress)
         for outcome in outcomes:
             gone = outcome.deleted.values()

@@ -7,6 +7,7 @@ step has one executor, in the table of its phase in `steps`.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from filestore.catalog import AWAITED
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import worst_first
 from filestore.core.paths import ChunkPath
@@ -136,7 +137,7 @@ class _Applying:
         rest = drift.detect(snapshot).gone if is_mass else ()
         with commit:
             if is_mass:
-                commit.await_rest(is_awaited=bool(rest))
+                commit.catalog.set_meta(AWAITED, int(bool(rest)))
             commit.forget([path for path, data in ours.items() if data is None])
             put_settled(
                 snapshot,
@@ -146,8 +147,9 @@ class _Applying:
                 self._on_progress,
             )
             waiting = {one.path: one for one in snapshot.catalog.conflicts()}
-            commit.keep_resolved(batch, [waiting[p] for p in changes.resolved if p in waiting])
-            commit.settle_conflicts(changes.resolved, ())
+            resolved = [waiting[path] for path in changes.resolved if path in waiting]
+            commit.catalog.keep_resolved(batch, resolved)
+            commit.catalog.delete_conflicts(changes.resolved)
             done = commit.finish()
         self.count(done.embedded, done.reused, done.problem)
 

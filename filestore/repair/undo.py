@@ -342,8 +342,8 @@ def _index(store: Writing, done: _Done, on_progress: OnProgress) -> CommitReport
         commit.forget(sorted(set(ours).difference(present)))
         put_settled(snapshot, commit, present, store.clock, on_progress)
         waiting = snapshot.catalog.files([one.path for one in snapshot.catalog.conflicts()])
-        commit.settle_conflicts(
-            (path for path, row in waiting.items() if row.resource in done.not_ingested), ()
+        commit.catalog.delete_conflicts(
+            path for path, row in waiting.items() if row.resource in done.not_ingested
         )
-        commit.reopen_conflicts(done.undone)
+        commit.catalog.reopen_conflicts(done.undone)
         return commit.finish()

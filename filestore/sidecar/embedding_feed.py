@@ -7,22 +7,25 @@ that an interrupted commit loses none.
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import SOME_TIME, CatalogWriter
+from filestore.catalog import SOME_TIME, CatalogWriter, in_batches
 from filestore.core.errors import FilestoreError
-from filestore.core.hashing import vector_id
+from filestore.core.hashing import embedding_key, vector_id
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingCache
 from filestore.embed.canaries import ModelDrifted, check_canaries
+from filestore.sidecar.file_rows import texts_of_vectors
+from filestore.sidecar.models import WHOSE, Known, NotEmbedded, known, lacking, remember
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 FEW: Final = 32
 """A commit embeds no more texts than these before it ends."""
-_MOST_TEXTS: Final = 512
+_BATCH: Final = 512
 _BATCH_S: Final = 1.0
 """About so long a batch takes: progress is told, and Ctrl-C heard, as often."""
 
@@ -133,7 +136,7 @@ class EmbeddingFeed:
                 done += len(some)
                 self.embedded += len(some)
                 took_s = max(time.monotonic() - began_s, 1e-3)
-                batch = min(_MOST_TEXTS, round(len(some) * _BATCH_S / took_s))
+                batch = min(_BATCH, round(len(some) * _BATCH_S / took_s))
                 embedder.batch = max(embedder.least_batch, batch)
         except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
             # Everything else of the commit is worth keeping: keywords find these texts.
@@ -142,3 +145,99 @@ class EmbeddingFeed:
     def _note(self, keys: Iterable[bytes], at_s: int = SOME_TIME) -> None:
         if self._catalog is not None:
             self._catalog.set_embedded((vector_id(key) for key in keys), at_s=at_s)
+
+
+class OtherFeed:
+    """The texts of a commit on their way to another model than its own."""
+
+    def __init__(
+        self,
+        catalog: CatalogWriter,
+        embeddings: EmbeddingCache,
+        fingerprint: str,
+        embedder: "Embedder | None",
+        *,
+        embed: bool,
+    ) -> None:
+        """Take nothing yet.
+
+        Args:
+            catalog: Remembers how many texts lack a vector.
+            embeddings: Keeps the vectors.
+            fingerprint: Of the model.
+            embedder: The model; None where it is not here.
+            embed: Whether what is lacking is embedded.
+        """
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._fingerprint = fingerprint
+        self._name = embedder.name if embedder else ""
+        self._feed = EmbeddingFeed(
+            catalog=None, embeddings=embeddings, embedder=embedder, embed=embed
+        )
+        # What was complete stays so as long as every new text is embedded: no row is asked for.
+        self._is_complete = known(catalog) == Known(
+            fingerprint=fingerprint,
+            lacking=0,
+            embeddings=embeddings.count(fingerprint),
+            generation=catalog.generation,
+        )
+
+    @property
+    def embedded(self) -> int:
+        """Texts sent to the model so far."""
+        return self._feed.embedded
+
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why embedding was given up."""
+        why = self._feed.problem
+        if why is None:
+            return None
+        return NotEmbedded(
+            f"not embedded with {self._name}, {WHOSE['beside']}: {why.message}",
+            remedy=why.remedy,
+            detail=why.detail,
+        )
+
+    def take(self, texts: Mapping[bytes, str]) -> None:
+        """Take texts of new files; see `EmbeddingFeed.take`."""
+        if texts:
+            self._feed.take(texts)
+            self._is_complete = self._is_complete and self._feed.embeds
+
+    def embed_missing(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+        """Embed every text of the catalog that has no vector of this model; see `embed`."""
+        self._is_complete = False
+        missing = lacking(self._catalog, self._embeddings, self._fingerprint)
+        for number, ids in enumerate(in_batches(missing, _BATCH)):
+            if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
+                return
+            start, part = number * _BATCH / len(missing), len(ids) / len(missing)
+            texts = {
+                embedding_key(text): text
+                for _, some in texts_of_vectors(self._catalog, ids)
+                for text in some
+            }
+            self._feed.embed(
+                texts, on_share=partial(_share, on_share, start, part), until_s=until_s
+            )
+
+    def finish(self) -> None:
+        """Remember how complete the vectors are, in the running transaction."""
+        self._feed.settle()
+        is_complete = self._is_complete and self._feed.embeds and not self._feed.leaves_some
+        short = [] if is_complete else lacking(self._catalog, self._embeddings, self._fingerprint)
+        remember(
+            self._catalog,
+            Known(
+                fingerprint=self._fingerprint,
+                lacking=len(short),
+                embeddings=self._embeddings.count(self._fingerprint),
+                generation=self._catalog.next_generation,
+            ),
+        )
+
+
+def _share(on_share: OnShare, start: float, part: float, share: float) -> None:
+    on_share(start + part * share)

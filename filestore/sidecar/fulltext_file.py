@@ -104,7 +104,7 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
         if there and read_stamp(places.fulltext) is None:
             detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
             return [Finding(code="fulltext-damaged", path=path, detail=detail)]
-        if catalog.count("vectors") == 0 and catalog.generation == 0:
+        if not catalog.has_rows("vectors") and catalog.generation == 0:
             return []
         return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
     if problems := check_files(places.fulltext, stamp, hashes=hashes):

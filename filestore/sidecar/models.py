@@ -7,31 +7,30 @@ store's own model comes first: what the other cannot embed keeps no commit from 
 """
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, in_batches
+from filestore.catalog import Catalog
 from filestore.config.layout import SETTINGS
 from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.hashing import embedding_key
-from filestore.core.progress import OnShare, ignore_share
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
     from filestore.config.settings import Settings
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.embedding_feed import OtherFeed
     from filestore.sidecar.model import StoreModel
 
 WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "the model beside"}
 
+EMBEDDINGS: Final = "embeddings"
+"""In the catalog, how many embeddings there were: any other number is looked into."""
 _FINGERPRINT: Final = "beside_fingerprint"
 _LACKING: Final = "beside_lacking"
 _EMBEDDINGS: Final = "beside_embeddings"
@@ -182,7 +181,7 @@ class Models:
             return
         # The two may have changed places in the settings, and not yet in the catalog.
         is_counted_on = other and catalog.meta("fingerprint") == other.fingerprint
-        if is_counted_on or not catalog.count("vectors"):
+        if is_counted_on or not catalog.has_rows("vectors"):
             return
         kept = known(catalog)
         if kept is None or (other and kept.fingerprint != other.fingerprint):
@@ -218,6 +217,8 @@ class Models:
             if embed:
                 self.beside.ask()
             other = self.beside.embedder
+        from filestore.sidecar.embedding_feed import OtherFeed
+
         fingerprint: str | None
         before, kept = catalog.meta("fingerprint"), known(catalog)
         if other is not None:
@@ -256,6 +257,21 @@ def lacking(catalog: Catalog, embeddings: "EmbeddingCache", fingerprint: str) ->
     return [vector for vector, key in keys if key not in had]
 
 
+def lost_vectors(catalog: Catalog, embeddings: "EmbeddingCache | None") -> list[int]:
+    """The vector ids whose embedding is gone, though the catalog counts on it.
+
+    Whether the model is here or not: else a sync would repair the same loss for ever.
+    """
+    fingerprint = catalog.meta("fingerprint")
+    if fingerprint is None or embeddings is None:
+        return []
+    if embeddings.count(fingerprint) == catalog.meta(EMBEDDINGS):
+        return []
+    keys = dict(catalog.vector_keys())
+    had = embeddings.has(fingerprint, list(keys.values()))
+    return [vector for vector, key in keys.items() if key not in had]
+
+
 def take_over(
     catalog: "CatalogWriter", embeddings: "EmbeddingCache", embedder: "Embedder | None"
 ) -> bool:
@@ -273,107 +289,3 @@ def take_over(
     catalog.set_embedded(vector for vector, key in keys if key in had)
     catalog.set_meta("fingerprint", embedder.fingerprint)
     return True
-
-
-_BATCH: Final = 512
-
-
-class OtherFeed:
-    """The texts of a commit on their way to another model than its own."""
-
-    def __init__(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        fingerprint: str,
-        embedder: "Embedder | None",
-        *,
-        embed: bool,
-    ) -> None:
-        """Take nothing yet.
-
-        Args:
-            catalog: Remembers how many texts lack a vector.
-            embeddings: Keeps the vectors.
-            fingerprint: Of the model.
-            embedder: The model; None where it is not here.
-            embed: Whether what is lacking is embedded.
-        """
-        from filestore.sidecar.embedding_feed import EmbeddingFeed
-
-        self._catalog = catalog
-        self._embeddings = embeddings
-        self._fingerprint = fingerprint
-        self._name = embedder.name if embedder else ""
-        self._feed = EmbeddingFeed(
-            catalog=None, embeddings=embeddings, embedder=embedder, embed=embed
-        )
-        # What was complete stays so as long as every new text is embedded: no row is asked for.
-        self._is_complete = known(catalog) == Known(
-            fingerprint=fingerprint,
-            lacking=0,
-            embeddings=embeddings.count(fingerprint),
-            generation=catalog.generation,
-        )
-
-    @property
-    def embedded(self) -> int:
-        """Texts sent to the model so far."""
-        return self._feed.embedded
-
-    @property
-    def problem(self) -> FilestoreError | None:
-        """Why embedding was given up."""
-        why = self._feed.problem
-        if why is None:
-            return None
-        return NotEmbedded(
-            f"not embedded with {self._name}, {WHOSE['beside']}: {why.message}",
-            remedy=why.remedy,
-            detail=why.detail,
-        )
-
-    def take(self, texts: Mapping[bytes, str]) -> None:
-        """Take texts of new files; see `EmbeddingFeed.take`."""
-        if texts:
-            self._feed.take(texts)
-            self._is_complete = self._is_complete and self._feed.embeds
-
-    def embed_missing(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
-        """Embed every text of the catalog that has no vector of this model; see `embed`."""
-        # Parses files, which nobody needs who only asks what is remembered.
-        from filestore.sidecar.file_rows import texts_of_vectors
-
-        self._is_complete = False
-        missing = lacking(self._catalog, self._embeddings, self._fingerprint)
-        for number, ids in enumerate(in_batches(missing, _BATCH)):
-            if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
-                return
-            start, part = number * _BATCH / len(missing), len(ids) / len(missing)
-            texts = {
-                embedding_key(text): text
-                for _, some in texts_of_vectors(self._catalog, ids)
-                for text in some
-            }
-            self._feed.embed(
-                texts, on_share=partial(_share, on_share, start, part), until_s=until_s
-            )
-
-    def finish(self) -> None:
-        """Remember how complete the vectors are, in the running transaction."""
-        self._feed.settle()
-        is_complete = self._is_complete and self._feed.embeds and not self._feed.leaves_some
-        short = [] if is_complete else lacking(self._catalog, self._embeddings, self._fingerprint)
-        remember(
-            self._catalog,
-            Known(
-                fingerprint=self._fingerprint,
-                lacking=len(short),
-                embeddings=self._embeddings.count(self._fingerprint),
-                generation=self._catalog.next_generation,
-            ),
-        )
-
-
-def _share(on_share: OnShare, start: float, part: float, share: float) -> None:
-    on_share(start + part * share)

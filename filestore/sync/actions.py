@@ -7,11 +7,11 @@ anything; who runs a list finishes the commit if one of its actions did.
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import FileRow
+from filestore.catalog import AWAITED, FileRow
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.core.findings import Finding
@@ -19,11 +19,14 @@ from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.stats import stat_entry
-from filestore.sidecar import originals
-from filestore.sidecar.commit import BATCH, Commit
+from filestore.sidecar.commit import Commit
+from filestore.sidecar.file_changes import BATCH
 from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
-from filestore.verify import drift, recorded_state, source_drift
+from filestore.verify import drift, recorded_state
+
+if TYPE_CHECKING:
+    from filestore.sidecar.originals import SourceDrift
 
 Move = tuple[ChunkPath, Observation]
 """Old path, and what was seen at the new one."""
@@ -65,13 +68,11 @@ class Action(Struct, kw_only=True):
         raise NotImplementedError
 
 
-class LeaveOutDeleted(Action, kw_only=True):
-    """Let keyword scores no longer count deleted texts: all of them, or where they are many."""
-
-    always: bool
+class LeaveOutDeleted(Action):
+    """Let keyword scores no longer count deleted texts."""
 
     def run(self, session: Session) -> bool:
-        self.uncounted = session.commit.leave_out_deleted(always=self.always)
+        self.uncounted = session.commit.words.leave_out_deleted()
         return self.uncounted > 0
 
 
@@ -92,25 +93,14 @@ class Collect(Action):
         return bool(paths)
 
 
-class NoteParts(Action, kw_only=True):
-    """Tell the commit what a look at the derived parts found."""
-
-    lost_vectors: Sequence[int]
-    """Ids whose embedding is gone, though the catalog counts on it."""
-    is_fulltext_sound: bool
-    """Whether the full-text index was read, and nothing is wrong with it."""
-
-    def run(self, session: Session) -> bool:
-        if self.is_fulltext_sound:
-            session.commit.trust_fulltext()
-        session.commit.lack(self.lost_vectors)
-        return False
-
-
-class Embed(Action):
+class Embed(Action, kw_only=True):
     """Give vectors to the texts that have none."""
 
+    lost: Sequence[int] = ()
+    """Ids of vectors whose embedding is gone, though the catalog counts on it."""
+
     def run(self, session: Session) -> bool:
+        session.commit.catalog.set_embedded(self.lost, embedded=False)
         if session.commit.embeds:
             session.commit.take_missing()
         return True
@@ -129,7 +119,7 @@ class RebuildFulltext(Action):
 
     def run(self, session: Session) -> bool:
         if any(one.meaning.discards == "fulltext" for one in self.applied):
-            session.commit.want_fulltext()
+            session.commit.words.rebuild()
         return True
 
 
@@ -240,7 +230,7 @@ class SettleRest(Action):
     """Remember that a mass of missing files is back, or was forgotten."""
 
     def run(self, session: Session) -> bool:
-        session.commit.await_rest(is_awaited=False)
+        session.commit.catalog.set_meta(AWAITED, 0)
         return True
 
 
@@ -248,22 +238,28 @@ class CheckSources(Action):
     """Look at the originals that records name, and close conflicts that are about none of them."""
 
     def run(self, session: Session) -> bool:
+        from filestore.verify import source_drift
+
         snapshot, commit = session.snapshot, session.commit
+        if not (commit.catalog.has_rows("documents") or commit.catalog.has_rows("conflicts")):
+            return False
         sources = note_sources(snapshot, commit, session.clock, session.on_progress)
         stale = recorded_state.stale_conflicts(snapshot.catalog)
-        commit.settle_conflicts(stale, ())
-        source_drift.check(snapshot, None, said := VerificationReport(), sources)
-        self.left += said.findings
+        commit.catalog.delete_conflicts(stale)
+        source_drift.check(snapshot, None, report := VerificationReport(), sources)
+        self.left += report.findings
         return bool(sources.read or stale)
 
 
 def note_sources(
     snapshot: StoreSnapshot, commit: Commit, clock: FileSystemClock, on_progress: OnProgress
-) -> originals.SourceDrift:
+) -> "SourceDrift":
     """Look at the originals that records name, and record the stats of those that were read."""
-    reachable = source_drift.reachable(snapshot)
+    from filestore.sidecar import originals
+
+    reachable = originals.Reachable(snapshot.places, snapshot.originals)
     sources = originals.look(snapshot.catalog, reachable, clock=clock, on_progress=on_progress)
-    commit.note_sources(originals.entries(sources))
+    commit.catalog.put_source_stats(originals.entries(sources))
     return sources
 
 

@@ -25,8 +25,9 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.sidecar.commit import Commit, lost_vectors
+from filestore.sidecar.commit import Commit
 from filestore.sidecar.losses import gone_findings
+from filestore.sidecar.models import lost_vectors
 from filestore.sidecar.recover import condemned, part_finding
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import Level, StoreSnapshot
@@ -100,9 +101,12 @@ def plan(
         left += gone_findings(tree, sorted(kept), seen.known, is_mass=False)
         seen = replace(seen, gone=tuple(sorted(set(seen.gone) - kept)))
     parts, left_parts = part_actions(session)
-    todo = [actions.LeaveOutDeleted(always=is_full), *parts, *tree_actions(seen)]
+    todo: list[Action] = []
+    if is_full or session.commit.words.counts_too_many:
+        todo.append(actions.LeaveOutDeleted())
     if leftovers:
-        todo.insert(1, actions.Collect(applied=leftovers))
+        todo.append(actions.Collect(applied=leftovers))
+    todo += [*parts, *tree_actions(seen)]
     if cut_otherwise := [*recorded_state.documents_cut_otherwise(snapshot)]:
         todo.append(actions.CutAgain(applied=cut_otherwise, read=seen.to_read))
     if not seen.mass_missing and catalog.meta(AWAITED):
@@ -141,7 +145,9 @@ def part_actions(
     """
     snapshot, commit = session.snapshot, session.commit
     found = verify.sidecar_findings(snapshot, hashes=True)
-    is_sound = not any(finding.meaning.about == "fulltext" for finding in found)
+    if not any(finding.meaning.about == "fulltext" for finding in found):
+        # Every byte of it was just read, and need not be again.
+        commit.words.trust()
     lost = lost_vectors(snapshot.catalog, snapshot.embeddings)
     if lost:
         detail = "embeddings were gone"
@@ -158,8 +164,10 @@ def part_actions(
         else:
             left.append(finding)
     chosen = steps.keys() if only is None else {*only, *(("salvage",) if only and lost else ())}
-    todo: list[Action] = [actions.NoteParts(lost_vectors=lost, is_fulltext_sound=is_sound)]
-    todo += [PART_ACTIONS[kind](applied=steps[kind]) for kind in steps if kind in chosen]
+    todo = [PART_ACTIONS[kind](applied=steps[kind]) for kind in steps if kind in chosen]
+    for action in todo:
+        if isinstance(action, actions.Embed):
+            action.lost = lost
     return todo, left
 
 
@@ -219,27 +227,36 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; the old generation stays.
     """
-    report = _indexed(parts, wanted, on_progress)
+    report, is_complete = _indexed(parts, wanted, on_progress)
+    waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
+    if is_complete:
+        return _with_waiting(report, waited, ())
     if wanted.embed and report.problem is None:
         embedded = embed_waiting(parts, wait_s=wanted.wait_s, on_progress=on_progress)
         report = embedded.added_to(report)
-    waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
         waits = as_told(verify.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
-    told = {one.code for one in waits}
-    done = [one for one in waited if one.code not in told]
-    remaining = [one for one in report.remaining if one not in waited]
+    return _with_waiting(report, waited, waits)
+
+
+def _with_waiting(
+    report: SyncReport, before: Sequence[Finding], now: Sequence[Finding]
+) -> SyncReport:
+    """A report with what awaits a model now in place of what did when the plan was made."""
+    codes = {one.code for one in now}
+    done = [one for one in before if one.code not in codes]
+    remaining = [one for one in report.remaining if one not in before]
     return replace(
         report,
         applied=tuple(worst_first([*report.applied, *done])),
-        remaining=tuple(worst_first([*remaining, *waits])),
+        remaining=tuple(worst_first([*remaining, *now])),
     )
 
 
-def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> SyncReport:
-    """Index what differs, and embed what is little.
+def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> tuple[SyncReport, bool]:
+    """Index what differs, and embed what is little; whether every text then has its vectors.
 
     Raises:
         LockedError: Another writer holds the store.
@@ -257,8 +274,10 @@ def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> SyncRepor
     except (CatalogDamagedError, EmbeddingsDamaged) as error:
         # Damage that opening did not show: set it aside, and sync the files afresh.
         repaired = condemned(parts.places, found, parts.model.embedder)
-        report = _follow(parts, wanted, on_progress, [part_finding(parts.places, error)], ())
-        return replace(report, applied=_once(parts.places, [*repaired, *report.applied]))
+        damage = [part_finding(parts.places, error)]
+        report, is_complete = _follow(parts, wanted, on_progress, damage, ())
+        applied = _once(parts.places, [*repaired, *report.applied])
+        return replace(report, applied=applied), is_complete
 
 
 def _once(places: Places, applied: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -277,8 +296,8 @@ def _follow(
     on_progress: OnProgress,
     found: Sequence[Finding],
     unsound: Sequence[bytes],
-) -> SyncReport:
-    """Set aside what findings condemn, and sync the files in one commit."""
+) -> tuple[SyncReport, bool]:
+    """Set aside what findings condemn, and sync the files in one commit; see `_indexed`."""
     if wanted.embed:
         parts.model.ask()
     writing = parts.writing("sync", wait_s=wanted.wait_s, found=found, unsound=unsound)
@@ -303,11 +322,13 @@ def _follow(
             ]
             remaining += recorded_state.warnings(snapshot, {one.code for one in remaining})
             report = replace(report, remaining=tuple(dict.fromkeys(remaining)))
-        return replace(
+            is_complete = parts.models.beside is None and not catalog.waiting_count()
+        report = replace(
             report,
             applied=as_told(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
             remaining=as_told(_with_unrepaired(report, found), parts.places.tree),
         )
+        return report, is_complete
 
 
 def _with_unrepaired(report: SyncReport, found: Iterable[Finding]) -> list[Finding]:

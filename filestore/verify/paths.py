@@ -199,7 +199,7 @@ def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
     named = map(os.path.normpath, paths)
     wanted = {path for path in named if not snapshot.places.tree.covers(path)}
     catalog = snapshot.catalog
-    if not wanted or not catalog.count("documents"):
+    if not wanted or not catalog.has_rows("documents"):
         return []
     documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
     _refuse_many({source for _, _, source, _ in documents})

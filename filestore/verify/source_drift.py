@@ -328,7 +328,7 @@ def check(
         drift: What a look at the recorded ones found; None to look now.
     """
     catalog = snapshot.catalog
-    if not catalog.count("documents"):
+    if not catalog.has_rows("documents"):
         return
     where = reachable(snapshot)
     drift = drift or originals.look(catalog, where)

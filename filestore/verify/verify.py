@@ -172,7 +172,7 @@ def status_report(snapshot: StoreSnapshot) -> VerificationReport:
     """
     report = VerificationReport(findings=list(fast_findings(snapshot)))
     report.add(recorded_state.warnings(snapshot, report.codes()))
-    if snapshot.catalog.count("documents"):
+    if snapshot.catalog.has_rows("documents"):
         from filestore.verify import source_drift
 
         source_drift.check(snapshot, None, report)
