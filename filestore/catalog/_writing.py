@@ -57,6 +57,9 @@ class CatalogWriter(Catalog):
     require_alone: Callable[[], None] = staticmethod(lambda: None)
     """Raises where another writer got the store's lock, too; asked before anything is committed."""
 
+    _folders: dict[ChunkPath, PackedFolder] | None = None
+    """The stat cache as it is in the running transaction, once it was asked for."""
+
     def begin(self) -> None:
         """Start the transaction; the generation to be is `next_generation`.
 
@@ -70,6 +73,7 @@ class CatalogWriter(Catalog):
         self.next_generation = self.generation + 1
         self._touched: set[str] = set()
         self._put: set[int] = set()
+        self._folders = {}
         version = upgrade(self.connection)
         if version < CHILDREN_SINCE:
             self._read_children_again()
@@ -125,11 +129,13 @@ class CatalogWriter(Catalog):
         _remembered.seal(self.connection, self._touched)
         self.require_alone()
         self.connection.execute("COMMIT")
+        self._folders = None
         self.connection.set_authorizer(None)
         return self.next_generation
 
     def rollback(self) -> None:
         """Forget the changes."""
+        self._folders = None
         self.connection.set_authorizer(None)
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
@@ -138,8 +144,17 @@ class CatalogWriter(Catalog):
         """Remember one value."""
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
+    def folders(self) -> dict[ChunkPath, PackedFolder]:
+        """See `Catalog.folders`; unpacked once as long as a transaction changes none of them."""
+        if self._folders is None:
+            return super().folders()
+        self._folders = self._folders or super().folders()
+        return self._folders
+
     def put_folders(self, folders: Iterable[tuple[ChunkPath, PackedFolder]]) -> None:
         """Replace folders of the stat cache; a folder without entries is taken out."""
+        if self._folders is not None:
+            self._folders = {}
         for path, packed in folders:
             key = encode_path(path)
             if packed.names:

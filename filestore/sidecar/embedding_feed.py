@@ -18,7 +18,15 @@ from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingCache
 from filestore.embed.canaries import ModelDrifted, check_canaries
 from filestore.sidecar.file_rows import texts_of_vectors
-from filestore.sidecar.models import WHOSE, Known, NotEmbedded, known, lacking, remember
+from filestore.sidecar.models import (
+    WHOSE,
+    Known,
+    Models,
+    NotEmbedded,
+    known,
+    lacking,
+    remember,
+)
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -241,3 +249,40 @@ class OtherFeed:
 
 def _share(on_share: OnShare, start: float, part: float, share: float) -> None:
     on_share(start + part * share)
+
+
+def other_feeds(
+    models: Models,
+    catalog: CatalogWriter,
+    embeddings: EmbeddingCache,
+    own: "Embedder | None",
+    *,
+    embed: bool,
+    other: "Embedder | None" = None,
+) -> list[OtherFeed]:
+    """What keeps the vectors of other models than a commit's own complete.
+
+    Args:
+        models: Those that the settings name.
+        catalog: That of the commit.
+        embeddings: Keeps the vectors.
+        own: The commit's own model.
+        embed: Whether what is lacking is embedded.
+        other: Another one than the settings name, which is to stand beside.
+    """
+    if models.beside is not None and other is None:
+        if embed:
+            models.beside.ask()
+        other = models.beside.embedder
+    fingerprint: str | None
+    before, kept = catalog.meta("fingerprint"), known(catalog)
+    if other is not None:
+        fingerprint = other.fingerprint
+    elif own is not None and before not in (None, own.fingerprint):
+        # The one that the catalog counted on until now, so that the change can be taken back.
+        fingerprint = before
+    else:
+        fingerprint = kept.fingerprint if kept and models.beside else None
+    if fingerprint is None or (own is not None and own.fingerprint == fingerprint):
+        return []
+    return [OtherFeed(catalog, embeddings, fingerprint, other, embed=embed)]

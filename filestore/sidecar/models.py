@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from filestore.config.settings import Settings
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.sidecar.embedding_feed import OtherFeed
     from filestore.sidecar.model import StoreModel
 
 WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "the model beside"}
@@ -194,43 +193,6 @@ class Models:
         else:
             return
         yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
-
-    def feeds(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        own: "Embedder | None",
-        *,
-        embed: bool,
-        other: "Embedder | None" = None,
-    ) -> "list[OtherFeed]":
-        """What keeps the vectors of other models than a commit's own complete.
-
-        Args:
-            catalog: That of the commit.
-            embeddings: Keeps the vectors.
-            own: The commit's own model.
-            embed: Whether what is lacking is embedded.
-            other: Another one than the settings name, which is to stand beside.
-        """
-        if self.beside is not None and other is None:
-            if embed:
-                self.beside.ask()
-            other = self.beside.embedder
-        from filestore.sidecar.embedding_feed import OtherFeed
-
-        fingerprint: str | None
-        before, kept = catalog.meta("fingerprint"), known(catalog)
-        if other is not None:
-            fingerprint = other.fingerprint
-        elif own is not None and before not in (None, own.fingerprint):
-            # The one that the catalog counted on until now, so that the change can be taken back.
-            fingerprint = before
-        else:
-            fingerprint = kept.fingerprint if kept and self.beside else None
-        if fingerprint is None or (own is not None and own.fingerprint == fingerprint):
-            return []
-        return [OtherFeed(catalog, embeddings, fingerprint, other, embed=embed)]
 
 
 def _with_remedy(problem: FilestoreError) -> str:

@@ -420,6 +420,7 @@ class Parts:
             other: Another one than the settings name, which is to stand beside it.
         """
         from filestore.sidecar.commit import Commit
+        from filestore.sidecar.embedding_feed import other_feeds
 
         own = embedder or self.models.searched(catalog, "own")
         return Commit(
@@ -429,10 +430,10 @@ class Parts:
             embeddings=embeddings,
             embedder=own,
             embed=embed,
-            no_embedder=self.model.why_not,
+            no_embedder=None if own else self.model.why_not,
             metric=self.settings.metric,
             home=self.home,
-            others=self.models.feeds(catalog, embeddings, own, embed=embed, other=other),
+            others=other_feeds(self.models, catalog, embeddings, own, embed=embed, other=other),
         )
 
     def clock(self) -> disk.FileSystemClock:
