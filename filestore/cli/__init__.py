@@ -31,9 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     encoding = None
     if arguments is None and (sys.getfilesystemencoding() != "utf-8" or "utf8" in sys._xoptions):
-        from filestore.cli import _locale
-
-        encoding, words = _locale.entered(words)
+        encoding, words = _in_locale(words)
     for name, mode in (("stdout", "w"), ("stderr", "w"), ("stdin", "r")):
         if getattr(sys, name) is None:
             # Closed by whoever called: what is written goes nowhere.
@@ -55,28 +53,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if reply is not None:
             code = wire.write_reply(reply)
         else:
-            from filestore.cli import _diagnostics, _parser
+            from filestore.cli import _output, _parser
             from filestore.core.errors import FilestoreError
             from filestore.fs.programs import guarded
 
             try:
-                _diagnostics.require_room()
+                _output.require_room()
                 run, options = _parser.parse(words)
                 with guarded():
                     code = run(options)
             except FilestoreError as error:
-                code = _diagnostics.report(error, as_json=as_json)
+                code = _output.report(error, as_json=as_json)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
-        from filestore.cli import _diagnostics
+        from filestore.cli import _output
 
-        return _diagnostics.interrupted(error, as_json=as_json)
+        return _output.interrupted(error, as_json=as_json)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
-        from filestore.cli import _diagnostics
+        from filestore.cli import _output
 
-        return _diagnostics.of_machine(error, as_json=as_json)
+        return _output.of_machine(error, as_json=as_json)
+
+
+def _in_locale(words: list[str]) -> tuple[str | None, list[str]]:
+    """The encoding of a person whose locale is not of UTF-8, and the words that they typed.
+
+    Python would take names of files in that encoding for other ones. What a person types and reads
+    is in it, all else in UTF-8. None for the encoding of this process; where the process has to be
+    started anew for that, this does not return.
+    """
+    import contextlib
+    import locale
+
+    from filestore.fs.programs import restart_in_utf8, was_restarted
+
+    restart_in_utf8()
+    if not was_restarted():
+        return None, words
+    encoding = locale.getencoding()
+    found = []
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            # Neither UTF-8 nor the name of a file.
+            if not os.path.lexists(word):
+                with contextlib.suppress(ValueError):
+                    word = os.fsencode(word).decode(encoding)
+        found.append(word)
+    return encoding, found

@@ -1,4 +1,4 @@
-"""What every command needs of the surroundings: the store that is meant."""
+"""What a person names: the store of a command, and files with questions."""
 
 import contextlib
 import os
@@ -9,15 +9,18 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _diagnostics, _output
+from filestore.cli import _output
 from filestore.config.discovery import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import listed, safe_text
+from filestore.fs import disk
 from filestore.store import Store
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from filestore.search.metrics import Question
 
     class Common(Protocol):
         """What every command takes."""
@@ -27,10 +30,6 @@ if TYPE_CHECKING:
 
         @property
         def json(self) -> bool: ...
-
-
-class OtherStoreError(FilestoreError):
-    """A command that a server answers means another store."""
 
 
 _SERVED: ContextVar[Store | None] = ContextVar("served", default=None)
@@ -52,7 +51,7 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         explicit = named(options)
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
-            raise OtherStoreError("another store is meant")
+            raise UsageError("another store is meant")
         tell_unknown(open_already.settings.unknown)
         return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
@@ -71,7 +70,7 @@ def calculate_in_one_thread() -> None:
 def tell_unknown(unknown: Iterable[str]) -> None:
     """Name the keys of the settings that nothing reads: one may be spelled wrong, or gone."""
     if found := dict.fromkeys(unknown):
-        _diagnostics.say("filestore: " + listed(found, 20, separator="\nfilestore: "))
+        _output.say("filestore: " + listed(found, 20, separator="\nfilestore: "))
 
 
 def named(options: "Common") -> str | None:
@@ -107,7 +106,7 @@ def told(options: "Common", found: Any) -> bool:
         _output.write_json(found.to_dict())
         return True
     for note in getattr(found, "notes", ()):
-        _diagnostics.say(note)
+        _output.say(note)
     return False
 
 
@@ -123,3 +122,35 @@ def end_politely() -> threading.Event:
 
     signal.signal(signal.SIGTERM, end)
     return ended
+
+
+STDIN = "standard input"
+
+
+def read_questions(path: str, *, known: bool = True) -> "list[Question]":
+    """The questions of a file; see `disk.open_given` for what is not waited for.
+
+    Args:
+        path: As it was named; "-" for standard input.
+        known: Whether each must say what answers it.
+
+    Raises:
+        FilestoreError: It is no file, too large, cannot be read, or holds something else.
+    """
+    name = STDIN if path == "-" else path
+    try:
+        if path == "-":
+            data = disk.read_given(sys.stdin.buffer, name)
+        else:
+            with open(disk.open_given(path), "rb") as file:
+                data = disk.read_given(file, name)
+    except FilestoreError:
+        raise
+    except OSError as error:
+        raise FilestoreError(
+            f"cannot read {path}: {error.strerror or error}",
+            remedy="name a file of JSON lines, or - for standard input",
+        ) from error
+    from filestore.search.metrics import parse_queries
+
+    return parse_queries(data, name=name, known=known)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
@@ -59,10 +59,10 @@ def run_add(options: Add) -> int:
         )
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
-        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         report = store.add(
             *options.paths,
             into=options.into,
@@ -78,18 +78,16 @@ def run_add(options: Add) -> int:
         for path, found in report.folders:
             _say_passed_over(path, found.skipped, found.ignored, found.other)
         for path, error in report.unusable:
-            _diagnostics.say_error(f"failed {shown_path(path)}", error)
+            _output.say_error(f"failed {shown_path(path)}", error)
         for outcome in report.outcomes:
             if outcome.error is not None:
-                _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+                _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
                 _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
         _output.line(_output.embedded(report.embedded, report.reused))
     if report.not_remembered is not None:
         why = report.not_remembered.message
-        _diagnostics.say(
-            f"'status' and 'update' will not look at originals outside the store: {why}"
-        )
-    left = _diagnostics.left_without(report.problem)
+        _output.say(f"'status' and 'update' will not look at originals outside the store: {why}")
+    left = _output.left_without(report.problem)
     if report.is_partial:
         if not options.json:
             _say_partial(report)
@@ -109,10 +107,10 @@ def _say_partial(report: "AddReport") -> None:
     if rest:
         told.append(f"{rest:,} × something else")
     done = [f"{status} {number:,}" for status, number in report.counts.items()]
-    _diagnostics.say(f"{', '.join(done)}, failed {len(report.failed):,}:")
+    _output.say(f"{', '.join(done)}, failed {len(report.failed):,}:")
     for one in told:
         for line in _output.folded(f"    {one}", indent=8):
-            _diagnostics.say(line)
+            _output.say(line)
 
 
 def _reason(path: str, error: FilestoreError) -> str:
@@ -130,7 +128,7 @@ def _reason(path: str, error: FilestoreError) -> str:
 
 def _say_copies(path: str, outcome: "Outcome") -> None:
     files = _output.count(len(outcome.copied), "file")
-    _diagnostics.say(
+    _output.say(
         f"{shown_path(path)} lies outside the work tree: copying {files},"
         f" {outcome.copied_bytes:,} bytes, to {shown_path(outcome.source)}"
         " (--no-copy only references it)"
@@ -146,22 +144,22 @@ def _outcome(outcome: "Outcome") -> None:
         _output.line(
             f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"
         )
-    _output.say_rest(outcome.merged, _SHOWN, _diagnostics.say)
+    _output.say_rest(outcome.merged, _SHOWN, _output.say)
     for path, kept in list(outcome.kept.items())[:_SHOWN]:
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
     if outcome.kept:
-        _output.say_rest(outcome.kept, _SHOWN, _diagnostics.say)
-        _diagnostics.say(_KEPT_HINT)
+        _output.say_rest(outcome.kept, _SHOWN, _output.say)
+        _output.say(_KEPT_HINT)
     for path in list(outcome.deleted)[:_SHOWN]:
         shown = shown_path(CHUNKS.store_path(path))
         _output.line(f"    left out {shown}: you deleted it, same source text")
     if outcome.deleted:
-        _output.say_rest(outcome.deleted, _SHOWN, _diagnostics.say)
-        _diagnostics.say(_DELETED_HINT)
+        _output.say_rest(outcome.deleted, _SHOWN, _output.say)
+        _output.say(_DELETED_HINT)
     for document, error in outcome.failures[:_SHOWN]:
-        _diagnostics.say_error(f"failed {shown_path(document)}", error)
-    _output.say_rest(outcome.failures, _SHOWN, _diagnostics.say)
+        _output.say_error(f"failed {shown_path(document)}", error)
+    _output.say_rest(outcome.failures, _SHOWN, _output.say)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
@@ -169,13 +167,13 @@ def _say_passed_over(
     name: str, skipped: Sequence[tuple[str, str]], ignored: int, other: int
 ) -> None:
     for path, reason in skipped[:_SHOWN]:
-        _diagnostics.say(f"    left out {shown_path(path)}: {reason}")
-    _output.say_rest(skipped, _SHOWN, _diagnostics.say)
+        _output.say(f"    left out {shown_path(path)}: {reason}")
+    _output.say_rest(skipped, _SHOWN, _output.say)
     by_rules = f"{ignored:,} by ignore rules" if ignored else ""
     by_format = f"{_output.count(other, 'file')} of other formats" if other else ""
     counted = ", ".join(filter(None, [by_rules, by_format]))
     if counted:
-        _diagnostics.say(f"    left out of {shown_path(name)}: {counted}")
+        _output.say(f"    left out of {shown_path(name)}: {counted}")
 
 
 class Update(requests.Update, frozen=True, kw_only=True):
@@ -192,7 +190,7 @@ def run_update(options: Update) -> int:
 
     Example: filestore update handbook --plan
     """
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         if options.plan:
             planned = store.plan_update(*options.resources, remove_gone=options.remove_gone)
         else:
@@ -221,7 +219,7 @@ def _plan(planned: "UpdatePlan") -> None:
         _output.line(f"{originals} with new text behind a hand edit: 'filestore status' says where")
     if planned.outside:
         originals = _output.count(len(planned.outside), "original")
-        _diagnostics.say(f"not looked at: {originals}; 'filestore status' says why")
+        _output.say(f"not looked at: {originals}; 'filestore status' says why")
 
 
 def _change(change: "SourceChange", *, remove_gone: bool) -> None:
@@ -260,7 +258,7 @@ def _list(word: str, originals: Sequence[str]) -> None:
 
 def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
     """Say what was done; the exit code is 1 where something is left, 5 where some of it failed."""
-    left = _diagnostics.left_without(report.synced.problem)
+    left = _output.left_without(report.synced.problem)
     if as_json:
         _output.write_json(report.to_dict())
     else:
@@ -286,7 +284,7 @@ def _update_words(report: "UpdateReport") -> None:
         _output.say_rest(outcome.merged, _SHOWN)
     for outcome in report.failed:
         if outcome.error is not None:
-            _diagnostics.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+            _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
     if report.synced.applied:
         _output.line(_output.done(report.synced.applied))
     _output.line(_output.embedded(report.embedded, report.reused))
@@ -317,5 +315,5 @@ def run_rm(options: requests.Remove) -> int:
         files = _output.count(len(one.paths), "file")
         _output.line(f"removed {one.resource} ({files}, kept as .undo/{one.undo})")
         if sources.get(one.resource) in new:
-            _diagnostics.say(_COMES_BACK.format(name=shown_path(one.resource)))
+            _output.say(_COMES_BACK.format(name=shown_path(one.resource)))
     return 0

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.errors import RefusedError
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.server.operations import CommonOptions, argument, option
@@ -54,7 +54,7 @@ def run_enrich(options: Enrich) -> int:
         wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
-            with _diagnostics.progress_bar() as on_progress:
+            with _output.progress_bar() as on_progress:
                 plan = store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
             if options.plan and options.json:
                 _output.write_json(plan.to_dict())
@@ -64,7 +64,7 @@ def run_enrich(options: Enrich) -> int:
                 return 0
             if plan.planned and not options.yes:
                 _ask(plan, options)
-        with _diagnostics.progress_bar() as on_progress:
+        with _output.progress_bar() as on_progress:
             report = store.enrich(
                 *options.resources, budget=options.budget, on_progress=on_progress, **wanted
             )
@@ -75,8 +75,8 @@ def run_enrich(options: Enrich) -> int:
     if report.problem is not None:
         # What was made is told already, and in JSON the problem, too.
         code = report.problem.exit_code
-        return code if options.json else _diagnostics.report(report.problem, as_json=False)
-    left = _diagnostics.left_without(report.not_embedded)
+        return code if options.json else _output.report(report.problem, as_json=False)
+    left = _output.left_without(report.not_embedded)
     if not report.failed:
         return left
     return EXIT_PARTIAL if report.questions or report.summaries else 3
@@ -120,8 +120,8 @@ def _ask(plan: "EnrichPlan", options: Enrich) -> None:
             f"{plan.planned:,} requests to {plan.generator}: nobody can be asked",
             remedy="look with --plan, then add --yes",
         )
-    _plan_words(plan, _diagnostics.say)
-    _diagnostics.go_on("make them?", refused="nothing was made")
+    _plan_words(plan, _output.say)
+    _output.go_on("make them?", refused="nothing was made")
 
 
 def _words(report: "EnrichReport") -> None:
@@ -139,14 +139,14 @@ def _words(report: "EnrichReport") -> None:
     _output.line(_output.embedded(report.embedded, report.reused))
     _kept(report.kept, _output.line)
     for note in report.notes:
-        _diagnostics.say(safe_text(note, keep_newlines=False))
+        _output.say(safe_text(note, keep_newlines=False))
     for failed in report.failed[:_SHOWN]:
-        _diagnostics.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
+        _output.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
         for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
-            _diagnostics.say(line)
-    _output.say_rest(report.failed, _SHOWN, _diagnostics.say)
+            _output.say(line)
+    _output.say_rest(report.failed, _SHOWN, _output.say)
     if report.bill.left:
-        _diagnostics.say(
+        _output.say(
             f"{_output.count(report.bill.left, 'task')} left: run the command again;"
             " what was made is kept"
         )

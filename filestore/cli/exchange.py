@@ -1,17 +1,18 @@
-"""The forms of other programs, out and in, and texts put together from chunks."""
+"""The forms of other programs and packs of embeddings, out and in; texts put together again."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
-from filestore.cli._given import Limited
+from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
-from filestore.core.limits import Counter
+from filestore.core.limits import LIMITED, OPTION, USUAL, Counter, Limits
+from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.exchange.base import FORMS, READ
 from filestore.fs import disk
@@ -19,8 +20,43 @@ from filestore.fs.staged_file import check_target
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filestore.embed.pack import PackedModel
     from filestore.exchange.base import Imported, LeftOut
     from filestore.exchange.foreign_chunks import Document
+    from filestore.sync.prune import Pruning
+
+
+_USUAL = " ".join(f"{name}={getattr(USUAL, name)}" for name in LIMITED)
+
+
+class Limited(CommonOptions, frozen=True, kw_only=True):
+    """What a command takes that reads what a stranger wrote."""
+
+    limit: Annotated[
+        list[str],
+        option("KEY=N", many=True, one_of=[_USUAL]),
+    ] = []
+    """take more than"""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits, some of them others.
+
+        Raises:
+            UsageError: There is no such limit, or it is no number of things.
+        """
+        found: dict[str, int] = {}
+        for word in self.limit:
+            name, _, number = word.partition("=")
+            if name not in LIMITED or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
+                raise UsageError(
+                    f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}=",
+                    remedy=f"{OPTION} rows=1000000",
+                )
+            found[name] = int(number)
+        return Limits(**found)
 
 
 class Export(CommonOptions, frozen=True, kw_only=True):
@@ -41,7 +77,7 @@ def run_export(options: Export) -> int:
 
     Example: filestore export jsonl handbook.jsonl handbook
     """
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.export(
             options.form,
             options.target,
@@ -87,7 +123,7 @@ def run_import(options: Import) -> int:
 
     Example: filestore import jsonl handbook.jsonl --plan
     """
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.import_from(
             options.form,
             options.source,
@@ -151,7 +187,7 @@ def _vectors(done: "Imported") -> None:
     if done.files and not done.planned:
         _output.line(_output.embedded(done.embedded, done.reused))
     if done.not_embedded is not None:
-        _diagnostics.say(f"not embedded: {safe_text(done.not_embedded.message)}")
+        _output.say(f"not embedded: {safe_text(done.not_embedded.message)}")
 
 
 class Convert(Limited, frozen=True, kw_only=True):
@@ -182,7 +218,7 @@ def run_convert(options: Convert) -> int:
         _output.line(f"wrote {shown_path(path)}")
     _output.line(f"{documents}, {vectors} of {model}, {done.size_bytes:,} bytes")
     for sentence in done.notes:
-        _diagnostics.say(f"note: {safe_text(sentence, keep_newlines=False)}")
+        _output.say(f"note: {safe_text(sentence, keep_newlines=False)}")
     return 0
 
 
@@ -260,7 +296,7 @@ def _reconstruct(options: Reconstruct) -> int:
         _output.write_json(fields)
         return code
     for warning in done.warnings:
-        _diagnostics.say(f"warning: {warning}")
+        _output.say(f"warning: {warning}")
     if options.output is not None:
         chunks = _output.count(done.chunks, "chunk")
         _output.line(f"wrote {options.output}: {chunks}, {len(data):,} bytes")
@@ -278,7 +314,7 @@ def _rebuild(options: Reconstruct, origin: str) -> int:
     from filestore.exchange.rebuild import rebuild
 
     left_out = LeftOut()
-    with _diagnostics.progress_bar() as on_progress:
+    with _output.progress_bar() as on_progress:
         done = rebuild(
             _documents(options, origin, left_out),
             options.output or _FOLDER,
@@ -294,11 +330,11 @@ def _rebuild(options: Reconstruct, origin: str) -> int:
         return code
     for file in done.files:
         for warning in file.warnings:
-            _diagnostics.say(f"warning: {warning}")
+            _output.say(f"warning: {warning}")
     for warning in done.warnings:
-        _diagnostics.say(f"left out: {warning}")
+        _output.say(f"left out: {warning}")
     for failure in done.failed:
-        _diagnostics.say(f"failed: {failure}")
+        _output.say(f"failed: {failure}")
     for file in done.files:
         chunks = _output.count(file.chunks, "chunk")
         _output.line(f"wrote {file.path}: {chunks}, {file.size_bytes:,} bytes")
@@ -349,3 +385,135 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
         )
     read = readers[kind]
     return (document for name in options.names for document in read(name, left_out, counter))
+
+
+class ExportPack(CommonOptions, frozen=True, kw_only=True):
+    """Write the vectors of the store's texts into a pack."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file; an earlier pack is replaced"""
+    all: bool = False
+    """all that was ever embedded, by any model, also texts that are gone"""
+
+
+class ImportPack(Limited, frozen=True, kw_only=True):
+    """Check a pack and take what is not here; then run 'sync'."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file, which may come from anybody"""
+    unchecked: bool = False
+    """take also what cannot be checked here; what can be is checked all the same"""
+
+
+class ShowPack(CommonOptions, frozen=True, kw_only=True):
+    """Say what is in a pack, and whether it is whole."""
+
+    pack: Annotated[str, argument("PACK")]
+    """the file"""
+
+
+class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
+    """Remove the vectors that no text here, no undo and no searched commit has."""
+
+    plan: bool = False
+    """only say what would be removed"""
+    yes: bool = False
+    """do not ask"""
+
+
+def _export_pack(options: ExportPack) -> int:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        done = store.export_embeddings(
+            options.pack, everything=options.all, on_progress=on_progress
+        )
+    if not _context.told(options, done):
+        _output.line(f"wrote {shown_path(done.path)}: {done.size_bytes:,} bytes, {done.digest}")
+        _print_models(done.models)
+    if done.lacking:
+        _output.say(
+            f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
+            " then export again"
+        )
+    return 1 if done.lacking else 0
+
+
+def _import_pack(options: ImportPack) -> int:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        done = store.import_embeddings(
+            options.pack,
+            unchecked=options.unchecked,
+            limits=options.limits,
+            on_progress=on_progress,
+        )
+    if not _context.told(options, done):
+        if done.unchecked:
+            _output.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
+        if done.compared:
+            _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
+        _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
+        if done.left_out:
+            _output.line("left out, of other models:")
+            _print_models(done.left_out)
+        _output.line("next: filestore sync")
+    return 0
+
+
+def _show_pack(options: ShowPack) -> int:
+    from filestore.embed.pack import Pack
+
+    with Pack.open(options.pack) as pack, _output.progress_bar() as on_progress:
+        total = sum(model.vectors for model in pack.models)
+        pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
+        found = pack.info
+    if not _context.told(options, found):
+        _output.line(f"{shown_path(found.path)}: {found.size_bytes:,} bytes, {found.digest}")
+        _print_models(found.models)
+        _output.line("it is whole")
+    return 0
+
+
+def _prune_embeddings(options: PruneEmbeddings) -> int:
+    with _context.open_store(options) as store:
+        found = store.plan_prune()
+        if not options.plan:
+            if found.embeddings and not options.yes:
+                _output.ask(f"{_unneeded(found)} would be removed")
+            found = store.prune_embeddings()
+    verb = "would be removed" if options.plan else "removed"
+    words = f"{_unneeded(found)} {verb}, {found.kept:,} kept"
+    if not _context.told(options, found):
+        _output.line(words)
+    return 0
+
+
+def _unneeded(found: "Pruning") -> str:
+    number = _output.count(found.embeddings, "embedding")
+    return f"{number} that no text here, no undo and no view has ({found.size_bytes:,} bytes)"
+
+
+def _print_models(models: "Iterable[PackedModel]") -> None:
+    for model in models:
+        name = safe_text(model.fingerprint, keep_newlines=False)
+        vectors = _output.count(model.vectors, "vector")
+        _output.line(f"    {vectors} of {name}, {model.dimension:,} numbers each")
+
+
+def run_embeddings(options: CommonOptions) -> int:
+    """Carry embeddings to another store in a file, a pack, or remove those that nothing needs.
+
+    Example: filestore embeddings export handbook.fspack
+    """
+    raise UsageError(
+        f"no action was given: {', '.join(ACTIONS['embeddings'])}",
+        remedy="filestore embeddings --help",
+    )
+
+
+ACTIONS: Final[dict[str, dict[str, Callable[[Any], int]]]] = {
+    "embeddings": {
+        "export": _export_pack,
+        "import": _import_pack,
+        "info": _show_pack,
+        "prune": _prune_embeddings,
+    },
+}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Struct
 
-from filestore.cli import _diagnostics, _output
+from filestore.cli import _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
@@ -102,17 +102,15 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
     for hook in hooks:
         path, lines = shown_path(hook.path), hook.line.replace("\n", "\n    ")
         if action == "remove" and hook.state == "called":
-            _diagnostics.say(
-                f"it still calls filestore: take the lines out of {path}:\n    {lines}"
-            )
+            _output.say(f"it still calls filestore: take the lines out of {path}:\n    {lines}")
         elif action != "remove" and hook.state == "foreign":
             # There no line before it ends the hook, and the status is that of those behind.
             wanted = f"add this line to {path}, behind its first line"
             if not is_shell_script(hook.path):
                 wanted = f"{path} is no shell script: have it run this line of shell"
-            _diagnostics.say(f"{wanted}:\n    {lines}")
+            _output.say(f"{wanted}:\n    {lines}")
     if place.note:
-        _diagnostics.say(place.note)
+        _output.say(place.note)
 
 
 def _hook(options: Git) -> int:
@@ -132,11 +130,11 @@ def _hook(options: Git) -> int:
             store = shown_path(done.store)
             if not done.finished:
                 message = "still updating in the background; see 'filestore status'"
-                _diagnostics.say(f"filestore: {store}: {message}")
+                _output.say(f"filestore: {store}: {message}")
             for line in done.said.splitlines():
-                _diagnostics.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
+                _output.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
     except FilestoreError as error:
-        _diagnostics.report(error, as_json=False)
+        _output.report(error, as_json=False)
     return 0
 
 
@@ -156,18 +154,16 @@ def _check(stores: list[str]) -> int:
             with Store(root) as store:
                 checked = store.staged()
         except FilestoreError as error:
-            _diagnostics.report(error, as_json=False)
+            _output.report(error, as_json=False)
             codes.add(EXIT_STOP if isinstance(error, SettingsError) else error.exit_code)
             continue
         if checked.clean:
             continue
         blocked = "commit blocked: " if checked.stops_commit else ""
-        _diagnostics.say(f"filestore: {blocked}problems in staged files of {shown_path(name)}:")
+        _output.say(f"filestore: {blocked}problems in staged files of {shown_path(name)}:")
         _output.findings([finding for finding in checked.findings if finding.severity != "I"])
         if blocked:
-            _diagnostics.say(
-                "  try: fix and stage it; 'git commit --no-verify' commits it as it is"
-            )
+            _output.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
             codes.add(EXIT_STOP)
     return max(codes)
 
@@ -202,5 +198,5 @@ def _follow(options: Git) -> int:
         left = ", ".join(f"{number:,} {code}" for code, number in counts.items())
         lines.append(f"left for you: {left}; see 'filestore status'")
     for line in lines:
-        _diagnostics.say(line)
+        _output.say(line)
     return 0 if clean else 1

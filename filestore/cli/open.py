@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filestore.browse.document import Spot
 from filestore.browse.editor import editor_command, opened_at
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _output
 from filestore.config.discovery import configuration_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
@@ -97,14 +97,14 @@ def _command(spot: Spot) -> tuple[str, ...]:
                 remedy="open it with the program for it",
             )
         if spot.page is not None:
-            _diagnostics.say(f"page {spot.page} of {shown}")
+            _output.say(f"page {spot.page} of {shown}")
         return *words, spot.path
     editor = editor_command(os.environ)
     if editor.problem:
         raise NotOpenedError(editor.problem, remedy="EDITOR=vi filestore open …")
     command = opened_at(editor.words, spot.path, spot.line)
     if command is None:
-        _diagnostics.say(f"line {spot.line} of {shown}")
+        _output.say(f"line {spot.line} of {shown}")
         return *editor.words, spot.path
     return command
 

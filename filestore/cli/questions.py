@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec.structs import asdict, replace
 
 from filestore import extract
-from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
-from filestore.cli._given import read_questions
+from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.fulltext import Syntax
@@ -55,9 +54,9 @@ def run_evaluate(options: Evaluate) -> int:
 
     Example: filestore evaluate questions.jsonl -k 10 --json
     """
-    questions = read_questions(options.queries)
+    questions = _context.read_questions(options.queries)
     compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         found = store.evaluate(
             questions,
             k=options.k,
@@ -162,9 +161,9 @@ def run_compare(options: Compare) -> int:
 
     Example: filestore compare main HEAD --queries questions.jsonl --max-loss 0.02
     """
-    questions = read_questions(options.queries, known=False)
+    questions = _context.read_questions(options.queries, known=False)
     gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         found = store.compare(
             questions,
             options.first,
@@ -282,7 +281,7 @@ def run_log(options: Log) -> int:
     """
     entries: list[LogEntry] = []
     try:
-        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             if not options.query:
                 _refuse_file(options.asked, (os.curdir, store.root, store.places.chunked))
             found = store.log(

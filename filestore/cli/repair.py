@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _output
 from filestore.core.errors import RefusedError
 from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import shown_path
@@ -70,7 +70,7 @@ def run_repair(options: Repair) -> int:
     Example: filestore repair --write-files --path chunked/notes.md/chunk1.md
     """
     with _context.open_store(options) as store:
-        with _diagnostics.progress_bar() as on_progress:
+        with _output.progress_bar() as on_progress:
             plan = store.plan(
                 truth=options.truth,
                 only=options.only,
@@ -91,10 +91,10 @@ def run_repair(options: Repair) -> int:
             _ask(options, plan)
         elif not options.json:
             _show(plan, _output.line)
-        with _diagnostics.progress_bar() as on_progress:
+        with _output.progress_bar() as on_progress:
             report = store.apply(plan, on_progress=on_progress)
         clean = is_clean(list(report.remaining), store.settings.accepted)
-        problem = _diagnostics.left_without(report.problem)
+        problem = _output.left_without(report.problem)
         if not _context.told(options, report):
             applied = Counter(KINDS[step.kind].title for step in report.applied)
             if applied:
@@ -198,12 +198,12 @@ def _ask(options: Repair, plan: Plan) -> None:
     if not options.json:
         _show(plan, _output.line)
     elif is_terminal:
-        _show(plan, _diagnostics.say)
+        _show(plan, _output.say)
     sys.stdout.flush()
     if not is_terminal:
         steps = _output.count(len(plan.doable), "step")
         raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
-    _diagnostics.go_on()
+    _output.go_on()
 
 
 class Batches(JsonObject, Struct, frozen=True):
@@ -228,12 +228,12 @@ def run_undo(options: Undo) -> int:
     with _context.open_store(options) as store:
         if options.list:
             return _list(store.batches(), as_json=options.json)
-        with _diagnostics.progress_bar() as on_progress:
+        with _output.progress_bar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
     _output.turned(done, word="undone", as_json=options.json)
     if done is not None and not options.json:
         _output.line("to redo it: filestore redo")
-    return _diagnostics.left_without(done.problem) if done else 1
+    return _output.left_without(done.problem) if done else 1
 
 
 def _list(batches: "list[Group]", *, as_json: bool) -> int:
@@ -265,7 +265,7 @@ def run_redo(options: Redo) -> int:
 
     Example: filestore redo
     """
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.redo(options.id, on_progress=on_progress)
     _output.turned(done, word="redone", as_json=options.json)
-    return _diagnostics.left_without(done.problem) if done else 1
+    return _output.left_without(done.problem) if done else 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _output
 from filestore.config.settings import Which
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
@@ -121,7 +121,7 @@ def run_search(options: Search) -> int:
         _context.calculate_in_one_thread()
     with (
         _context.open_store(options) as store,
-        _diagnostics.progress_bar() as on_progress,
+        _output.progress_bar() as on_progress,
         contextlib.nullcontext(store)
         if options.at is None
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
@@ -138,14 +138,14 @@ def run_search(options: Search) -> int:
     else:
         if answer.at is not None:
             made = timestamp(answer.at.committed)
-            _diagnostics.say(f"commit {answer.at.commit[:12]} of {made}")
+            _output.say(f"commit {answer.at.commit[:12]} of {made}")
         for note in answer.notes:
-            _diagnostics.say(note)
+            _output.say(note)
         if template is None:
             print_words(answer)
         else:
             if (heading := heading_of(answer)) and not answer.is_found:
-                _diagnostics.say(heading.rstrip(":"))
+                _output.say(heading.rstrip(":"))
             print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
     return 0 if answer.is_found else 1
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Struct, field
 
-from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output, _parser
+from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config.discovery import NoStoreError
 from filestore.core.caller import answering, leads
 from filestore.core.errors import FilestoreError
@@ -85,7 +85,7 @@ def run_serve(options: Serve) -> int:
             remedy=install_line("serve", *watched),
         )
     if any(map(missing_packages, watched)):
-        _diagnostics.say(f"trees are not watched, status walks them: {install_line(*watched)}")
+        _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
@@ -166,7 +166,7 @@ class _Told:
         elif self._path:
             _output.line(f"the token is in {safe_text(self._path)}")
         sys.stdout.flush()
-        _diagnostics.say("Ctrl-C ends it")
+        _output.say("Ctrl-C ends it")
 
 
 # What a command writes that is answered is kept, and sent whole. One rule: what fails is not
@@ -295,8 +295,8 @@ def run_mcp(options: Mcp) -> int:
     from filestore.server.stores import Access, Stores
 
     if sys.stdin.isatty():
-        _diagnostics.say("waiting for an agent on standard input; Ctrl-C ends it")
-        _diagnostics.say("a program is told of it by: filestore mcp --install claude")
+        _output.say("waiting for an agent on standard input; Ctrl-C ends it")
+        _output.say("a program is told of it by: filestore mcp --install claude")
 
     def opened() -> Stores:
         stores = Stores.open(_given(options), Access(writes=options.write))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from filestore.cli import _context, _diagnostics, _output, main
+from filestore.cli import _context, _output, main
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.errors import UsageError
@@ -86,9 +86,9 @@ def run_init(options: Init) -> int:
             _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
         report, code = None, 0
         if indexes:
-            with _diagnostics.progress_bar() as on_progress:
+            with _output.progress_bar() as on_progress:
                 report = store.sync(on_progress=on_progress)
-            code = _diagnostics.exit_code_of(report)
+            code = _output.exit_code_of(report)
         if options.json:
             made = Created(
                 root=store.root,
@@ -159,9 +159,9 @@ def run_trust(options: Trust) -> int:
             # A script that says 'trust' means it.
             if reaches.names and not options.yes and sys.stdin.isatty():
                 if options.json:
-                    _told(root, reaches, _diagnostics.say)
+                    _told(root, reaches, _output.say)
                 sys.stdout.flush()
-                _diagnostics.go_on("allow it?", refused="nothing was allowed")
+                _output.go_on("allow it?", refused="nothing was allowed")
             store.trust(reaches)
     if options.json:
         prompts = reaches.prompts.files if reaches.prompts is not None else ()

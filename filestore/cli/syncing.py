@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
+from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import not_checked_words
 from filestore.core.safe_text import safe_text, shown_path
@@ -66,7 +66,7 @@ def run_verify(options: Verify) -> int:
 def _checked(options: Verify, sample: "Sample | None") -> "Checked":
     """The result; also for a store that must not be opened."""
     try:
-        with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             return store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
         from filestore.verify.verify import refused
@@ -90,15 +90,15 @@ def run_sync(options: Sync) -> int:
 
     Example: filestore sync
     """
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         report = options.answer(store, on_progress)
         if options.full or options.deep:
             # Only here: what a server, a hook or a watcher syncs keeps every embedding.
             try:
                 report = replace(report, pruned=store.prune_embeddings(spare_git=True).embeddings)
             except FilestoreError as error:
-                _diagnostics.say(f"embeddings that nothing needs are kept: {error.message}")
-    code = _diagnostics.exit_code_of(report)
+                _output.say(f"embeddings that nothing needs are kept: {error.message}")
+    code = _output.exit_code_of(report)
     if not _context.told(options, report):
         _output.synced(report)
     return code

@@ -493,13 +493,12 @@ MODULES: Final = {
     command: module
     for module, commands in {
         "documents": ("add", "update", "rm"),
-        "files": ("ls", "show", "about", "links", "status"),
-        "alike": ("similar", "duplicates"),
+        "files": ("ls", "show", "about", "links", "status", "similar", "duplicates"),
         "syncing": ("verify", "sync", "watch"),
         "repair": ("repair", "undo", "redo"),
         "questions": ("evaluate", "compare", "log"),
-        "vectors": ("backend", "embeddings"),
-        "exchange": ("export", "import", "convert", "reconstruct"),
+        "models": ("embedder", "backend"),
+        "exchange": ("export", "import", "convert", "reconstruct", "embeddings"),
         "serve": ("serve", "mcp"),
         "setup": ("init", "trust", "demo"),
         "open": ("open", "tui"),

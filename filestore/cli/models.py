@@ -1,34 +1,36 @@
-"""The models: of the store, beside it, on this machine."""
+"""The models, of the store and on this machine, and where its vectors are searched."""
 
 import contextlib
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from filestore.cli import _context, _diagnostics, _output
-from filestore.cli._given import read_questions
+from filestore.cli import _context, _output
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
-from filestore.config.settings import ModelOptions
+from filestore.config.settings import BACKENDS, ModelOptions
 from filestore.config.user_config import Machine
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.packages import PACKAGES, install_line, missing_packages
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders
 from filestore.embed.known_models import KINDS, MODELS
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
 from filestore.server.operations import CommonOptions, argument, option
+from filestore.sidecar import vector_change
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
 
 if TYPE_CHECKING:
     pass
+
 
 _SHOWN = 3
 """So many results of each model are named for a query."""
@@ -87,11 +89,11 @@ class LocalModel(JsonObject, Struct, frozen=True):
     """Where it lies now."""
 
 
-class List(CommonOptions, frozen=True, kw_only=True):
+class ListModels(CommonOptions, frozen=True, kw_only=True):
     """List the models that can be named and whether they work here (the default)."""
 
 
-class Set(CommonOptions, frozen=True, kw_only=True):
+class SetModel(CommonOptions, frozen=True, kw_only=True):
     """Change the store's embedder and embed its texts again."""
 
     embedder: Annotated[str, argument("E")]
@@ -106,18 +108,18 @@ class Set(CommonOptions, frozen=True, kw_only=True):
     """do not ask"""
 
 
-class Switch(CommonOptions, frozen=True, kw_only=True):
+class SwitchModels(CommonOptions, frozen=True, kw_only=True):
     """Make the model beside the store's own, and the other way round; embeds nothing."""
 
 
-class Drop(CommonOptions, frozen=True, kw_only=True):
+class DropModel(CommonOptions, frozen=True, kw_only=True):
     """Delete the model beside, with its embeddings."""
 
     yes: bool = False
     """do not ask"""
 
 
-class Compare(CommonOptions, frozen=True, kw_only=True):
+class CompareModels(CommonOptions, frozen=True, kw_only=True):
     """Ask the store's model and the one beside the same, and say where they differ."""
 
     queries: Annotated[str | None, argument("QUERIES")] = None
@@ -131,7 +133,7 @@ class Compare(CommonOptions, frozen=True, kw_only=True):
     """show each query, not only those that differ most"""
 
 
-class Use(CommonOptions, frozen=True, kw_only=True):
+class UseFolder(CommonOptions, frozen=True, kw_only=True):
     """Set where a model is on this machine."""
 
     name: Annotated[str, argument("NAME")]
@@ -140,14 +142,14 @@ class Use(CommonOptions, frozen=True, kw_only=True):
     """with its weights and tokenizer"""
 
 
-class Fetch(CommonOptions, frozen=True, kw_only=True):
+class FetchModel(CommonOptions, frozen=True, kw_only=True):
     """Download a model from the Hugging Face hub."""
 
     name: Annotated[str, argument("NAME")] = DEFAULT_MODEL
     """a short one of 'filestore embedder', or its name there"""
 
 
-def run_embedder(options: List) -> int:
+def run_embedder(options: ListModels) -> int:
     """List models, change the store's, try a second one beside it, or download one.
 
     Example: filestore embedder set minilm
@@ -200,14 +202,14 @@ def _usable(name: str, problem: FilestoreError | None) -> Embedder:
     return Embedder(name, not why, why)
 
 
-def _set(options: Set) -> int:
+def _set(options: SetModel) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
             texts = _output.count(change.texts, "text")
             cached = f"({change.known:,} from cache)"
-            _diagnostics.ask(f"{change.choice.name} has to embed {texts} {cached}")
+            _output.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
         done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
@@ -216,31 +218,31 @@ def _set(options: Set) -> int:
         texts = _output.embedded(report.embedded, report.reused)
         where = "beside " if change.beside else ""
         _output.line(f"embedder {where}{change.choice.name}: {texts}")
-    return _diagnostics.left_without(report.problem)
+    return _output.left_without(report.problem)
 
 
-def _switch(options: Switch) -> int:
+def _switch(options: SwitchModels) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
     return _said(options, done, f"embedder {done.embedder}, beside it {done.beside}")
 
 
-def _drop(options: Drop) -> int:
+def _drop(options: DropModel) -> int:
     with _context.open_store(options) as store:
         planned = store.plan_drop()
         number = _output.count(planned.embeddings, "embedding")
         if not options.yes:
             again = _output.count(planned.texts, "text")
-            _diagnostics.ask(
+            _output.ask(
                 f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
             )
         store.drop_model(planned)
     return _said(options, planned, f"dropped {planned.embedder} and its {number}")
 
 
-def _compare(options: Compare) -> int:
-    questions = read_questions(options.queries) if options.queries else None
-    with _context.open_store(options) as store, _diagnostics.progress_bar() as on_progress:
+def _compare(options: CompareModels) -> int:
+    questions = _context.read_questions(options.queries) if options.queries else None
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         found = store.compare_models(
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )
@@ -268,7 +270,7 @@ def _compare(options: Compare) -> int:
     return 0
 
 
-def _use(options: Use) -> int:
+def _use(options: UseFolder) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
@@ -303,7 +305,7 @@ def _check_model(folder: str) -> str:
     raise problems[-1]
 
 
-def _fetch(options: Fetch) -> int:
+def _fetch(options: FetchModel) -> int:
     if options.name.lower() in KINDS:
         raise UsageError(
             f"{options.name} is no model of a hub: it comes with what is installed",
@@ -320,7 +322,141 @@ def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
     return 0
 
 
-ACTIONS: Final = {
+class Backend(JsonObject, Struct, frozen=True):
+    """A kind of backend."""
+
+    kind: str
+    """As the settings name it."""
+    usable: bool
+    """Whether its package is installed."""
+    why: str
+    """Why not, with what to do; else empty."""
+    keys: str
+    """What it takes, in words."""
+
+
+class Backends(JsonObject, Struct, frozen=True):
+    """What `backend list` prints."""
+
+    items: list[Backend]
+    """The kinds of backends."""
+
+
+class BackendSet(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `backend set` prints."""
+
+    backend: str
+    """The kind."""
+    address: str
+    """Where the vectors are now."""
+    sent: int
+    """Vectors that were sent."""
+    deleted: int
+    """Vectors that were deleted there."""
+    kept: int
+    """Vectors that were there."""
+    embedded: int = 0
+    """0: a switch embeds nothing."""
+    cleared: bool
+    """Whether the vectors in the place that was left are deleted."""
+
+
+class ShowBackend(CommonOptions, frozen=True, kw_only=True):
+    """Show where the vectors are and how it stands (the default)."""
+
+
+class ListBackends(CommonOptions, frozen=True, kw_only=True):
+    """List where vectors may be and whether that works here."""
+
+
+class SetBackend(CommonOptions, frozen=True, kw_only=True):
+    """Send the vectors to another place; nothing is embedded."""
+
+    kind: Annotated[str, argument("KIND")]
+    """faiss, local, qdrant or pgvector"""
+    options: Annotated[list[str], argument("KEY=VALUE")] = []
+    """see 'backend list'"""
+    yes: bool = False
+    """do not ask"""
+    take_over: bool = False
+    """replace what another store has there"""
+    clear: bool = False
+    """delete the vectors in the place that is left"""
+
+
+def _list_backends(options: ListBackends) -> int:
+    items = []
+    for name, kind in BACKENDS.items():
+        lacking = missing_packages(name) if name in PACKAGES else ()
+        why = f"{' and '.join(lacking)} missing; {install_line(name)}" if lacking else ""
+        items.append(Backend(name, not why, why, kind.keys))
+    if options.json:
+        _output.write_json(Backends(items).to_dict())
+        return 0
+    for one in items:
+        _output.line(f"{one.kind}: {one.why or 'can be used'}; {one.keys}")
+    return 0
+
+
+def run_backend(options: ShowBackend) -> int:
+    """List where vectors may be searched, show where they are, and choose another place.
+
+    Example: filestore backend set pgvector dsn=postgresql://localhost/knowledge
+    """
+    with _context.open_store(options) as store:
+        shown = store.backend()
+    if options.json:
+        _output.write_json(shown.to_dict())
+    else:
+        _output.line(f"{shown.kind}: {shown.address or 'cannot be opened here'}")
+        vectors = _output.count(shown.vectors, "vector")
+        waiting = f", {shown.waiting:,} wait to be sent" if shown.waiting else ""
+        if shown.waiting and shown.approximate is None and not shown.problem:
+            changes = _output.count(shown.waiting, "change")
+            waiting = f"; {changes} since the file was written, searched all the same"
+        _output.line(f"{vectors}{waiting}")
+        if shown.problem:
+            _output.line(f"cannot be asked: {shown.problem}")
+    return 1 if shown.problem else 0
+
+
+def _set_backend(options: SetBackend) -> int:
+    backend = vector_change.options_of(options.kind, options.options)
+    with _context.open_store(options) as store:
+        before = store.vector_home()
+        change = store.plan_backend(backend, takes_over=options.take_over)
+        if not options.yes:
+            would = change.would
+            vectors = _output.count(would.written, "vector")
+            there = f"{vectors} ({would.kept:,} are there); 0 texts are embedded"
+            gone = f"; {_output.count(would.deleted, 'vector')} there go" if would.deleted else ""
+            _output.ask(f"{change.address} gets {there}{gone}")
+        sent = store.change_backend(change)
+        is_left = vector_change.is_left(before, change)
+        cleared = options.clear and is_left and store.clear_backend(before)
+    if options.json:
+        done = BackendSet(
+            backend=backend.kind,
+            address=change.address,
+            sent=sent.written,
+            deleted=sent.deleted,
+            kept=sent.kept,
+            cleared=cleared,
+        )
+        _output.write_json(done.to_dict())
+        return 0
+    vectors = _output.count(sent.written, "vector")
+    _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")
+    if cleared:
+        _output.line("the vectors in the place that was left are deleted")
+    elif is_left:
+        _output.line(f"{before.where} still has this store's vectors: delete them there")
+        _output.line("the next time, --clear does that")
+    return 0
+
+
+ACTIONS: Final[dict[str, dict[str, Callable[[Any], int]]]] = {
+    "backend": {"show": run_backend, "list": _list_backends, "set": _set_backend},
     "embedder": {
         "list": run_embedder,
         "set": _set,
@@ -329,5 +465,5 @@ ACTIONS: Final = {
         "compare": _compare,
         "use": _use,
         "fetch": _fetch,
-    }
+    },
 }
