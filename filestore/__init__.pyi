@@ -1,7 +1,7 @@
 """The public names, each once; `__init__.py` loads them as they are first used."""
 
 from filestore._version import __version__ as __version__
-from filestore.config.discovery import NoStoreError as NoStoreError
+from filestore.config.layout import NoStoreError as NoStoreError
 from filestore.core.codes import CODES as CODES
 from filestore.core.errors import FilestoreError as FilestoreError
 from filestore.core.errors import RefusedError as RefusedError

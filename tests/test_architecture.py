@@ -66,7 +66,7 @@ REACHED_INTO: Final[set[tuple[str, str]]] = set()
 
 SPEAKING: Final = (
     "filestore/cli/",
-    "filestore/fs/subprocess_worker",
+    "filestore/fs/programs",
     "filestore/server/wire",  # what a command does with the answer of a server
     "tui/",
 )
@@ -398,8 +398,7 @@ def test_help_of_python_shows_every_public_name() -> None:
 
 
 STARTING: Final = {
-    "filestore/fs/fork_pool": "copies of this process, which start nothing",
-    "filestore/fs/programs": "every program",
+    "filestore/fs/programs": "every program, and copies of this process, which start nothing",
 }
 """Every module that starts processes, and which."""
 STARTS: Final = re.compile(

@@ -23,7 +23,7 @@ from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
 from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.chunks.chunk_file import Section as Section
-from filestore.config.discovery import find_root as find_root
+from filestore.config.layout import find_root as find_root
 from filestore.core.codes import Code as Code
 from filestore.core.example import copy_example as copy_example
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
@@ -47,9 +47,9 @@ from filestore.repair.plan import KINDS as KINDS
 from filestore.repair.plan import Left as Left
 from filestore.repair.plan import selected as selected
 from filestore.repair.plan import without as without
-from filestore.repair.sides import Choice as Choice
-from filestore.repair.sides import NoSidesError as NoSidesError
-from filestore.repair.sides import Sides as Sides
+from filestore.repair.request import Choice as Choice
+from filestore.repair.request import NoSidesError as NoSidesError
+from filestore.repair.request import Sides as Sides
 from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

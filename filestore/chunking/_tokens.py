@@ -7,7 +7,7 @@ character of a script without spaces, one sign.
 import re
 from typing import Final
 
-from filestore.core.scripts import UNSPACED
+from filestore.core.spelling import UNSPACED
 
 _LETTERS_PER_TOKEN: Final = 7
 # Compiled when a text that is not ASCII asks for it: `re` keeps it then.

@@ -15,7 +15,6 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import refuse_twice
 from filestore.core.frontmatter_yaml import (
     INTEGERS,
     MAX_BLOCK_BYTES,
@@ -29,6 +28,7 @@ from filestore.core.frontmatter_yaml import (
     read_yaml,
     refuse,
 )
+from filestore.core.schema import refuse_twice
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _OPENING: Final = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")

@@ -10,10 +10,10 @@ import orjson
 from msgspec import Struct, to_builtins
 
 from filestore.chunks.frontmatter import metadata_pairs
-from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import brief
+from filestore.core.schema import UnfitError, converted, json_of
 
 RECORD_FORMAT: Final = 1
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _output
-from filestore.config.discovery import find_root
+from filestore.config.layout import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import listed, safe_text

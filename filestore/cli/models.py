@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from filestore.cli import _context, _output
 from filestore.config import user_config
-from filestore.config.discovery import NoStoreError, configuration_folder
+from filestore.config.layout import NoStoreError, configuration_folder
 from filestore.config.settings import BACKENDS, ModelOptions
 from filestore.config.user_config import Machine
 from filestore.core.caller import absolute

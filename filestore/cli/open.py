@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from filestore.browse.document import Spot
 from filestore.browse.editor import editor_command, opened_at
 from filestore.cli import _context, _output
-from filestore.config.discovery import configuration_folder
+from filestore.config.layout import configuration_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject

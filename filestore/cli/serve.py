@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 from msgspec import Struct, field
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
-from filestore.config.discovery import NoStoreError
+from filestore.config.layout import NoStoreError
 from filestore.core.caller import answering, leads
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line, missing_packages
@@ -86,7 +86,7 @@ def run_serve(options: Serve) -> int:
         )
     if any(map(missing_packages, watched)):
         _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
-    from filestore.config.discovery import configuration_folder
+    from filestore.config.layout import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
     from filestore.server.listening import Listener

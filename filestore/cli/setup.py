@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from filestore.cli import _context, _output, main
-from filestore.config.discovery import DEFAULT_FOLDER
+from filestore.config.layout import DEFAULT_FOLDER
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.errors import UsageError
 from filestore.core.example import FOLDER, copy_example

@@ -7,7 +7,7 @@ that cannot be read allows nothing.
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Final, TypedDict
 
@@ -16,16 +16,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.core.caller import absolute
-from filestore.core.decoding import converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
-from filestore.fs import disk, private_file
+from filestore.core.schema import converted, json_of
+from filestore.fs import disk
 
 NAME: Final = os.path.join("filestore", "machine.json")
 CACHE: Final = "filestore"
 SECRET: Final = os.path.join("filestore", "secret")
 _MOST_BYTES: Final = 16 * 1024 * 1024
 SECRET_BYTES: Final = 32
+_SMALL_BYTES: Final = 4096
 
 
 class MachineError(FilestoreError, ValueError):
@@ -179,7 +180,7 @@ def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
     path = os.path.join(configuration, SECRET) if configuration else ""
     secret = _secret(path)
     if secret is None and make and path:
-        secret = private_file.make(path, os.urandom(SECRET_BYTES), _is_secret)
+        secret = make_private(path, os.urandom(SECRET_BYTES), _is_secret)
     return None if secret is None else blake2b(data, key=secret, digest_size=32).hexdigest()
 
 
@@ -203,7 +204,7 @@ def can_seal(configuration: str) -> bool:
 
 def _secret(path: str) -> bytes | None:
     """The secret; None where there is none, or none that others could not have put there."""
-    return private_file.read(path, _is_secret) if path else None
+    return read_private(path, _is_secret) if path else None
 
 
 def _is_secret(data: bytes) -> bool:
@@ -256,3 +257,56 @@ def _changing(configuration: str) -> Iterator[_File]:
 
 def _unusable(path: str, detail: str) -> MachineError:
     return MachineError(f"{path} cannot be used: {detail}", remedy=f"fix or remove {path}")
+
+
+Usable = Callable[[bytes], bool]
+
+
+def read_private(path: str, usable: Usable) -> bytes | None:
+    """What a small file holds that its user alone reads.
+
+    Args:
+        path: Of the file.
+        usable: Whether what it holds is what it should be.
+
+    Returns:
+        None where there is none, or none that others could not have put there.
+    """
+    try:
+        descriptor = disk.open_regular(path)
+    except OSError as error:
+        disk.pass_limits(error)
+        return None
+    with open(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        is_private = seen.st_uid == os.geteuid() and not seen.st_mode & 0o077
+        data = file.read(_SMALL_BYTES) if is_private else b""
+    return data if usable(data) else None
+
+
+def make_private(path: str, data: bytes, usable: Usable) -> bytes | None:
+    """Make such a file; of two processes that make it one is kept.
+
+    Returns:
+        What it holds then; None where nothing can be written.
+    """
+    folder, name = os.path.split(path)
+    try:
+        disk.make_folders(folder, 0o700)
+        with disk.folder_at(folder) as handle:
+            temporary = disk.stage(handle, data, 0o600)
+            try:
+                os.link(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except FileExistsError:
+                if read_private(path, usable) is None:
+                    os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except OSError:
+                # Some file systems have no hard links: of two that make it the last one wins.
+                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=handle)
+            os.fsync(handle)
+    except OSError:
+        return None
+    return read_private(path, usable)

@@ -412,8 +412,8 @@ CODES: Final[dict[str, Code]] = {
         "E",
         "file",
         "'filestore repair --level full --write-files' restores it; it is not indexed",
-        repair_of_documents="restore it from git or your backup; saved anew, 'filestore sync' takes it"
-        " as it is",
+        repair_of_documents="restore it from git or your backup; saved anew, 'filestore sync' takes"
+        " it as it is",
         step="restore",
         level="full",
         repaired_after="full",

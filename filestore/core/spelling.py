@@ -1,10 +1,14 @@
-"""Words that are nearly the same: how far one is from another, and which known one was meant.
+"""Letters and words: normal forms, scripts without spaces, and which known word a typed one is.
 
 Pure. One rule: a short word must be nearly right, because it is near too many others.
+`unicodedata` sorts marks that follow each other in the square of their number: for a megabyte of
+nothing else that is minutes, in which not even Ctrl-C is heard.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 _MOST_OFFERED: Final = 3
 _LONGEST: Final = 64
@@ -62,3 +66,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown word; "" where no known one is near."""
     found = closest(word, known)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+# Thai, Lao, Tibetan, Burmese, Khmer, kana, ideographs.
+UNSPACED: Final = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Ranges, as a class of characters of a regular expression has them."""
+_MOST: Final = 1_000
+"""Marks that are sorted together; no letter has so many."""
+_MANY: Final = rf"(?<![^\w\s])[^\w\s]{{{_MOST}}}"
+_PARTS: Final = rf"[\w\s]*[^\w\s]{{0,{_MOST}}}"
+
+
+def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """A text in a normal form; of more than 1,000 marks on end, 1,000 at a time are sorted."""
+    if len(text) < _MOST or not re.search(_MANY, text):
+        return unicodedata.normalize(form, text)
+    return "".join(unicodedata.normalize(form, part) for part in re.findall(_PARTS, text))

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from filestore.core.scripts import UNSPACED, normalized
+from filestore.core.spelling import UNSPACED, normalized
 from filestore.embed.base import neutral_vector
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
-from filestore.core.scripts import UNSPACED
+from filestore.core.spelling import UNSPACED
 from filestore.embed._model_folder import (
     TOKENIZER,
     ModelFolder,

@@ -13,8 +13,8 @@ import orjson
 from msgspec import Meta, Struct
 
 from filestore.config.settings import ModelOptions
-from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.safe_text import brief, listed
+from filestore.core.schema import UnfitError, converted, json_of
 from filestore.embed.base import ModelUnusable
 from filestore.fs import disk
 

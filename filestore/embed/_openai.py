@@ -25,8 +25,17 @@ from filestore.embed.base import (
 from filestore.embed.models import read_dimension, write_dimension
 from filestore.remote import EndpointError
 from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, trusted_address
-from filestore.remote.refusals import Asked, fields_of, is_final, refusal, says_too_long
-from filestore.remote.service import Deadline, Limits, Service, in_order
+from filestore.remote.service import (
+    Asked,
+    Deadline,
+    Limits,
+    Service,
+    fields_of,
+    in_order,
+    is_final,
+    refusal,
+    says_too_long,
+)
 
 if TYPE_CHECKING:
     import numpy as np

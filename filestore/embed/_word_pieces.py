@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filestore.core.scripts import normalized
+from filestore.core.spelling import normalized
 
 _SPECIAL: Final = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 """Stands for itself in a text, as the library has it."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from filestore.core.scripts import normalized
+from filestore.core.spelling import normalized
 
 _FILE: Final = os.path.join(os.path.dirname(__file__), "minilm", "model.safetensors")
 _MOST_HEADER: Final = 1 << 20

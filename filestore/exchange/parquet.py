@@ -25,8 +25,8 @@ from filestore.exchange.base import (
     opened,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, rows_of
+from filestore.fs.programs import Child
 from filestore.fs.staged_file import check_target, staged
-from filestore.fs.subprocess_worker import Child
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,12 +1,11 @@
 """Parquet read in a child process, batch by batch: a hostile file harms that process alone.
 
-Every message is JSON: what the file is, then some rows each, vectors as Base64. The child has
-limits that the kernel holds: memory, no new files, no core dump.
+Every message is JSON: what the file is, then some rows each, vectors as Base64. See
+`fs.programs.parent_line` for its limits.
 """
 
 import math
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, time, timedelta
@@ -14,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.core.decoding import json_of
 from filestore.core.limits import LINE_BYTES
 from filestore.core.safe_text import brief, listed
+from filestore.core.schema import json_of
 from filestore.exchange.rows import COLUMNS, encoded
-from filestore.fs.subprocess_worker import Line, parent_line
+from filestore.fs.programs import Line, parent_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,10 +38,7 @@ Convert = Callable[[Any], Any]
 
 def serve(memory_bytes: int, source: str) -> None:
     """Send what a file holds."""
-    line = parent_line()
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_AS: memory_bytes}
-    for what, most in limits.items():
-        resource.setrlimit(what, (most, most))
+    line = parent_line(memory_bytes)
     import pyarrow
 
     try:

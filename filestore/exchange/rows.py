@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import UnfitError, json_of
 from filestore.core.limits import LINE_BYTES, Size, why_bomb
 from filestore.core.safe_text import brief
+from filestore.core.schema import UnfitError, json_of
 from filestore.exchange.base import (
     Chunk,
     Collection,

@@ -20,8 +20,17 @@ from filestore.exchange.foreign_chunks import Document
 from filestore.exchange.joining import Strategy, tokens
 from filestore.remote import EndpointError, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, parse_address
-from filestore.remote.refusals import Asked, fields_of, is_final, parsed, refusal
-from filestore.remote.service import Answer, Deadline, Limits, Service
+from filestore.remote.service import (
+    Answer,
+    Asked,
+    Deadline,
+    Limits,
+    Service,
+    fields_of,
+    is_final,
+    parsed,
+    refusal,
+)
 
 USE: Final = Use(
     path="/vector_stores",

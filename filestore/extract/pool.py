@@ -9,7 +9,6 @@ the kernel holds: memory, no new files, no core dump.
 import gc
 import os
 import queue
-import resource
 import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -24,7 +23,7 @@ from filestore import extract
 from filestore.chunking import Section
 from filestore.extract import for_name
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
-from filestore.fs.subprocess_worker import Child, parent_line
+from filestore.fs.programs import Child, parent_line
 
 _HEAD_BYTES: Final = 8
 _GARBAGE_AFTER: Final = 500_000
@@ -122,16 +121,7 @@ def _refusal(error: ExtractionError) -> bytes:
 
 def serve(memory_bytes: int) -> None:
     """Extract every file that comes in, until the input ends."""
-    line = parent_line()
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_AS: memory_bytes}
-    for what, most in limits.items():
-        _, hard = resource.getrlimit(what)
-        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        try:
-            resource.setrlimit(what, (allowed, allowed))
-        except (ValueError, OSError):
-            # Not every system limits the address space; time is limited by whoever waits.
-            continue
+    line = parent_line(memory_bytes)
     # A document is many small values that live until it is done: looking through them for cycles
     # each time there are some more costs a fifth of the work, and hardly any are found.
     gc.set_threshold(_GARBAGE_AFTER)

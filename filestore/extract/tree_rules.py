@@ -17,8 +17,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.config.discovery import DEFAULT_FOLDER
-from filestore.config.layout import SETTINGS, Places
+from filestore.config.layout import DEFAULT_FOLDER, SETTINGS, Places
 from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of, inside
 from filestore.extract import (
     LITTER_ENDS,

@@ -392,7 +392,13 @@ def write_at(handle: int, name: str, data: bytes) -> None:
     """
     temporary = ""
     try:
-        temporary = _stage(handle, name, data)
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            there = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(there):
+                raise IsADirectoryError(errno.EISDIR, "a folder stands in its place", name)
+            mode = stat.S_IMODE(there)
+        temporary = stage(handle, data, mode)
         os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
     except OSError as error:
         if temporary:
@@ -401,24 +407,27 @@ def write_at(handle: int, name: str, data: bytes) -> None:
         raise write_failed(name, error) from error
 
 
-def _stage(handle: int, name: str, data: bytes) -> str:
-    """Write and sync a temporary file that may take a name's place."""
+def stage(handle: int, data: bytes, mode: int | None = None) -> str:
+    """Write and sync a file under a temporary name in a folder: that name.
+
+    Args:
+        handle: The folder's directory handle.
+        data: What it is to hold.
+        mode: Its permissions; None: as the process's mask has it.
+
+    Raises:
+        OSError: The disk refused; nothing is left of it.
+    """
     temporary = f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}"
-    try:
-        there = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
-        if stat.S_ISDIR(there):
-            raise IsADirectoryError(errno.EISDIR, "a folder stands in its place", name)
-        mode = stat.S_IMODE(there)
-    except FileNotFoundError:
-        mode = None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666, dir_fd=handle)
+    # Private first: a text that only its owner may read is not shown for a moment.
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=handle)
     try:
+        write_all(descriptor, data)
         if mode is not None:
             os.fchmod(descriptor, mode)
-        write_all(descriptor, data)
         os.fsync(descriptor)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=handle)
         raise

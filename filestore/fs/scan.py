@@ -22,7 +22,8 @@ from msgspec import Struct, field
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, folder_of, inside, is_below
 from filestore.fs.disk import pass_limits, stat_values
-from filestore.fs.fork_pool import MOST_BLOCKS, shared
+from filestore.fs.part import FOLDER_FLAGS
+from filestore.fs.programs import MOST_BLOCKS, shared
 from filestore.fs.stats import (
     NO_ENTRIES,
     STAT_BYTES,
@@ -38,7 +39,6 @@ MAX_DEPTH: Final = 64
 HORIZON_NS: Final = 3_000_000_000
 """A stamp further in the future than this is not waited for."""
 
-FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _TYPE_BITS: Final = 0o170000
 _FOLDER_BITS: Final = stat.S_IFDIR
 _MANY: Final = 64

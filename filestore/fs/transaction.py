@@ -25,7 +25,6 @@ _FEW_FILES: Final = 8
 _SYNCED_AT_ONCE: Final = 16
 _COARSEST_TICK_NS: Final = 2_100_000_000
 _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
-_STAGE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _KEPT_FOLDERS: Final = frozenset({"", "chunked"})
 """They belong to the store, and stay when they are left empty."""
 
@@ -353,7 +352,10 @@ class _Staging:
                 return
             self._under_way += 1
         try:
-            self.staged[path] = _stage(self._root, path, self._contents[path])
+            wanted = self._contents[path]
+            data = wanted.read()
+            with naming_file(path), _parent(self._root, path) as (handle, _):
+                self.staged[path] = disk.stage(handle, data, wanted.mode)
         finally:
             with self._changed:
                 self._under_way -= 1
@@ -378,28 +380,6 @@ def write_all(root: int, contents: Mapping[str, Content]) -> None:
     for path, temporary in staged.items():
         with naming_file(path), _parent(root, path) as (handle, name):
             os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-
-
-def _stage(root: int, path: str, wanted: Content) -> str:
-    """Write and sync a temporary file that may take a path's place; its name."""
-    temporary = f"{disk.TEMPORARY_PREFIX}{os.urandom(8).hex()}"
-    data = wanted.read()
-    with naming_file(path), _parent(root, path) as (handle, _):
-        # Private first: a text that only its owner may read is not shown for a moment.
-        mode = 0o666 if wanted.mode is None else 0o600
-        descriptor = os.open(temporary, _STAGE_FLAGS, mode, dir_fd=handle)
-        try:
-            disk.write_all(descriptor, data)
-            if wanted.mode is not None:
-                os.fchmod(descriptor, wanted.mode)
-            os.fsync(descriptor)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=handle)
-            raise
-        finally:
-            os.close(descriptor)
-    return temporary
 
 
 def _why_not(seen: Seen | None, expected: Content | None) -> str:

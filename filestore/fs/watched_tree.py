@@ -2,25 +2,30 @@
 
 For a process that is asked again and again. Rules: a folder is watched before it is listed, so that
 there is no gap; whatever happens to the watch ends in a whole walk, never in an old answer; and
-everything is looked at again each `RESCAN_S`, for what no system reports (see `folder_watches`).
+everything is looked at again each `RESCAN_S`, for what no system reports: what is written through a
+mapping of a file until that ends, and what another name of a file (a hard link in another folder)
+was used for. Events come by inotify, on the file systems that report all of them: a change whose
+system call has returned is reported by the next `changes`, or `LostEventsError` is raised.
 """
 
-import contextlib
+import errno
+import fcntl
 import os
 import stat
+import sys
 import threading
 import time
 import weakref
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import TOP, ChunkPath, inside
-from filestore.fs import disk, scan
-from filestore.fs.folder_watches import FolderWatches, LostEventsError, UnwatchableError
+from filestore.core.packages import install_line
+from filestore.core.paths import TOP, ChunkPath, folder_of, inside
+from filestore.fs import disk, part, scan
 from filestore.fs.scan import FolderRules, FolderScan, TopRules, TreeScan, Walk
 from filestore.fs.stats import (
     STAT_BYTES,
@@ -31,6 +36,180 @@ from filestore.fs.stats import (
     unpack_names,
     unpack_stat,
 )
+
+_REPORTING: Final = {
+    0xEF53: "ext4",
+    0x58465342: "xfs",
+    0x9123683E: "btrfs",
+    0x01021994: "tmpfs",
+    0xF2F52010: "f2fs",
+    0x2FC12FC1: "zfs",
+    0xCA451A4E: "bcachefs",
+}
+"""File systems that only this machine writes, and only through themselves, by `statfs`. On all
+others, such as NFS, FUSE or overlays, files change without an event; or, as on FAT, under any
+spelling of their name."""
+_GET_FLAGS: Final = 0x80086601
+_CASEFOLD_FLAG: Final = 0x40000000
+"""`FS_IOC_GETFLAGS` of Linux on 64 bits, and what it says of a folder that ignores case."""
+_STATFS_BYTES: Final = 512
+_MOUNTS: Final = "/proc/self/mountinfo"
+
+
+class UnwatchableError(FilestoreError):
+    """The system does not report every change of a folder."""
+
+
+class LostEventsError(FilestoreError):
+    """Changes may have been missed: whatever is known of the folders counts no longer."""
+
+
+class FolderChanges(Struct, frozen=True, kw_only=True):
+    """What changed since the last time."""
+
+    names: dict[ChunkPath, set[str]] = field(default_factory=dict)
+    """By watched folder the names in it of what was written, made, moved or removed."""
+    folders: set[ChunkPath] = field(default_factory=set)
+    """Folders among them: nothing that is known of what is below counts any longer."""
+
+
+class FolderWatches:
+    """The watches of one tree. For one thread at a time."""
+
+    def __init__(self) -> None:
+        """Raises `UnwatchableError` where the system has no such service, or no more of it."""
+        if not sys.platform.startswith("linux") or sys.maxsize != 2**63 - 1:
+            raise UnwatchableError("this system has no inotify")
+        try:
+            from inotify_simple import INotify, flags
+        except ImportError as error:
+            raise UnwatchableError(
+                "the package inotify_simple is not installed",
+                remedy=install_line("watched tree"),
+            ) from error
+        try:
+            self._inotify: INotify = INotify(nonblocking=True)
+        except OSError as error:
+            raise _no_room(error, "max_user_instances") from error
+        self._flags = flags
+        self._mask = (
+            # A mapping of a file that ends is told as the end of writing.
+            flags.MODIFY | flags.ATTRIB | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO
+            | flags.CREATE | flags.DELETE | flags.DELETE_SELF | flags.MOVE_SELF | flags.ONLYDIR
+        )  # fmt: skip
+        self._paths: dict[int, ChunkPath] = {}
+        self._watches: dict[ChunkPath, int] = {}
+        self._devices: set[int] = set()
+        self._mounts = _mounts()
+
+    def add(self, handle: int, path: ChunkPath) -> None:
+        """Report from now on what changes in a folder, under the name of this path.
+
+        Raises:
+            UnwatchableError: Its file system does not report every change, or there is no room.
+            LostEventsError: The same folder is watched under another name: it was moved just now.
+        """
+        device = os.fstat(handle).st_dev
+        if device not in self._devices:
+            _require_reporting(handle, path)
+            self._devices.add(device)
+        if _ignores_case(handle):
+            raise UnwatchableError(f"{path or 'the folder'} ignores case: events tell other names")
+        try:
+            # By its handle, so that it is the very folder that is listed.
+            watch = self._inotify.add_watch(f"/proc/self/fd/{handle}", self._mask)
+        except OSError as error:
+            raise _no_room(error, "max_user_watches") from error
+        if self._paths.setdefault(watch, path) != path:
+            raise LostEventsError("a folder is in two places of the tree")
+        self._watches[path] = watch
+
+    def drop(self, path: ChunkPath) -> None:
+        watch = self._watches.pop(path, None)
+        if watch is not None and self._paths.pop(watch, None) is not None:
+            try:
+                self._inotify.rm_watch(watch)
+            except OSError as error:
+                # A folder that is gone has taken its watch along.
+                if error.errno != errno.EINVAL:
+                    raise
+
+    def changes(self) -> FolderChanges:
+        """What changed since the last time; never waits.
+
+        Raises:
+            LostEventsError: Not all of it is known.
+        """
+        if _mounts() != self._mounts:
+            raise LostEventsError("a file system was mounted or unmounted")
+        flags, found = self._flags, FolderChanges()
+        gone = flags.DELETE_SELF | flags.MOVE_SELF | flags.IGNORED
+        try:
+            events = self._inotify.read(timeout=0)
+        except OSError as error:
+            raise LostEventsError(f"changes cannot be read: {error.strerror or error}") from error
+        for watch, mask, _, name in events:
+            if mask & flags.Q_OVERFLOW:
+                raise LostEventsError("more changed at once than the system reports")
+            path = self._paths.get(watch)
+            if path is None:
+                continue
+            if mask & flags.UNMOUNT or (path == TOP and (mask & gone or not name)):
+                raise LostEventsError("the folder was moved, removed or given other permissions")
+            if mask & gone:
+                found.folders.add(path)
+                path, _, name = folder_of(path), None, path.rpartition("/")[2]
+            elif name and mask & flags.ISDIR:
+                found.folders.add(ChunkPath(f"{path}/{name}" if path else name))
+            if name:
+                found.names.setdefault(path, set()).add(name)
+        return found
+
+    @property
+    def count(self) -> int:
+        return len(self._watches)
+
+    def close(self) -> None:
+        self._inotify.close()
+
+
+def _require_reporting(handle: int, path: ChunkPath) -> None:
+    import ctypes
+
+    # The type of the file system, as `statfs` tells it.
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    is_unknown = ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer)
+    kind = 0 if is_unknown else int.from_bytes(buffer.raw[:4], sys.byteorder)
+    if kind not in _REPORTING:
+        where = f"the file system of {path}" if path else "the file system"
+        raise UnwatchableError(f"{where} (type {kind:#x}) may change without telling")
+
+
+def _ignores_case(handle: int) -> bool:
+    try:
+        flags = fcntl.ioctl(handle, _GET_FLAGS, bytes(8))
+    except OSError:
+        # A file system without such flags.
+        return False
+    return bool(int.from_bytes(flags[:4], sys.byteorder) & _CASEFOLD_FLAG)
+
+
+def _mounts() -> bytes:
+    try:
+        with open(_MOUNTS, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UnwatchableError(f"{_MOUNTS} cannot be read: {error.strerror}") from error
+
+
+def _no_room(error: OSError, limit: str) -> UnwatchableError:
+    if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM):
+        return UnwatchableError(
+            f"too much is watched on this system already: fs.inotify.{limit} is used up",
+            remedy=f"sysctl fs.inotify.{limit}=1000000",
+        )
+    return UnwatchableError(f"folders cannot be watched here: {error.strerror or error}")
+
 
 RESCAN_S: Final = 60.0
 """So often everything is looked at again, in the background."""
@@ -212,7 +391,7 @@ class _Kept:
         self.watches = FolderWatches()
         self.marked = set(marked)
         self.root, self.rules = root, rules
-        self._identity = (0, 0)
+        self._top: os.stat_result | None = None
         self._folders: dict[ChunkPath, _Folder] = {}
         self._linked: set[ChunkPath] = set()
         self._tree = TreeScan()
@@ -229,8 +408,8 @@ class _Kept:
             UnwatchableError, LostEventsError: It cannot be watched.
         """
         before, begun_ns = self._outside(), time.time_ns()
-        with _opened(self.root) as handle:
-            self._identity = _identity(handle)
+        with part.folder_of(self.root) as handle:
+            self._top = os.fstat(handle)
             walk = Walk(open_bulk_stat(handle), self)
             walk.of_all(handle, self.rules)
         self._require_whole(walk.tree)
@@ -254,8 +433,8 @@ class _Kept:
             raise LostEventsError("what belongs to the tree is said otherwise now")
         if time.monotonic() - self._begun_s > rescan_s:
             raise LostEventsError(f"everything is looked at again after {rescan_s:g} s")
-        with _opened(root) as handle:
-            if _identity(handle) != self._identity:
+        with part.folder_of(root) as handle:
+            if self._top is None or not os.path.samestat(os.fstat(handle), self._top):
                 raise LostEventsError("another folder is in its place")
             changes = self.watches.changes()
             if not self._are_rules_sure or self._outside() != self._stamps:
@@ -323,13 +502,11 @@ class _Kept:
                 self._drop(inside(path, name))
 
     def entering(self, handle: int, path: ChunkPath) -> None:
-        """See `Observer`."""
         self.watches.add(handle, path)
 
     def seen(
         self, path: ChunkPath, folder: FolderScan, rules: FolderRules | None, linked: Sequence[str]
     ) -> None:
-        """See `Observer`."""
         self._folders[path] = known = _Folder(scan=folder, rules=rules)
         if self.rules is not None and not set(self.rules.marks).isdisjoint(
             unpack_names(folder.listed.names)
@@ -339,11 +516,9 @@ class _Kept:
             self._link(path, known, linked)
 
     def kept_out(self, path: ChunkPath, reason: str) -> None:
-        """See `Observer`."""
         self._folders[path] = _Folder(kept_out=reason)
 
     def locked(self, path: ChunkPath, reason: str) -> None:
-        """See `Observer`."""
         self._folders[path] = _Folder(locked=reason)
 
     def _require_whole(self, tree: TreeScan) -> None:
@@ -377,20 +552,6 @@ class _Kept:
             tree.ignored += choice.ignored
             tree.other += choice.other
         return tree
-
-
-@contextlib.contextmanager
-def _opened(root: str) -> Iterator[int]:
-    handle = os.open(root, scan.FOLDER_FLAGS)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _identity(handle: int) -> tuple[int, int]:
-    status = os.fstat(handle)
-    return status.st_dev, status.st_ino
 
 
 def _files(folder: FolderScan | None, names: Iterable[str]) -> set[str]:

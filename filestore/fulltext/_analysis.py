@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from filestore.core.scripts import normalized
+from filestore.core.spelling import normalized
 from filestore.fulltext._identifiers import camel_parts, camel_words_of
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from filestore.core.decoding import converted
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
+from filestore.core.schema import converted
 from filestore.fs import disk, part, refusals
 
 ANALYSIS: Final = "filestore-2"

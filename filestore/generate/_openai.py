@@ -41,8 +41,19 @@ from filestore.generate.base import (
 )
 from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Address, key_for, trusted_address
-from filestore.remote.refusals import Asked, fields_of, is_final, refusal, start_of
-from filestore.remote.service import Answer, Deadline, Limits, Pace, Service, as_ended
+from filestore.remote.service import (
+    Answer,
+    Asked,
+    Deadline,
+    Limits,
+    Pace,
+    Service,
+    as_ended,
+    fields_of,
+    is_final,
+    refusal,
+    start_of,
+)
 
 VERSION: Final = 1
 """Raised whenever the same service would make other results through us."""

@@ -25,8 +25,7 @@ from filestore.core.safe_text import encodable
 from filestore.fs import disk
 from filestore.generate._checked import LINES_KEY
 from filestore.generate.base import Kind, Task
-from filestore.remote.refusals import message_of, says_too_long
-from filestore.remote.service import Answer
+from filestore.remote.service import Answer, message_of, says_too_long
 
 MOST_BYTES: Final = 64 * 1024
 KINDS: Final = cast(tuple[Kind, ...], get_args(Kind))

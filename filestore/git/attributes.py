@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from filestore.config.layout import Places
 from filestore.core.paths import StorePath
-from filestore.git import state
+from filestore.git import process
 
 NAME: Final = StorePath(".gitattributes")
 LINES: Final = (
@@ -241,5 +241,5 @@ def attributes_in(folder: str) -> bytes | None:
     path = os.path.join(folder, NAME)
     if os.path.islink(path) or not os.path.isfile(path):
         return None
-    data = state.read_start(path, _MOST_BYTES + 1)
+    data = process.read_start(path, _MOST_BYTES + 1)
     return data if len(data) <= _MOST_BYTES else None

@@ -28,8 +28,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fs.programs import start_python
-from filestore.git.process import NoAnswerError, ask_where, environment
-from filestore.git.state import read_start, work_tree
+from filestore.git.process import NoAnswerError, ask_where, environment, read_start, work_tree
 
 CHECKING: Final = "pre-commit"
 FOLLOWING: Final = ("post-checkout", "post-merge", "post-rewrite")

@@ -8,7 +8,7 @@ from typing import Final
 
 from filestore.core.errors import RefusedError
 from filestore.core.paths import ChunkPath, StorePath, Tree
-from filestore.git import state as git_state
+from filestore.git import process as git_state
 
 _OPERATIONS: Final = {
     "rebase-merge": "rebase",

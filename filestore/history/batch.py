@@ -12,12 +12,11 @@ from typing import Annotated, Any, Final, Literal
 import orjson
 from msgspec import Meta, Struct
 
-from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
 from filestore.core.paths import CHUNKS, SUMMARIES, Tree
 from filestore.core.safe_text import brief, listed, shown_path
-from filestore.core.schema import JsonObject
+from filestore.core.schema import JsonObject, UnfitError, converted, json_of
 
 BATCH_NAME: Final = "batch.json"
 BATCH_FORMAT: Final = 2

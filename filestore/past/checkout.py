@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.core.paths import ChunkPath, has_plain_names
 from filestore.fs import disk, part
-from filestore.git.process import Blobs, NoAnswerError
+from filestore.git.process import Blobs, NoAnswerError, work_tree
 from filestore.git.revisions import Commit, FilesAt, blob_at, changed_since, files_at, is_partial
-from filestore.git.state import work_tree
 
 GIT: str = ".git"
 """An empty folder of this name marks the top: what looks for a work tree around the files of a view

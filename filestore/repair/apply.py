@@ -1,31 +1,397 @@
 """Applying a plan of repair: truth files in one batch, then the sidecar, then sources.
 
-One rule: a step whose files changed since it was planned is skipped, with the reason. Each kind of
-step has one executor, in the table of its phase in `steps`.
+Those that write files of the tree are written as one; those that touch only the sidecar become what
+a sync applies; documents are added again where a step asks for it or a conflict was resolved. One
+rule: a step is applied whole or not at all, and only while each file holds what the step was
+planned on; what is skipped has a reason.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import AWAITED
+from msgspec.structs import replace
+
+from filestore.catalog import AWAITED, Conflict
+from filestore.chunks import chunk_file, links, resource_record
+from filestore.chunks.observation import Observation
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import worst_first
-from filestore.core.paths import ChunkPath
+from filestore.core.findings import Finding, worst_first
+from filestore.core.hashing import content_hash
+from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.disk import WriteFailedError
-from filestore.git import repository
-from filestore.repair.plan import KINDS, Plan, Step
+from filestore.fs.transaction import ChangedMeanwhile
+from filestore.git import attributes, merge, repository
+from filestore.git.attributes import attributes_file
+from filestore.history import write
+from filestore.ingest import add, remove
+from filestore.ingest.add import AddReport
+from filestore.repair import planner
+from filestore.repair.plan import ABSENT, KINDS, Plan, State, Step, moved_on
 from filestore.repair.request import RepairReport
-from filestore.repair.steps import Reingest, SidecarChanges, TreeChanges, write_files
+from filestore.repair.tree_files import (
+    Recorded,
+    Restoring,
+    TreeReader,
+    state_of,
+    state_of_error,
+)
+from filestore.sidecar import originals
 from filestore.sidecar.session import Parts
-from filestore.sync.actions import Session, put_settled
+from filestore.sync import apply as syncing
+from filestore.sync.actions import Follow, Forget, Index, Move, Session, put_settled
+from filestore.sync.apply import SyncPlan, SyncReport, part_actions
 from filestore.sync.embedding import embed_waiting
-from filestore.verify import drift
+from filestore.verify import drift, recorded_state, source_drift
+from filestore.verify.drift import is_as_recorded
 from filestore.verify.run import verified
 
 if TYPE_CHECKING:
     from filestore.sidecar.commit import Commit
-    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.snapshot import StoreSnapshot, Writing
+
+Made = dict[StorePath, bytes | None]
+"""Path to the bytes of its file; None removes it."""
+OnSkipped = Callable[[Step, str], None]
+"""Called with the reason why a step is not applied."""
+
+
+class _MovedOnError(FilestoreError):
+    """A file, or what a step needs of it, is not as it was when the step was planned."""
+
+
+class TreeChanges:
+    """Truth files to be written together."""
+
+    def __init__(self, snapshot: "StoreSnapshot") -> None:
+        self.snapshot = snapshot
+        self.reader = TreeReader(snapshot)
+        self.recorded = Recorded(snapshot.places.tree, snapshot.catalog)
+        self.restoring = Restoring(snapshot.places, snapshot.catalog)
+        self.tree = snapshot.places.tree
+        self.before: Made = {}
+        self.after: Made = {}
+        self.steps: list[Step] = []
+
+    @cached_property
+    def conflicts(self) -> dict[ChunkPath, Conflict]:
+        """Path to the ingest conflict that waits there."""
+        return {one.path: one for one in self.snapshot.catalog.conflicts()}
+
+    @property
+    def resolved(self) -> list[ChunkPath]:
+        """Files whose ingest conflict is resolved."""
+        chunk_path = self.tree.chunk_path
+        return [chunk_path(step.path) for step in self.steps if KINDS[step.kind].resolves]
+
+    def take(self, step: Step) -> str:
+        """Note what a step changes, all or nothing; returns why it cannot be made, or ""."""
+        try:
+            for path in step.seen:
+                self.held(step, path)
+            made = TREE_EXECUTORS[step.kind](self, step)
+            before = {path: self.held(step, path) for path in made}
+        except FilestoreError as error:
+            return error.message
+        self.before |= before
+        self.after |= made
+        self.steps.append(step)
+        return ""
+
+    def held(self, step: Step, path: StorePath) -> bytes | None:
+        """What a file holds, which is what the step was planned on."""
+        # One look gives both: bytes that were saved right after it must not pass for those.
+        now, data = self.reader.look(path)
+        planned = step.seen.get(path, ABSENT)
+        if not planned.holds(now):
+            raise _MovedOnError(moved_on(path, planned, now))
+        return attributes_file(self.snapshot.places) if path == attributes.NAME else data
+
+    def write(self, group: str) -> str:
+        """Write them, or nothing; returns the batch with the originals.
+
+        Raises:
+            ChangedMeanwhile: Somebody edits one of the files in this moment.
+        """
+        tree = self.tree
+        rows = self.snapshot.catalog.files([tree.chunk_path(path) for path in self.before])
+        known = {tree.store_path(path): row.file_hash for path, row in rows.items()}
+        batch = write.change(
+            self.snapshot.places,
+            self.after,
+            before=self.before,
+            command="repair",
+            last=[path for path in self.after if path.endswith(".json")],
+            group=group,
+            # Undo leaves what the catalog does not know to `status`.
+            unknown={
+                path
+                for path, data in self.before.items()
+                if data is not None and content_hash(data) != known.get(path)
+            },
+        )
+        return batch or ""
+
+
+def write_files(
+    snapshot: "StoreSnapshot", steps: Sequence[Step], *, group: str, on_skipped: OnSkipped
+) -> tuple[TreeChanges, str]:
+    """Write what steps ask for; a step whose file is edited in this moment is skipped.
+
+    Returns:
+        What was written, and the batch with the originals.
+    """
+    while True:
+        changes = TreeChanges(snapshot)
+        for step in steps:
+            if reason := changes.take(step):
+                on_skipped(step, reason)
+        if not changes.steps:
+            return changes, ""
+        try:
+            return changes, changes.write(group)
+        except ChangedMeanwhile as error:
+            late = [step for step in changes.steps if set(step.seen) & set(error.paths)]
+            if not late:
+                raise
+            for step in late:
+                on_skipped(step, "it changed in this moment")
+            steps = [step for step in changes.steps if step not in late]
+
+
+def _restore(changes: TreeChanges, step: Step) -> Made:
+    data = changes.restoring.fetch(changes.tree.chunk_path(step.path), step.hash, step.blob)
+    if data is None:
+        raise _MovedOnError("the copy to restore from is no longer kept")
+    return {step.path: data}
+
+
+def _rewrite_attributes(changes: TreeChanges, step: Step) -> Made:
+    made = attributes.corrected(changes.held(step, step.path) or b"")
+    if step.hash != content_hash(made).hex():
+        raise _MovedOnError(f"{step.path} changed since the plan was made")
+    return {step.path: made}
+
+
+def _relink(changes: TreeChanges, step: Step) -> Made:
+    # What another step makes of the file is what is linked again.
+    data = changes.after.get(step.path) or changes.held(step, step.path) or b""
+    targets = changes.recorded.moved_targets.get(step.path, {})
+    return {step.path: links.relinked(data, changes.tree.chunk_path(step.path), targets)}
+
+
+def _resolve(changes: TreeChanges, step: Step) -> Made:
+    conflict, data = (
+        changes.conflicts.get(changes.tree.chunk_path(step.path)),
+        changes.held(step, step.path),
+    )
+    if conflict is None or data is None:
+        raise _MovedOnError("nothing waits for a choice there any more")
+    snapshot = changes.snapshot
+    where = source_drift.reachable(snapshot)
+    found = originals.found_now(snapshot.catalog, where, conflict.source)
+    if not recorded_state.still_open(conflict, chunk_file.parse(data), found):
+        raise _MovedOnError(
+            "the file or its source moved on since the conflict was found: add the source again"
+        )
+    choice: recorded_state.Choice = "ours" if step.kind == "resolve-ours" else "theirs"
+    made = recorded_state.resolve(data, conflict, choice)
+    if step.hash != (content_hash(made).hex() if made is not None else ""):
+        raise _MovedOnError("the source was added again since the plan was made")
+    return {step.path: made}
+
+
+def _take_side(changes: TreeChanges, step: Step) -> Made:
+    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
+    data = changes.held(step, step.path)
+    made = merge.with_side(data or b"", planner.SIDES[step.kind])
+    if data is None or step.hash != content_hash(made).hex():
+        raise _MovedOnError("its conflict markers changed since the plan was made")
+    return {step.path: made}
+
+
+def _remove_duplicate(changes: TreeChanges, step: Step) -> Made:
+    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
+    stays = changes.held(step, step.other)
+    if stays is None or changes.after.get(step.other, stays) != stays:
+        raise _MovedOnError(f"{step.other}, which has its text, does not stay as it was")
+    return {step.path: None}
+
+
+def _remove(changes: TreeChanges, step: Step) -> Made:
+    record_path, record, document = changes.recorded.record_of(step.path) or (TOP, None, None)
+    if record is None or document is None:
+        raise _MovedOnError("no record names it any more")
+    rows = changes.recorded.made_of(record, document)
+    made: Made = {changes.tree.store_path(row.path): None for row in rows}
+    path = changes.tree.store_path(record_path)
+    # Two documents of one record may go in one repair.
+    data = changes.after.get(path) or changes.held(step, path) or b""
+    left = tuple(one for one in resource_record.parse(data).documents if one != document)
+    made[path] = resource_record.serialize(replace(record, documents=left)) if left else None
+    return made
+
+
+TREE_EXECUTORS: Final[Mapping[str, Callable[[TreeChanges, Step], Made]]] = {
+    "restore": _restore,
+    "resolve-ours": _resolve,
+    "resolve-theirs": _resolve,
+    "take-ours": _take_side,
+    "take-theirs": _take_side,
+    "relink": _relink,
+    "remove": _remove,
+    "rewrite-attributes": _rewrite_attributes,
+    "remove-duplicate": _remove_duplicate,
+}
+"""Kind of step to what it makes of files."""
+
+
+class Reingest:
+    """Records whose documents are added again, with the steps that ask for it."""
+
+    def __init__(self, store: "Writing", on_skipped: OnSkipped) -> None:
+        self._store = store
+        self._snapshot = snapshot = store.snapshot
+        self._reader = TreeReader(snapshot)
+        self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
+        self._on_skipped = on_skipped
+        self.records: dict[ChunkPath, list[Step]] = {}
+        """Path of a record to its steps."""
+
+    def take(self, step: Step) -> None:
+        """Collect what one step asks for, if its sources are as it was planned on."""
+        for path, planned in step.seen.items():
+            now = self._reader.state(path)
+            if not planned.holds(now):
+                self._on_skipped(step, moved_on(path, planned, now))
+                return
+        found = self._recorded.record_of(step.path)
+        if found is None:
+            self._on_skipped(step, "no record names it any more")
+        else:
+            self.records.setdefault(found[0], []).append(step)
+
+    def take_resolved(self, steps: Iterable[Step]) -> None:
+        """Collect the records of files whose conflict was resolved."""
+        catalog = self._snapshot.catalog
+        resolved = [
+            self._snapshot.places.tree.chunk_path(step.path)
+            for step in steps
+            if KINDS[step.kind].resolves
+        ]
+        names = {row.resource for row in catalog.files(resolved).values()}
+        names |= {path.partition("/")[0] for path in resolved}
+        for path in sorted({path for name in names for path in catalog.record_paths(name)}):
+            self.records.setdefault(path, [])
+
+    def apply(self, record_path: ChunkPath, group: str, on_progress: OnProgress) -> AddReport:
+        """Add the documents of one record again."""
+        snapshot = self._snapshot
+        reachable = source_drift.reachable(snapshot)
+        sources = add.recorded_sources(snapshot.places, snapshot.layout, [record_path], reachable)
+        return add.add_all(
+            self._store, sources, on_progress=on_progress, group=group, reachable=reachable
+        )
+
+
+class SidecarChanges:
+    """Steps that touch only the sidecar, as the actions of a sync."""
+
+    def __init__(self, session: Session, on_skipped: OnSkipped) -> None:
+        self.session = session
+        session.accepts = self._accepts
+        self.tree = session.snapshot.places.tree
+        self.reader = TreeReader(session.snapshot, unmerged=session.snapshot.unmerged)
+        self.read: dict[ChunkPath, list[Step]] = {}
+        """Files to be read and followed."""
+        self.moves: list[Move] = []
+        self.edited_moves: list[tuple[ChunkPath, ChunkPath]] = []
+        self.forgotten: list[Step] = []
+        self.kinds: set[str] = set()
+        """Of steps that repair derived parts."""
+        self.is_whole = False
+        """Whether the whole tree is followed."""
+        self.steps: dict[tuple[str, str, str], Step] = {}
+        """Those whose files are as they were planned on, by key."""
+        self._on_skipped = on_skipped
+
+    def run(self, steps: Iterable[Step]) -> SyncReport:
+        """Do what steps ask for; those whose files are not as planned are skipped."""
+        for step in steps:
+            self.steps[step.key] = step
+            self._take(step)
+        report = syncing.apply(
+            self.session, syncing.plan(self.session) if self.is_whole else self._plan()
+        )
+        if self.is_whole:
+            # What is gone was never read.
+            for step in chain.from_iterable(self.read.values()):
+                if step.key in self.steps and (now := self.reader.state(step.path)) == ABSENT:
+                    self.holds(step, step.path, now)
+        return report
+
+    def _take(self, step: Step) -> None:
+        """Note what one step asks of a sync."""
+        if step.kind == "rebuild-catalog":
+            self.is_whole = True
+        elif step.part:
+            self.kinds.add(step.kind)
+        elif step.kind == "repoint":
+            self._repoint(step)
+        elif step.kind == "forget":
+            if self.holds(step, step.path, self.reader.state(step.path)):
+                self.forgotten.append(step)
+        elif self.tree.holds(step.path):
+            # What lies beside the tree was collected when the parts were opened.
+            self.read.setdefault(self.tree.chunk_path(step.path), []).append(step)
+
+    def _repoint(self, step: Step) -> None:
+        if not all(self.holds(step, path, self.reader.state(path)) for path in step.seen):
+            return
+        old, catalog = self.tree.chunk_path(step.other), self.session.snapshot.catalog
+        look, row = self.reader.observed(step.path), catalog.files([old]).get(old)
+        if row is None or look is None:
+            return
+        if is_as_recorded(row, look):
+            self.moves.append((old, look))
+        else:
+            self.edited_moves.append((old, look.path))
+
+    def holds(self, step: Step, path: StorePath, now: State) -> bool:
+        """Whether a file is as a step was planned on; if not, the step is skipped."""
+        if step.seen.get(path, now).holds(now):
+            return True
+        if self.steps.pop(step.key, None):
+            self._on_skipped(step, moved_on(path, step.seen[path], now))
+        return False
+
+    def _accepts(self, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
+        """Whether a file that was read just now is what its steps were planned on."""
+        if isinstance(seen, Observation):
+            path, now = seen.path, state_of(seen)
+        else:
+            path, now = seen[0], state_of_error(seen[1])
+        held = [self.holds(step, step.path, now) for step in self.read.get(path, ())]
+        # What is followed anyway is followed as it is now.
+        return all(held) or self.is_whole
+
+    def _plan(self) -> SyncPlan:
+        wanted = self.kinds.union(*(KINDS[kind].also for kind in self.kinds))
+        actions, _ = part_actions(self.session, only=wanted)
+        if self.moves or self.edited_moves:
+            actions.append(Follow(moves=self.moves, edited_moves=self.edited_moves))
+        for is_left_out in (False, True):
+            steps = [one for one in self.forgotten if ("left-out" in one.codes) == is_left_out]
+            if steps:
+                found = [Finding(code=step.codes[0], path=step.path) for step in steps]
+                paths = sorted(self.tree.chunk_path(step.path) for step in steps)
+                actions.append(Forget(applied=found, paths=paths, by_hand=not is_left_out))
+        if self.read:
+            stamp = self.session.clock.now_ns()
+            actions.append(Index(paths=sorted(self.read), latest_stamp_ns=stamp))
+        return SyncPlan(actions=actions)
 
 
 def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> RepairReport:

@@ -13,10 +13,9 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import UnfitError, json_of
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief
-from filestore.core.schema import JsonObject
+from filestore.core.schema import JsonObject, UnfitError, json_of
 
 SAMPLES: Final = 10_000
 """How many times a bootstrap draws."""

@@ -33,8 +33,8 @@ import orjson
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 
-from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.errors import UsageError
+from filestore.core.schema import UnfitError, converted, json_of
 from filestore.core.spelling import did_you_mean
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from filestore.catalog import CatalogMissingError
-from filestore.config.discovery import NoStoreError
-from filestore.core.decoding import UnfitError, converted, json_of
+from filestore.config.layout import NoStoreError
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.schema import Failure, JsonObject
+from filestore.core.schema import Failure, JsonObject, UnfitError, converted, json_of
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.lock import LockedError
 from filestore.server.stores import BusyError, ReadOnlyError

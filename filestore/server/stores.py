@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
-from filestore.config.discovery import NoStoreError, find_root
-from filestore.config.layout import Places
+from filestore.config.layout import NoStoreError, Places, find_root
 from filestore.core.caller import absolute, leads
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below

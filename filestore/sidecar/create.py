@@ -7,8 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from filestore.config import settings, user_config
-from filestore.config.discovery import ancestors, why_no_folder
-from filestore.config.layout import SETTINGS, Places
+from filestore.config.layout import SETTINGS, Places, ancestors, why_no_folder
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
 from filestore.embed.known_models import BUNDLED, KINDS

@@ -23,7 +23,7 @@ from filestore.core.safe_text import listed
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.stats import PackedFolder, pack_folder, pack_stat, unpack_names
-from filestore.git import repository, state
+from filestore.git import process, repository
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -345,7 +345,7 @@ def lost_of_git(places: Places, layout: Layout, tree: scan.TreeScan) -> Lost:
         found = {}
         for path in added:
             if layout.of(path).reads(path):
-                data = state.read_start(os.path.join(places.chunked, path), layout.most_bytes)
+                data = process.read_start(os.path.join(places.chunked, path), layout.most_bytes)
                 found[path] = repository.blob_name(data, like).encode()
         return found
 

@@ -36,7 +36,7 @@ from filestore.fs import disk, part
 from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, remove, size_bytes
 from filestore.fs.refusals import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
-from filestore.git.state import read_start
+from filestore.git.process import read_start
 from filestore.history import write
 from filestore.sidecar import losses, vector_file
 from filestore.sidecar.losses import Loss, knows_nothing, vanished, walk

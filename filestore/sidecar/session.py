@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError, catalog_errors
 from filestore.config import settings
-from filestore.config.discovery import NoStoreError
-from filestore.config.layout import SETTINGS, Places
+from filestore.config.layout import SETTINGS, NoStoreError, Places
 from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_below

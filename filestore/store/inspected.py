@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.core.paths import StorePath
     from filestore.repair.plan import Policy
-    from filestore.repair.sides import Sides
+    from filestore.repair.request import Sides
     from filestore.sync.apply import SyncReport
 
 
@@ -110,10 +110,10 @@ class InspectedStore(Store):
         return evidence.evidence(self._parts, finding)
 
     def sides(self, finding: "Finding") -> "Sides":
-        """The two versions to choose between; see `sides.sides` for what is raised."""
-        from filestore.repair import sides
+        """The two versions to choose between; see `request.sides` for what is raised."""
+        from filestore.repair import request
 
-        return sides.sides(self._parts, finding)
+        return request.sides(self._parts, finding)
 
     def policy(self, *, truth: bool, only: Sequence[str], **paths: Sequence[str]) -> "Policy":
         """What a person typed for a repair; see `request.policy_of`, with what is raised."""
@@ -136,6 +136,6 @@ class InspectedStore(Store):
 
     def next_undo_redo(self) -> tuple[str, str]:
         """The changes that `undo` and `redo` would take; "" for none."""
-        from filestore.repair.kept_change import next_undo_redo
+        from filestore.repair.undo import next_undo_redo
 
         return next_undo_redo(batch for group in self.batches() for batch in group.batches)

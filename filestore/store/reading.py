@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from filestore.catalog import CatalogDamagedError, CatalogMissingError
-from filestore.config.discovery import configuration_folder, find_root, require_named
-from filestore.config.layout import Places
+from filestore.config.layout import Places, configuration_folder, find_root, require_named
 from filestore.config.settings import ModelOptions, Settings
 from filestore.core.caller import absolute, leads
 from filestore.core.errors import UsageError

@@ -17,7 +17,7 @@ from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.progress import OnProgress, Progress
 from filestore.fs import disk
-from filestore.fs.fork_pool import MOST_BLOCKS, shared
+from filestore.fs.programs import MOST_BLOCKS, shared
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
 from filestore.verify import _rows, drift
 from filestore.verify._rows import Judged

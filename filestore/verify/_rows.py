@@ -20,7 +20,7 @@ from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import ChunkPath
-from filestore.fs.subprocess_worker import Child, parent_line
+from filestore.fs.programs import Child, parent_line
 from filestore.sidecar.snapshot import Sample
 
 DAMAGED: Final = "its row in the catalog fails its checksum"

@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.config.discovery import ancestors
-from filestore.config.layout import Places
+from filestore.config.layout import Places, ancestors
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath, is_below
 from filestore.core.safe_text import brief, listed

@@ -43,8 +43,7 @@ from filestore.extract.markdown import read_frontmatter
 from filestore.generate._checked import read_answer
 from filestore.generate.base import Task
 from filestore.history import batch
-from filestore.remote.refusals import Asked, fields_of, message_of
-from filestore.remote.service import Answer
+from filestore.remote.service import Answer, Asked, fields_of, message_of
 from filestore.search.metrics import parse_queries
 from filestore.server.agents import install, resources, server, tools
 from filestore.server.http import app

@@ -11,7 +11,7 @@ import pytest
 import filestore
 from filestore import Store, StoreThreads
 from filestore.cli import _parser
-from filestore.config.discovery import NoStoreError, find_root
+from filestore.config.layout import NoStoreError, find_root
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.server import wire
 from filestore.server.operations import COMMANDS

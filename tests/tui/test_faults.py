@@ -29,7 +29,7 @@ def in_thread(*_, **__):
 
 def plant(where):
     from tui.app.inspector import Inspector
-    from filestore.fs import subprocess_worker
+    from filestore.fs import programs
     from tui.workers import tasks, terminal
 
     if where == "handler":
@@ -62,7 +62,7 @@ def plant(where):
         tasks.JOBS["status"] = lambda *_, **__: faulthandler._sigsegv()
     elif where == "watcher":
         if "tui.workers.file_watcher" in sys.orig_argv:
-            subprocess_worker.parent_line = planted_fault
+            programs.parent_line = planted_fault
 
 if os.environ.get("PLANTED_IN"):
     plant(os.environ["PLANTED_IN"])

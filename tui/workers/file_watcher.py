@@ -15,7 +15,7 @@ from typing import Final
 
 from filestore import FilestoreError
 from filestore.browse import CHUNKS, Tree
-from filestore.fs.subprocess_worker import Child, parent_line
+from filestore.fs.programs import Child, parent_line
 from filestore.store.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
 from tui.workers.faults import UnexpectedError, died, report_uncaught
 from tui.workers.tasks import as_error, pack, unpack

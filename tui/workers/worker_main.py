@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
-from filestore.fs.subprocess_worker import Line, parent_line
+from filestore.fs.programs import Line, parent_line
 from tui.workers.faults import report_uncaught
 from tui.workers.reader_thread import StoreCache
 from tui.workers.tasks import (

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from filestore import FilestoreError
-from filestore.fs.subprocess_worker import Child
+from filestore.fs.programs import Child
 from tui.workers.faults import died
 from tui.workers.tasks import (
     Begin,

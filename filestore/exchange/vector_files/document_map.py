@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import orjson
 from msgspec import Struct
 
-from filestore.core.decoding import UnfitError, converted, json_of
 from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import UnfitError, converted, json_of
 from filestore.exchange.base import FormDamaged, TargetRefused
 from filestore.exchange.vector_files import faiss_bytes
 from filestore.fs import disk

@@ -15,8 +15,8 @@ import orjson
 from msgspec import Struct, field
 
 from filestore.chunks.chunk_file import OUR_KEYS
-from filestore.core.decoding import UnfitError, converted
 from filestore.core.safe_text import brief
+from filestore.core.schema import UnfitError, converted
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
 from filestore.exchange.vector_files.document_map import OURS, DocumentMap, Place, refuse
 

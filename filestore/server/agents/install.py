@@ -18,9 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.caller import absolute
-from filestore.core.decoding import each_once
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.schema import JsonObject
+from filestore.core.schema import JsonObject, each_once
 from filestore.fs import disk
 from filestore.fs.programs import find_program
 from filestore.server.stores import named_roots

@@ -31,9 +31,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore._version import __version__
-from filestore.core.decoding import refuse_twice
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import safe_text
+from filestore.core.schema import refuse_twice
 from filestore.server.agents import resources, tools
 from filestore.server.agents.wording import text_of_error
 from filestore.server.refusals import body_of

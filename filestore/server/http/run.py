@@ -18,8 +18,8 @@ from typing import Final
 import uvicorn
 from msgspec import Struct
 
+from filestore.config.user_config import make_private, read_private
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.fs import private_file
 from filestore.server.http import limits
 from filestore.server.http.app import Parts, make_app
 from filestore.server.http.limits import MOST_PORT, SHORTEST_TOKEN
@@ -89,9 +89,9 @@ def token_of(configuration: str, given: str | None) -> tuple[str, str]:
                 remedy="leave --token out: the server makes one",
             )
         return given, ""
-    known = private_file.read(path, _is_token)
+    known = read_private(path, _is_token)
     if known is None:
-        known = private_file.make(path, f"{secrets.token_urlsafe(32)}\n".encode(), _is_token)
+        known = make_private(path, f"{secrets.token_urlsafe(32)}\n".encode(), _is_token)
     if known is None:
         raise FilestoreError(
             f"the token cannot be kept in {path}", remedy="set FILESTORE_TOKEN to one of your own"

@@ -19,10 +19,10 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from filestore.config.layout import SETTINGS, folded_path
-from filestore.core.decoding import converted, json_of
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief
+from filestore.core.schema import converted, json_of
 from filestore.exchange.vector_files import faiss_folder
 from filestore.fs import disk
 from filestore.fs.lock import writer_lock

@@ -18,8 +18,7 @@ from typing import Any, Final
 from msgspec.structs import asdict, replace
 
 from filestore.config import settings
-from filestore.config.discovery import ancestors, configuration_folder
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import SETTINGS, ancestors, configuration_folder
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged_folder

@@ -6,7 +6,7 @@ import pytest
 
 WORK = """
 import json, os, sys, time
-from filestore.fs.fork_pool import shared
+from filestore.fs.programs import shared
 processes, mishap = int(sys.argv[1]), sys.argv[2]
 own = os.getpid()
 

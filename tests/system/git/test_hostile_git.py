@@ -20,7 +20,7 @@ import pytest
 from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
 from filestore.core.paths import CHUNKS
-from filestore.git import process, state
+from filestore.git import process
 from filestore.git.hooks import NoRepositoryError, SharedHooksError, repository, status
 from filestore.git.repository import (
     blob,
@@ -203,8 +203,11 @@ NO_FILES: Final[dict[str, Callable[[Path], object]]] = {
     "a socket": bound,
     "a character device": lambda path: path.symlink_to("/dev/zero"),
 }
-BELOW: Final = ("objects", *(f"{name}/one/x" for name in state.SHARED_FOLDERS if name != "objects"))
-PLACES: Final = (*state.FILES, *state.SHARED_FILES, *state.SETTINGS_FILES, *BELOW)
+BELOW: Final = (
+    "objects",
+    *(f"{name}/one/x" for name in process.SHARED_FOLDERS if name != "objects"),
+)
+PLACES: Final = (*process.FILES, *process.SHARED_FILES, *process.SETTINGS_FILES, *BELOW)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +232,10 @@ def test_what_git_would_wait_for_is_named_before(
         shutil.copytree(workspace.sidecar, top / "file_index" / ".sidecar")
     for words in (("git", "install"), ("log", "basalt"), ("search", "--at", "HEAD", "basalt")):
         workspace(*words, cwd=top / "file_index")
-    own = Path(state.state_folder(str(top)) or "")
+    own = Path(process.state_folder(str(top)) or "")
     for place in PLACES:
-        is_shared = place in (*state.SHARED_FILES, *BELOW)
-        path = (Path(state.common_folder(str(own))) if is_shared else own) / place
+        is_shared = place in (*process.SHARED_FILES, *BELOW)
+        path = (Path(process.common_folder(str(own))) if is_shared else own) / place
         kept = path.with_name("kept")
         path.parent.mkdir(parents=True, exist_ok=True)
         if os.path.lexists(path):
@@ -240,7 +243,7 @@ def test_what_git_would_wait_for_is_named_before(
         monkeypatch.chdir(path.parent)
         NO_FILES[found](path)
         asked = [("git", "status"), ("git", "install")]
-        if place not in state.SETTINGS_FILES:
+        if place not in process.SETTINGS_FILES:
             asked += [("log", "basalt"), ("search", "--at", "HEAD", "basalt")]
         for words in asked:
             said = workspace(*words, cwd=top / "file_index", code=3).stderr

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.scripts import normalized
+from filestore.core.spelling import normalized
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 

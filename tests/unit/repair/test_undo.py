@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filestore.history.batch import Batch, Entry, Group, Version
-from filestore.repair.kept_change import choices
-from filestore.repair.undo import UndoResult
+from filestore.repair.undo import UndoResult, choices
 
 
 def batch(number, *, entries=(), **values):
