@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from filestore.chunking.blocks import markdown_parser
+from filestore.chunking.blocks import NO_MARKUP, markdown_parser
 from filestore.core.frontmatter_yaml import (
     MAX_BLOCK_BYTES,
     MalformedFrontmatter,
@@ -41,6 +41,8 @@ _TITLE_WINDOW: Final = 65_536  # characters; a title further down names a part, 
 _TITLE_LIMIT: Final = 500
 _MAX_NESTING: Final = 20
 _LINE_ENDS: Final = re.compile(r"\r\n?")
+_FIRST_HEADING: Final = re.compile(r"\n*#[ \t]([^\n#]*)(?:\n|\Z)")
+"""Above all text a heading of the first level is one, whatever follows."""
 
 
 class MarkdownExtractor(Extractor):
@@ -72,10 +74,14 @@ def first_title(body: str) -> str:
     """The first heading of level 1, as plain text on one line; empty without one."""
     if "#" not in body[:_TITLE_WINDOW] and "=" not in body[:_TITLE_WINDOW]:
         return ""
+    text = _LINE_ENDS.sub("\n", body[:_TITLE_WINDOW])
+    first = _FIRST_HEADING.match(text)
+    title = plain_text(first[1].strip()) if first else ""
+    if title:
+        return title
     parser = markdown_parser(_MAX_NESTING)
     tokens: list[Token] = []
     # Blocks alone: the rest is read where it is a heading.
-    text = _LINE_ENDS.sub("\n", body[:_TITLE_WINDOW])
     parser.block.parse(text, parser, {}, tokens)
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.tag == "h1":
@@ -87,7 +93,10 @@ def first_title(body: str) -> str:
 
 def plain_text(inline: str) -> str:
     """The words of a line of Markdown, without its markup."""
-    tokens = markdown_parser(_MAX_NESTING).parseInline(inline[:_TITLE_LIMIT])
+    inline = inline[:_TITLE_LIMIT]
+    if NO_MARKUP.fullmatch(inline):
+        return " ".join(inline.split())
+    tokens = markdown_parser(_MAX_NESTING).parseInline(inline)
     return " ".join("".join(_words(tokens)).split())
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from filestore import chunking
 from filestore.chunking import Piece, Section, join, split
 from filestore.chunking._splitting import HEADING_SEPARATOR
-from filestore.chunking.blocks import markdown_blocks
+from filestore.chunking.blocks import _parsed_by_parser, _plain_blocks, markdown_blocks
 
 Syntax = Literal["text", "markdown", "code"]
 
@@ -608,3 +608,44 @@ def test_what_a_smaller_window_split_stays_under_a_larger_budget() -> None:
     """The builtin embedder took 256 tokens, whatever the settings allowed."""
     assert chunking.is_split_alike("structure/2:256:builtin", chunking.label(400))
     assert not chunking.is_split_alike("structure/2:256:builtin", chunking.label(200))
+
+
+_LINES = (
+    "words of a pump",
+    "a | b",
+    "Ünder 1. one",
+    "# Pump",
+    "## A `b` *c* <i> [d](e) &amp; f\\g !",
+    "### \t spaced  out \t ",
+    "###### ",
+    "#Pump",
+    "# Pump #",
+    "####### seven",
+    "",
+    " \t",
+    " one blank",
+    "    code",
+    "- item",
+    "1. item",
+    "===",
+    "---|---",
+    "> said",
+    "```",
+    "<div>",
+    "\x0b",
+)
+
+
+@given(st.lists(st.sampled_from(_LINES), max_size=8), st.integers(0, 99))
+def test_plain_blocks_are_those_of_the_parser(lines: list[str], offset: int) -> None:
+    """Whatever is found without the parser, it finds as well."""
+    text = "\n".join(lines)
+    found = _plain_blocks(text, offset)
+    assert found is None or found == _parsed_by_parser(text, offset)
+
+
+@given(st.text(st.sampled_from("#\n \tab|=-*`_[]<&>1."), max_size=30))
+def test_plain_blocks_of_any_signs_are_those_of_the_parser(text: str) -> None:
+    """Of texts of all signs that mark something."""
+    found = _plain_blocks(text, 0)
+    assert found is None or found == _parsed_by_parser(text, 0)
