@@ -188,8 +188,17 @@ def fill(seen: Observation, data: bytes) -> None:
     Raises:
         DocumentDamagedError: It is not what was once written.
     """
+    _fill(seen, data, decode(data))
+
+
+def keep(seen: Observation, document: Extracted) -> None:
+    """Fill in what a document says that was just read, and how it is kept."""
+    _fill(seen, encode(document, seen.file_hash), document)
+
+
+def _fill(seen: Observation, data: bytes, document: Extracted) -> None:
     seen.data, seen.pending = data, False
-    seen.chunk = as_chunk(decode(data))
+    seen.chunk = as_chunk(document)
     seen.texts = chunk_file.texts(seen.chunk)
     seen.keys = tuple(embedding_key(text) for text in seen.texts)
 

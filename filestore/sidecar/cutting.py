@@ -17,7 +17,7 @@ from filestore.catalog import in_batches
 from filestore.catalog.extracted import DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
-from filestore.chunks.kept import DocumentDamagedError, Extracted, decode, encode
+from filestore.chunks.kept import DocumentDamagedError, Extracted, decode
 from filestore.chunks.observation import Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
@@ -134,8 +134,8 @@ def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | 
             return None
         before = decode(data)
         if not chunking.is_split_alike(before.chunker, chunker.label):
-            document = _document(before)
-            data = encode(_cut(document, look, chunker), look.file_hash)
+            kept.keep(look, _cut(_document(before), look, chunker))
+            return look.data
         kept.fill(look, data)
     except DocumentDamagedError:
         return None
@@ -171,11 +171,11 @@ def fill(look: Observation, pending: "Pending", chunker: Chunker) -> None:
         if alone is None:
             _fail(look, "empty", error)
         else:
-            kept.fill(look, encode(_cut(alone, look, chunker), look.file_hash))
+            kept.keep(look, _cut(alone, look, chunker))
     except FilestoreError as error:
         _fail(look, _code_of_failure(look.path), error)
     else:
-        kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
+        kept.keep(look, _cut(document, look, chunker))
 
 
 def extracted_here(data: bytes, name: str) -> Document:

@@ -14,6 +14,7 @@ from filestore.chunks.kept import (
     file_hash_of,
     is_document,
 )
+from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.hashing import content_hash
 
 FILE_HASH = content_hash(b"the file")
@@ -63,6 +64,20 @@ def test_what_is_kept_comes_back(document):
     data = encode(document, FILE_HASH)
     assert decode(data) == document
     assert file_hash_of(data) == kept.file_hash(data) == FILE_HASH
+
+
+@given(DOCUMENTS)
+def test_a_document_that_was_just_read_is_what_comes_back(document):
+    """An observation says the same before and after it was kept."""
+    just_read, read_again = observed(), observed()
+    kept.keep(just_read, document)
+    kept.fill(read_again, just_read.data)
+    assert just_read == read_again
+
+
+def observed() -> Observation:
+    """A file whose bytes are known."""
+    return Observation(path="a.md", values=(0, 0, 0, 0, 0), state=INDEXED, file_hash=FILE_HASH)
 
 
 @given(st.data())
