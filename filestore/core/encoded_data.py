@@ -29,11 +29,11 @@ _VISIBLE: Final = re.compile(r"[^\n]")
 
 def data_spans(text: str) -> list[tuple[int, int]]:
     """Where data stands in a text: start and end in characters, in order."""
-    longest = max(map(len, text.split()), default=0)
-    if longest < _LINE and "data:" not in text and "DATA:" not in text:
+    is_long = _has_long_word(text)
+    if not is_long and "data:" not in text and "DATA:" not in text:
         return []
     found = [one.span() for one in _ADDRESS.finditer(text) if ";" in one[0] or "/" in one[0]]
-    if longest >= _LINE:
+    if is_long:
         runs = [match.span() for match in _RUN.finditer(text)]
         for start, end in (*runs, *_blocks(text)):
             run = text[start:end]
@@ -47,6 +47,19 @@ def data_spans(text: str) -> list[tuple[int, int]]:
         else:
             spans.append((start, end))
     return spans
+
+
+def _has_long_word(text: str) -> bool:
+    """Whether some word may be as long as a line of data: most windows of a text have a blank."""
+    at = 0
+    while at + _LINE <= len(text):
+        blank = text.rfind(" ", at, at + _LINE)
+        if blank < 0:
+            blank = text.rfind("\n", at, at + _LINE)
+        if blank < 0:
+            return max(map(len, text.split()), default=0) >= _LINE
+        at = blank + 1
+    return False
 
 
 def without_data(text: str) -> str:

@@ -45,6 +45,8 @@ _BESIDE_TAGS: Final = re.compile(
 _TAG: Final = re.compile(
     r"""(?:^|(?<=[\s(\[{"'“‘«*~>,|，、。（]))#([^\s#!-,.:-@\[-^`{-~\\]+)""", re.MULTILINE
 )
+_TAG_START: Final = re.compile(r"#[^\s#!-,.:-@\[-^`{-~\\]")
+"""Found much sooner, as what it begins with is one sign."""
 _TAG_MARKS: Final = frozenset("_-/")
 _MOST_LEVELS: Final = 8  # of a nested tag that count on their own
 
@@ -251,7 +253,7 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _inline_tags(visible: str) -> Iterator[str]:
     """The tags of a text whose code is blank, as Obsidian reads them."""
-    if not _TAG.search(visible):
+    if not _TAG_START.search(visible) or not _TAG.search(visible):
         return
     for pattern, group in ((INLINE, 1), (DEFINITION, 2), (_BESIDE_TAGS, 0)):
         visible = blanked(visible, [match.span(group) for match in pattern.finditer(visible)])
@@ -280,6 +282,7 @@ def _with_outer(tag: str) -> Iterator[str]:
 
 
 _BREAK: Final = re.compile(r"\r\n|\r|\n")
+_LINE_FEED: Final = re.compile(r"\n")
 
 
 class Lines:
@@ -306,6 +309,10 @@ class Lines:
         if not text.endswith(document.text):
             return None
         head = len(text) - len(document.text)
+        if "\r" not in decoded:
+            at = head + decoded.startswith("\ufeff")
+            breaks = array("q", [one.start() - at for one in _LINE_FEED.finditer(decoded, at)])
+            return cls(decoded.count("\n", 0, at), breaks)
         # A lone CR ends a line only where no LF does: editors show it as a sign within one.
         counts_cr = "\n" not in decoded
         start = 1 if decoded.startswith("\ufeff") else 0

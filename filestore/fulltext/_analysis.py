@@ -39,6 +39,8 @@ _MARKUP: Final = (
     r"\*{1,3}|~~|==|\\(?=_)|</?(?:abbr|b|big|del|em|font|i|ins|mark|s|small|span|strong|sub|sup|tt"
     rf"|u|wbr)(?:\s[^<>\n]{{0,200}})?/?>|[{INVISIBLE}]"
 )
+_MARKUP_SIGNS: Final = "*~=\\<&\0"
+"""Of ASCII, in some of which all markup and entities begin."""
 _ENTITY: Final = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _PART: Final = re.compile(rf"{_MARKUP}|{_ENTITY}")
 _WHOLE: Final = re.compile(rf"\w*+(?:(?:{_PART.pattern})++\w*+)++")
@@ -273,6 +275,8 @@ def build_stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
 
 def parted_words(text: str) -> Iterator[tuple[int, int, str]]:
     """The words of a text that markup parts: start, end, and what is read there."""
+    if text.isascii() and not any(sign in text for sign in _MARKUP_SIGNS):
+        return
     end = 0
     for part in _PART.finditer(text):
         if part.start() < end:
