@@ -24,5 +24,5 @@ from filestore.store import create as create
 from filestore.store import open as open
 from filestore.store.threads import StoreThreads as StoreThreads
 from filestore.sync.apply import SyncReport as SyncReport
+from filestore.verify.run import Checked as Checked
 from filestore.verify.run import Status as Status
-from filestore.verify.verify import Checked as Checked

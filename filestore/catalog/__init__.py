@@ -5,14 +5,18 @@ Writing, and what only a screen asks, are loaded on first use: most commands onl
 
 from typing import TYPE_CHECKING, Any
 
-from filestore.catalog._reading import FILE_COLUMNS as FILE_COLUMNS
 from filestore.catalog._reading import Catalog as Catalog
 from filestore.catalog._remembered import AWAITED as AWAITED
 from filestore.catalog._remembered import LET_GO as LET_GO
 from filestore.catalog._rows import BEFORE as BEFORE
+from filestore.catalog._rows import FILE_COLUMNS as FILE_COLUMNS
 from filestore.catalog._rows import SOME_TIME as SOME_TIME
+from filestore.catalog._rows import Conflict as Conflict
+from filestore.catalog._rows import Deleted as Deleted
 from filestore.catalog._rows import FileRow as FileRow
+from filestore.catalog._rows import Forgotten as Forgotten
 from filestore.catalog._rows import IndexFile as IndexFile
+from filestore.catalog._rows import LinkRow as LinkRow
 from filestore.catalog._rows import decode_path as decode_path
 from filestore.catalog._rows import encode_path as encode_path
 from filestore.catalog._rows import encode_place as encode_place
@@ -30,10 +34,6 @@ from filestore.catalog._schema import UnknownResourceError as UnknownResourceErr
 from filestore.catalog._schema import catalog_errors as catalog_errors
 
 if TYPE_CHECKING:
-    from filestore.catalog._absent import Conflict as Conflict
-    from filestore.catalog._absent import Deleted as Deleted
-    from filestore.catalog._absent import Forgotten as Forgotten
-    from filestore.catalog._absent import LinkRow as LinkRow
     from filestore.catalog._pages import CatalogPages as CatalogPages
     from filestore.catalog._writing import CatalogWriter as CatalogWriter
 
@@ -44,10 +44,6 @@ def __getattr__(name: str) -> Any:
         from filestore.catalog._pages import CatalogPages
 
         return CatalogPages
-    if name in ("Conflict", "Deleted", "Forgotten", "LinkRow"):
-        from filestore.catalog import _absent
-
-        return getattr(_absent, name)
     if name == "CatalogWriter":
         from filestore.catalog._writing import CatalogWriter
 

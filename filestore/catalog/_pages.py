@@ -5,11 +5,13 @@ costs the same in a store of any size.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import MADE, decode_path, encode_path
 from filestore.core.paths import ChunkPath
+
+if TYPE_CHECKING:
+    from filestore.catalog._reading import Catalog
 
 _NAMES: Final = (
     "WITH RECURSIVE names(name) AS (SELECT min(resource) FROM files UNION ALL"
@@ -36,7 +38,7 @@ _RECORDS: Final = "state = 'record' AND state <> ''"
 class CatalogPages:
     """What a screen asks of an open catalog, inside a snapshot of it."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: "Catalog") -> None:
         self._catalog = catalog
         self._rows = catalog.rows
 

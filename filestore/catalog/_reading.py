@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import orjson
 
@@ -13,8 +13,14 @@ from filestore.catalog import _remembered
 from filestore.catalog._remembered import Snapshots
 from filestore.catalog._rows import (
     BEFORE,
+    BODY,
+    FILE_COLUMNS,
+    Conflict,
+    Deleted,
     FileRow,
+    Forgotten,
     IndexFile,
+    LinkRow,
     decode_path,
     encode_path,
     in_batches,
@@ -37,16 +43,6 @@ from filestore.core.errors import on_error
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
-
-if TYPE_CHECKING:
-    from filestore.catalog._absent import Conflict, Deleted, Forgotten, LinkRow
-
-FILE_COLUMNS: Final = (
-    "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"
-    " edited, generation, place"
-)
-BODY: Final = "(parts.part = 0 AND files.kind <> 'questions' OR files.kind = 'document')"
-"""What a file says itself, each section of a document too; the rest are questions."""
 
 STATES: Final = frozenset({INDEXED, RECORD, *CODES})
 """What a file may be: searchable, a record, or excluded by a finding."""
@@ -239,10 +235,6 @@ class Catalog(Snapshots):
         """Every file, by path."""
         return self._files("1 ORDER BY path", ())
 
-    def record_files(self) -> list[FileRow]:
-        """The files that are records, by path."""
-        return list(self._files("state = 'record' ORDER BY +path", ()))
-
     def indexed_ids(self) -> list[int]:
         """The ids of all searchable files, ascending."""
         return [one for (one,) in self.rows("SELECT id FROM files WHERE state = '' ORDER BY id")]
@@ -357,12 +349,10 @@ class Catalog(Snapshots):
         found = self.connection.execute("SELECT source, hash, stat FROM source_stats")
         return {source: (digest, packed) for source, digest, packed in found}
 
-    def dangling_links(self) -> "list[LinkRow]":
+    def dangling_links(self) -> list[LinkRow]:
         """Links to files that are not there, by path; of a document in place none is kept."""
         if self.meta(CHUNKER) is not None:
             return []
-        from filestore.catalog._absent import LinkRow
-
         # Links are few and lead. A child that is gone is `summary-stale`, wherever it went.
         found = self.rows(
             "SELECT files.path, links.target, there.path FROM links"
@@ -389,7 +379,7 @@ class Catalog(Snapshots):
         start = f"{prefix}/" if prefix else ""
         return {old: new for old, new in pairs if old.startswith(start)}
 
-    def conflicts(self) -> "list[Conflict]":
+    def conflicts(self) -> list[Conflict]:
         """What waits for a person's choice, by path."""
         found = self.rows(
             "SELECT path, base, theirs, origin, headings, pages, detail, source, document"
@@ -398,14 +388,12 @@ class Catalog(Snapshots):
         with written_by_us():
             return [_conflict(*row) for row in found]
 
-    def deleted(self, version: bytes) -> "list[Deleted]":
+    def deleted(self, version: bytes) -> list[Deleted]:
         """The chunk files that a person deleted from what a record describes.
 
         Args:
             version: The content hash of the record.
         """
-        from filestore.catalog._absent import Deleted
-
         found = self.rows(
             "SELECT path, origin, source FROM deleted WHERE version = ? ORDER BY 1", (version,)
         )
@@ -427,7 +415,7 @@ class Catalog(Snapshots):
         """The files that name one of some documents as their source, in no order."""
         return list(self._files_among("source", sources))
 
-    def forgotten(self, path: ChunkPath) -> "Forgotten | None":
+    def forgotten(self, path: ChunkPath) -> Forgotten | None:
         """What was last seen of a file that is gone."""
         found = self.rows(
             "SELECT file_hash, data, mtime_ns, generation FROM forgotten WHERE path = ?",
@@ -435,8 +423,6 @@ class Catalog(Snapshots):
         )
         if not found:
             return None
-        from filestore.catalog._absent import Forgotten
-
         file_hash, data, mtime_ns, generation = found[0]
         return Forgotten(
             path=path, file_hash=file_hash, data=data, mtime_ns=mtime_ns, generation=generation
@@ -535,9 +521,7 @@ class Catalog(Snapshots):
         )
 
 
-def _conflict(path: bytes, base: str, theirs: bytes | None, *rest: Any) -> "Conflict":
-    from filestore.catalog._absent import Conflict
-
+def _conflict(path: bytes, base: str, theirs: bytes | None, *rest: Any) -> Conflict:
     origin, headings, pages, detail, source, document = rest
     made = Conflict(
         path=decode_path(path),

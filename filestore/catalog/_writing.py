@@ -10,11 +10,13 @@ import orjson
 from msgspec.structs import asdict, astuple, replace
 
 from filestore.catalog import _remembered, queries
-from filestore.catalog._absent import Conflict, Deleted, Forgotten
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
     SOME_TIME,
+    Conflict,
+    Deleted,
     FileRow,
+    Forgotten,
     IndexFile,
     decode_path,
     encode_path,

@@ -7,11 +7,12 @@ indexed alone, so that the same store always sends the same.
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from filestore.catalog._reading import BODY, FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO, ROWS_AT, ROWS_GENERATION
 from filestore.catalog._rows import (
+    BODY,
+    FILE_COLUMNS,
     MADE,
     VARIABLES,
     decode_path,
@@ -25,6 +26,9 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.database import connect
+
+if TYPE_CHECKING:
+    from filestore.catalog._reading import Catalog
 
 _ORIGINAL: Final = "original:"
 _QUESTIONS: Final = "questions"
@@ -79,45 +83,40 @@ SALVAGED: Final = {
 """What is read of a damaged catalog, from both ends of a table."""
 
 
-def file_rows(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+def file_rows(catalog: "Catalog") -> Iterator[tuple[Any, ...]]:
     """The columns of every file, its checksum and its last seen bytes, by id."""
     return catalog.connection.execute(_FILES)
 
 
-def part_rows(catalog: Catalog) -> list[tuple[int, int, int]]:
+def part_rows(catalog: "Catalog") -> list[tuple[int, int, int]]:
     """File, part and vector id of every text, in this order."""
     return catalog.rows("SELECT file, part, vector FROM parts ORDER BY file, part")
 
 
-def keys_of_vectors(catalog: Catalog) -> dict[int, bytes]:
-    """Vector id to embedding key."""
-    return dict(catalog.connection.execute("SELECT id, key FROM vectors"))
-
-
-def has_embedded(catalog: Catalog) -> bool:
+def has_embedded(catalog: "Catalog") -> bool:
     """Whether the catalog counts on any embedding."""
     return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
 
 
-def some_paths(catalog: Catalog, most: int) -> list[ChunkPath]:
+def some_paths(catalog: "Catalog", most: int) -> list[ChunkPath]:
     """The paths of a few files, whichever."""
     return [
         decode_path(path) for (path,) in catalog.rows("SELECT path FROM files LIMIT ?", (most,))
     ]
 
 
-def waiting_vectors(catalog: Catalog) -> list[int]:
+def waiting_vectors(catalog: "Catalog") -> list[int]:
     """The vector ids of texts without vector, the first passage of each document before others."""
     return [one for (one,) in catalog.rows(_WAITING)]
 
 
-def text_keys(catalog: Catalog) -> Iterator[bytes]:
+def text_keys(catalog: "Catalog") -> Iterator[bytes]:
     """The embedding key of every text, ascending, and never all in memory."""
     for (key,) in catalog.connection.execute("SELECT key FROM vectors ORDER BY key"):
         yield key
 
 
-def records_without(catalog: Catalog, text: bytes, other: bytes) -> list[tuple[bytes, bytes]]:
+def records_without(catalog: "Catalog", text: bytes, other: bytes) -> list[tuple[bytes, bytes]]:
     """Path and bytes of the records that contain neither of two texts."""
     lacks = "instr(data, ?) = 0 AND instr(data, ?) = 0"
     return catalog.rows(
@@ -125,13 +124,13 @@ def records_without(catalog: Catalog, text: bytes, other: bytes) -> list[tuple[b
     )
 
 
-def records(catalog: Catalog) -> list[tuple[str, str, bytes]]:
+def records(catalog: "Catalog") -> list[tuple[str, str, bytes]]:
     """Resource, source and bytes of every record."""
     return catalog.rows("SELECT resource, source, data FROM records")
 
 
 def documents_from(
-    catalog: Catalog, sources: Sequence[str]
+    catalog: "Catalog", sources: Sequence[str]
 ) -> list[tuple[ChunkPath, str, str, str]]:
     """Record path, resource, source and hash of some documents.
 
@@ -149,23 +148,23 @@ def documents_from(
     return [one for source in sources for one in known[0].get(source, ())]
 
 
-def count_excluded(catalog: Catalog, code: str) -> int:
+def count_excluded(catalog: "Catalog", code: str) -> int:
     """How many files are excluded from search for one reason."""
     return int(catalog.rows("SELECT count(*) FROM files WHERE state = ?", (code,))[0][0])
 
 
-def source_stats_of(catalog: Catalog, sources: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+def source_stats_of(catalog: "Catalog", sources: Sequence[str]) -> dict[str, tuple[str, bytes]]:
     """What `Catalog.source_stats` gives of some documents."""
     named = "SELECT source, hash, stat FROM source_stats WHERE source IN ({})"
     return {source: (digest, at) for source, digest, at in catalog.rows_among(named, sources)}
 
 
-def folder_stats(catalog: Catalog, folder: bytes) -> list[tuple[bytes, bytes]]:
+def folder_stats(catalog: "Catalog", folder: bytes) -> list[tuple[bytes, bytes]]:
     """The packed names and stats of one folder of the stat cache."""
     return catalog.rows("SELECT names, stats FROM folders WHERE path = ?", (folder,))
 
 
-def generated_count(catalog: Catalog, resource: str) -> int:
+def generated_count(catalog: "Catalog", resource: str) -> int:
     """How many files of a resource were made from a source."""
     statement = (
         "SELECT count(*) FROM files WHERE resource = ? AND origin IS NOT NULL AND kind <> 'summary'"
@@ -174,7 +173,7 @@ def generated_count(catalog: Catalog, resource: str) -> int:
 
 
 def embedded_bodies(
-    catalog: Catalog, most: int, *, sections: bool = False
+    catalog: "Catalog", most: int, *, sections: bool = False
 ) -> list[tuple[int, bytes, bytes, str]]:
     """Vector id, key, path and resource of bodies that have a vector, by vector id.
 
@@ -186,7 +185,7 @@ def embedded_bodies(
     return catalog.rows(_BODIES, (sections, most))
 
 
-def bodies(catalog: Catalog) -> list[tuple[int, bytes, int]]:
+def bodies(catalog: "Catalog") -> list[tuple[int, bytes, int]]:
     """Vector id, path and part of the body of every indexed file, embedded or not, in this order.
 
     A document has a body for each of its sections.
@@ -197,7 +196,7 @@ def bodies(catalog: Catalog) -> list[tuple[int, bytes, int]]:
     )
 
 
-def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str, bytes]]:
+def files_with_links(catalog: "Catalog") -> Iterator[tuple[bytes, str | None, str, bytes]]:
     """Path, source, resource and last good bytes of indexed files made from a source, with links.
 
     By path; what only looks like a link is among them.
@@ -210,7 +209,7 @@ def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str,
     )
 
 
-def documents_with_sections(catalog: Catalog) -> list[tuple[bytes, int]]:
+def documents_with_sections(catalog: "Catalog") -> list[tuple[bytes, int]]:
     """Path of every indexed document, by path, and of how many sections it is."""
     return catalog.rows(
         "SELECT path, count(*) FROM files JOIN parts ON parts.file = files.id"
@@ -220,7 +219,7 @@ def documents_with_sections(catalog: Catalog) -> list[tuple[bytes, int]]:
 
 
 def documents_of(
-    catalog: Catalog, ids: Sequence[int]
+    catalog: "Catalog", ids: Sequence[int]
 ) -> dict[int, tuple[ChunkPath, tuple[str, str | None], int]]:
     """The paths of those file ids that are searchable, what they are of, and how many texts it has.
 
@@ -239,7 +238,7 @@ def documents_of(
     return found
 
 
-def first_vectors(catalog: Catalog, count: int, *, embedded: bool) -> list[int]:
+def first_vectors(catalog: "Catalog", count: int, *, embedded: bool) -> list[int]:
     """The smallest vector ids; only of those that are known to have their embedding, or of all."""
     which = "WHERE embedded <> 0" if embedded else ""
     found = catalog.rows(f"SELECT id FROM vectors {which} ORDER BY id LIMIT ?", (count,))
@@ -247,7 +246,7 @@ def first_vectors(catalog: Catalog, count: int, *, embedded: bool) -> list[int]:
 
 
 def vectors_of_texts(
-    catalog: Catalog, texts: Sequence[tuple[int, int]]
+    catalog: "Catalog", texts: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
     """File and part to vector id; others than known texts are left out."""
     found: dict[tuple[int, int], int] = {}
@@ -259,12 +258,12 @@ def vectors_of_texts(
     return found
 
 
-def has_copies(catalog: Catalog) -> bool:
+def has_copies(catalog: "Catalog") -> bool:
     """Whether two texts are the same; counted once a generation."""
     return catalog.once("copies", lambda: catalog.count("parts") > catalog.count("vectors"))
 
 
-def made_files(catalog: Catalog) -> list[ChunkPath]:
+def made_files(catalog: "Catalog") -> list[ChunkPath]:
     """Every indexed file that was made of a document in place, by path."""
     found = catalog.rows(
         "SELECT path FROM files WHERE path BETWEEN ? AND ? AND state = '' ORDER BY path", MADE
@@ -272,7 +271,7 @@ def made_files(catalog: Catalog) -> list[ChunkPath]:
     return [decode_path(path) for (path,) in found]
 
 
-def count_of_made(catalog: Catalog) -> tuple[int, int]:
+def count_of_made(catalog: "Catalog") -> tuple[int, int]:
     """How many files were made of documents in place, and how many texts they are."""
     ((files, texts),) = catalog.rows(
         "SELECT count(DISTINCT id), count(part) FROM files LEFT JOIN parts ON file = id"
@@ -282,7 +281,7 @@ def count_of_made(catalog: Catalog) -> tuple[int, int]:
     return int(files), int(texts)
 
 
-def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
+def contents_linking(catalog: "Catalog", keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
     """Path and last good bytes of documents with links of some keys, at most `VARIABLES`; by path.
 
     A key is what a link calls its target, so what they lead to may be another file of that name.
@@ -295,7 +294,7 @@ def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes,
     )
 
 
-def contents_with_links(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
+def contents_with_links(catalog: "Catalog") -> Iterator[tuple[bytes, bytes]]:
     """Path and last good bytes of every searchable file that has links, by id."""
     return catalog.connection.execute(
         "SELECT path, data FROM files JOIN contents ON contents.file = files.id"
@@ -303,12 +302,12 @@ def contents_with_links(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
     )
 
 
-def all_paths(catalog: Catalog) -> Iterator[bytes]:
+def all_paths(catalog: "Catalog") -> Iterator[bytes]:
     """The path of every file."""
     return (path for (path,) in catalog.connection.execute("SELECT path FROM files"))
 
 
-def links_to(catalog: Catalog, target: bytes) -> list[tuple[bytes, bytes]]:
+def links_to(catalog: "Catalog", target: bytes) -> list[tuple[bytes, bytes]]:
     """Path and target of a person's own links to a file, also to names that it had before."""
     return catalog.rows(
         "SELECT files.path, target FROM links CROSS JOIN files ON files.id = links.file"
@@ -317,7 +316,7 @@ def links_to(catalog: Catalog, target: bytes) -> list[tuple[bytes, bytes]]:
     )
 
 
-def renamed_to(catalog: Catalog, old: bytes) -> bytes | None:
+def renamed_to(catalog: "Catalog", old: bytes) -> bytes | None:
     """Where a file that moved is now; None where that was not seen, or it went again."""
     found = catalog.rows(
         "SELECT new FROM renamed JOIN files ON files.path = renamed.new WHERE old = ?", (old,)
@@ -325,7 +324,7 @@ def renamed_to(catalog: Catalog, old: bytes) -> bytes | None:
     return found[0][0] if found else None
 
 
-def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[str, str], str]:
+def titles_of_documents(catalog: "Catalog", sources: Sequence[str]) -> dict[tuple[str, str], str]:
     """Resource and source of documents whose record has their title, to that."""
     statement = "SELECT resource, source, value FROM record_facts WHERE key = 'title'"
     found = catalog.rows_among(f"{statement} AND source IN ({{}})", sources)
@@ -333,7 +332,7 @@ def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[
 
 
 def sources_of_records(
-    catalog: Catalog, paths: Iterable[ChunkPath]
+    catalog: "Catalog", paths: Iterable[ChunkPath]
 ) -> dict[ChunkPath, tuple[str, str]]:
     """Resource and source of those records that are there."""
     statement = "SELECT path, resource, source FROM records WHERE path IN ({})"
@@ -342,7 +341,7 @@ def sources_of_records(
 
 
 def metadata_of_documents(
-    catalog: Catalog, sources: Iterable[str]
+    catalog: "Catalog", sources: Iterable[str]
 ) -> dict[str, dict[str, list[tuple[str, str]]]]:
     """Source and resource of some documents to the keys and values of their metadata, in order."""
     found: dict[str, dict[str, list[tuple[str, str]]]] = {}
@@ -355,7 +354,7 @@ def metadata_of_documents(
     return found
 
 
-def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:
+def titles_of_files(catalog: "Catalog", files: Sequence[int]) -> dict[int, str]:
     """File ids to the title in their own frontmatter."""
     # The plus keeps SQLite from going through the titles of all files.
     statement = "SELECT file, value FROM facts WHERE +key = 'title' AND file IN ({})"
@@ -363,7 +362,7 @@ def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:
 
 
 def known_of_documents(
-    catalog: Catalog, sources: Sequence[str]
+    catalog: "Catalog", sources: Sequence[str]
 ) -> dict[tuple[str, str], list[tuple[str, str | None, bytes | None]]]:
     """The hash that records have of documents, the one their files had, and under which stat.
 
@@ -383,19 +382,19 @@ def known_of_documents(
     return found
 
 
-def kinds(catalog: Catalog) -> list[str]:
+def kinds(catalog: "Catalog") -> list[str]:
     """The kinds that some searchable file is of, in order."""
     found = catalog.rows("SELECT DISTINCT kind FROM files WHERE state = '' ORDER BY kind")
     return [kind for (kind,) in found]
 
 
-def metadata_keys(catalog: Catalog) -> list[str]:
+def metadata_keys(catalog: "Catalog") -> list[str]:
     """The keys that some file or document has, in order."""
     statement = "SELECT key FROM facts UNION SELECT key FROM record_facts ORDER BY key"
     return [key for (key,) in catalog.rows(statement)]
 
 
-def metadata_values(catalog: Catalog, key: str) -> list[str]:
+def metadata_values(catalog: "Catalog", key: str) -> list[str]:
     """The values that a key has somewhere, in order."""
     statement = (
         "SELECT value FROM facts WHERE key = ?1 UNION SELECT value FROM record_facts"
@@ -404,14 +403,14 @@ def metadata_values(catalog: Catalog, key: str) -> list[str]:
     return [value for (value,) in catalog.rows(statement, (key,))]
 
 
-def texts_of_files(catalog: Catalog, files: Sequence[int]) -> list[int]:
+def texts_of_files(catalog: "Catalog", files: Sequence[int]) -> list[int]:
     """The full-text ids that some files may have: every part of a document has one of its own."""
     further = "SELECT file, part FROM parts WHERE part > 0 AND file IN ({})"
     parts = catalog.rows_among(further, files)
     return sorted({*files, *(text_id(file, part) for file, part in parts)})
 
 
-def text_ids(catalog: Catalog) -> list[int]:
+def text_ids(catalog: "Catalog") -> list[int]:
     """The full-text ids of all searchable texts, ascending; a chunk file is one text."""
     if catalog.meta(CHUNKER) is None:
         return sorted(catalog.indexed_ids())
@@ -423,7 +422,7 @@ def text_ids(catalog: Catalog) -> list[int]:
     return sorted(text_id(file, part) for file, part in parts)
 
 
-def count_of_texts(catalog: Catalog, files: int) -> int:
+def count_of_texts(catalog: "Catalog", files: int) -> int:
     """How many texts so many searchable files are: in place sections and questions, else files."""
     if catalog.meta(CHUNKER) is None:
         # No document was ever cut for it.
@@ -436,7 +435,7 @@ def count_of_texts(catalog: Catalog, files: int) -> int:
     return catalog.count("parts") - int(others)
 
 
-def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:
+def files_with_key(catalog: "Catalog", key: str) -> list[tuple[ChunkPath, str]]:
     """Path and value of every searchable file whose own metadata has a key, by path."""
     found = catalog.rows(
         "SELECT path, value FROM facts JOIN files ON files.id = file"
@@ -446,7 +445,7 @@ def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:
     return [(decode_path(path), str(value)) for path, value in found]
 
 
-def files_with_keys(catalog: Catalog, keys: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+def files_with_keys(catalog: "Catalog", keys: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """File id, key and value of every searchable file that has some keys, or whose document has."""
     for key in keys:
         yield from catalog.rows("SELECT file, key, value FROM facts WHERE key = ?", (key,))
@@ -458,7 +457,7 @@ def files_with_keys(catalog: Catalog, keys: Sequence[str]) -> Iterator[tuple[int
         )
 
 
-def files_below(catalog: Catalog, folder: str) -> list[int]:
+def files_below(catalog: "Catalog", folder: str) -> list[int]:
     """The ids of the searchable files below a folder of the tree, which ends with a slash."""
     start = encode_path(ChunkPath(folder))
     behind = start[:-1] + b"0" if start else b"\xff"
@@ -466,20 +465,20 @@ def files_below(catalog: Catalog, folder: str) -> list[int]:
     return [file for (file,) in catalog.rows(statement, (start, behind))]
 
 
-def sound_files(catalog: Catalog) -> Iterator[tuple[ChunkPath, bytes]]:
+def sound_files(catalog: "Catalog") -> Iterator[tuple[ChunkPath, bytes]]:
     """Path and content hash of every chunk file, record and document that is as it should be."""
     statement = "SELECT path, file_hash FROM files WHERE state IN ('', 'record')"
     for path, file_hash in catalog.connection.execute(statement):
         yield decode_path(path), file_hash
 
 
-def texts_of_paths(catalog: Catalog) -> dict[ChunkPath, bytes]:
+def texts_of_paths(catalog: "Catalog") -> dict[ChunkPath, bytes]:
     """Every file that can be found to one hash over its texts."""
     statement = "SELECT path, text_key FROM files WHERE state = ''"
     return {decode_path(path): key for path, key in catalog.connection.execute(statement)}
 
 
-def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
+def kept_bytes(catalog: "Catalog") -> Iterator[tuple[bytes, bytes]]:
     """Content hash and bytes of every chunk file and record that is kept as it lies on the disk."""
     chunks = (
         f"SELECT file_hash, data FROM contents JOIN files ON id = file WHERE kind <> '{DOCUMENT}'"
@@ -489,7 +488,7 @@ def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
     yield from catalog.connection.execute(records)
 
 
-def copy(catalog: Catalog, path: str) -> None:
+def copy(catalog: "Catalog", path: str) -> None:
     """Write a copy of a catalog, as its snapshot has it, into a new file."""
     with disk.disk_errors(path), contextlib.closing(connect(path, "mode=rwc")) as target:
         catalog.connection.backup(target)
@@ -508,13 +507,13 @@ Beside = dict[str, list[str]]
 """Of one file with a text: its path, kind and source, and its metadata, each a list of texts."""
 
 
-def sent_rows(catalog: Catalog) -> tuple[str, int] | None:
+def sent_rows(catalog: "Catalog") -> tuple[str, int] | None:
     """Where the vectors were sent, as it is remembered, and of which generation last."""
     address = catalog.meta(ROWS_AT)
     return None if address is None else (str(address), int(catalog.meta(ROWS_GENERATION, 0)))
 
 
-def unsent_vectors(catalog: Catalog) -> int:
+def unsent_vectors(catalog: "Catalog") -> int:
     """How many vectors an index lacks, has too many, or has with other metadata."""
     ((count,),) = catalog.rows(
         "SELECT count(*) FROM index_delta LEFT JOIN vectors ON id = vector"
@@ -523,7 +522,7 @@ def unsent_vectors(catalog: Catalog) -> int:
     return int(count)
 
 
-def files_beside(catalog: Catalog, vectors: Sequence[int]) -> dict[int, list[Beside]]:
+def files_beside(catalog: "Catalog", vectors: Sequence[int]) -> dict[int, list[Beside]]:
     """The files that have the text of each vector, by path, with what may be asked of them."""
     found: dict[int, dict[int, Beside]] = {}
     for vector, _, file, path, kind, source in catalog.rows_among(_FILES_OF_VECTORS, vectors):
@@ -541,12 +540,12 @@ def files_beside(catalog: Catalog, vectors: Sequence[int]) -> dict[int, list[Bes
     }
 
 
-def is_of_documents(catalog: Catalog, key: str) -> bool:
+def is_of_documents(catalog: "Catalog", key: str) -> bool:
     """Whether documents have this key in their metadata, which no vector is sent with."""
     return bool(catalog.rows("SELECT 1 FROM record_facts WHERE key = ? LIMIT 1", (key,)))
 
 
-def paths_of_vectors(catalog: Catalog, vectors: Sequence[int]) -> list[ChunkPath]:
+def paths_of_vectors(catalog: "Catalog", vectors: Sequence[int]) -> list[ChunkPath]:
     """The files, ascending by path, that some vectors are of."""
     return sorted({decode_path(row[3]) for row in catalog.rows_among(_FILES_OF_VECTORS, vectors)})
 

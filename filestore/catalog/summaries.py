@@ -5,14 +5,16 @@ a child is in step where an indexed file of its path has a text with its key.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.catalog._reading import BODY, Catalog
-from filestore.catalog._rows import decode_path, encode_path
+from filestore.catalog._rows import BODY, decode_path, encode_path
 from filestore.chunks.frontmatter import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
+
+if TYPE_CHECKING:
+    from filestore.catalog._reading import Catalog
 
 _IN_STEP: Final = (
     "EXISTS (SELECT 1 FROM files AS child JOIN parts ON parts.file = child.id"
@@ -71,24 +73,24 @@ class ChildRow(Struct, frozen=True, kw_only=True):
     """Whether there is an indexed file of its path at all."""
 
 
-def has_summaries(catalog: Catalog) -> bool:
+def has_summaries(catalog: "Catalog") -> bool:
     """Whether any summary names a child; a look at one row."""
     return bool(catalog.rows("SELECT 1 FROM children LIMIT 1"))
 
 
-def named_by(catalog: Catalog, file: int) -> set[tuple[ChunkPath, bytes]]:
+def named_by(catalog: "Catalog", file: int) -> set[tuple[ChunkPath, bytes]]:
     """What a file is recorded to be made from: paths, and the keys that their texts had."""
     found = catalog.rows("SELECT path, key FROM children WHERE file = ?", (file,))
     return {(decode_path(path), key) for path, key in found}
 
 
-def is_in_step(catalog: Catalog) -> bool:
+def is_in_step(catalog: "Catalog") -> bool:
     """Whether every child is as it was read; a fifth of what it takes to tell which are not."""
     statement = f"SELECT 1 FROM children WHERE NOT {_ALL_IN_STEP} LIMIT 1"
     return not catalog.rows(statement)
 
 
-def all_children(catalog: Catalog) -> Iterator[ChildRow]:
+def all_children(catalog: "Catalog") -> Iterator[ChildRow]:
     """The children of all indexed summaries, by summary and path."""
     rows = catalog.connection.execute(f"{_ALL_CHILDREN} ORDER BY 1, 2, 3")
     for summary, path, key, in_step, is_there in rows:
@@ -104,7 +106,7 @@ def all_children(catalog: Catalog) -> Iterator[ChildRow]:
 class Ancestors:
     """What is above files, as it is asked for; remembered, so of one generation."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: "Catalog") -> None:
         self._catalog = catalog
         self._parents: dict[ChunkPath, set[ChunkPath]] = {}
 
@@ -128,7 +130,7 @@ class Ancestors:
         return found - {path}
 
 
-def questions_out_of_step(catalog: Catalog) -> list[tuple[ChunkPath, int]]:
+def questions_out_of_step(catalog: "Catalog") -> list[tuple[ChunkPath, int]]:
     """The files of questions for documents in place, and for how many texts that are not there."""
     found = catalog.connection.execute(
         "SELECT files.path, count(*) FROM files CROSS JOIN children ON children.file = files.id"
@@ -138,7 +140,7 @@ def questions_out_of_step(catalog: Catalog) -> list[tuple[ChunkPath, int]]:
     return [(decode_path(path), count) for path, count in found]
 
 
-def keys_read(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[bytes]:
+def keys_read(catalog: "Catalog", paths: Sequence[ChunkPath]) -> set[bytes]:
     """The embedding keys of the texts that some files name as what they were made from."""
     statement = (
         "SELECT key FROM children JOIN files ON files.id = children.file"
@@ -150,7 +152,7 @@ def keys_read(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[bytes]:
 class Stale:
     """Which summaries are stale, as it is asked for; remembered, so of one generation."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: "Catalog") -> None:
         self._catalog = catalog
         self._known: dict[ChunkPath, bool] = {}
 
@@ -169,7 +171,7 @@ class Stale:
         return {path for path in paths if self._known.setdefault(path, False)}
 
 
-def resources_of_summaries(catalog: Catalog) -> dict[ChunkPath, str]:
+def resources_of_summaries(catalog: "Catalog") -> dict[ChunkPath, str]:
     """The resource of every indexed summary, and of every other file that names children."""
     found = catalog.connection.execute(
         "SELECT path, resource FROM files WHERE state = '' AND kind = 'summary'"
@@ -179,7 +181,7 @@ def resources_of_summaries(catalog: Catalog) -> dict[ChunkPath, str]:
     return {decode_path(path): resource for path, resource in found}
 
 
-def body_keys(catalog: Catalog, resource: str) -> dict[int, bytes]:
+def body_keys(catalog: "Catalog", resource: str) -> dict[int, bytes]:
     """File id to the embedding key of the body of every indexed chunk file of a resource."""
     found = catalog.connection.execute(
         "SELECT files.id, vectors.key FROM files JOIN parts ON parts.file = files.id"
@@ -190,7 +192,7 @@ def body_keys(catalog: Catalog, resource: str) -> dict[int, bytes]:
     return dict(found.fetchall())
 
 
-def section_keys(catalog: Catalog, document: int) -> list[bytes]:
+def section_keys(catalog: "Catalog", document: int) -> list[bytes]:
     """The embedding keys of the sections of a document in place, in order."""
     found = catalog.connection.execute(
         "SELECT vectors.key FROM parts JOIN vectors ON vectors.id = parts.vector"
@@ -200,7 +202,7 @@ def section_keys(catalog: Catalog, document: int) -> list[bytes]:
     return [key for (key,) in found]
 
 
-def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
+def sample_of_keys(catalog: "Catalog", most: int) -> list[bytes]:
     """Embedding keys of some embedded chunks and sections, by key: the same anywhere.
 
     A key is a hash: the smallest ones are as good as drawn at random.
@@ -215,12 +217,12 @@ def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
     return [key for (key,) in found]
 
 
-def resources_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[str]:
+def resources_of(catalog: "Catalog", paths: Sequence[ChunkPath]) -> set[str]:
     """The resources of some files."""
     return {row.resource for row in catalog.files(paths).values()}
 
 
-def with_stale_questions(catalog: Catalog) -> set[str]:
+def with_stale_questions(catalog: "Catalog") -> set[str]:
     """The resources that have questions of a text that is another one now."""
     found = catalog.connection.execute(
         "SELECT DISTINCT files.resource FROM facts JOIN files ON files.id = facts.file"
@@ -232,7 +234,7 @@ def with_stale_questions(catalog: Catalog) -> set[str]:
     return {resource for (resource,) in found}
 
 
-def texts_in_none(catalog: Catalog) -> dict[str, int]:
+def texts_in_none(catalog: "Catalog") -> dict[str, int]:
     """How many texts of each resource that has summaries are below none, each once."""
     found = catalog.connection.execute(
         "SELECT files.resource, count(DISTINCT vectors.id) FROM files"
@@ -247,7 +249,7 @@ def texts_in_none(catalog: Catalog) -> dict[str, int]:
     return dict(found.fetchall())
 
 
-def bytes_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> dict[ChunkPath, int]:
+def bytes_below(catalog: "Catalog", summaries: Sequence[ChunkPath]) -> dict[ChunkPath, int]:
     """How many bytes the children of some summaries have that are there."""
     statement = (
         "SELECT files.path, sum(length(contents.data)) FROM files"

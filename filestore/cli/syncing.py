@@ -18,7 +18,7 @@ from filestore.server.operations import CommonOptions, option
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Sample
     from filestore.store import watch
-    from filestore.verify.verify import Checked
+    from filestore.verify.run import Checked
 
 
 class Verify(requests.Verify, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def _checked(options: Verify, sample: "Sample | None") -> "Checked":
         with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             return store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
-        from filestore.verify.verify import refused
+        from filestore.verify.run import refused
 
         nothing = refused(options.level, error)
         if nothing is None:

@@ -42,8 +42,7 @@ from filestore.sidecar import originals
 from filestore.sidecar.session import Parts
 from filestore.sync import apply as syncing
 from filestore.sync.actions import Follow, Forget, Index, Move, Session, put_settled
-from filestore.sync.apply import SyncPlan, SyncReport, part_actions
-from filestore.sync.embedding import embed_waiting
+from filestore.sync.apply import SyncPlan, SyncReport, embed_waiting, part_actions
 from filestore.verify import drift, recorded_state, source_drift
 from filestore.verify.drift import is_as_recorded
 from filestore.verify.run import verified

@@ -122,8 +122,7 @@ class Documents(Layout):
             in_use = os.path.getsize(self._catalog_path)
             if os.path.getsize(self._cache_path) <= in_use + _LEAST_BYTES:
                 return
-            from filestore.catalog.extracted import DocumentCache
-            from filestore.sidecar.cutting import key_of_file
+            from filestore.sidecar.cutting import DocumentCache, key_of_file
 
             used = {key_of_file(file_hash, os.fsdecode(path)) for path, file_hash in files()}
             with contextlib.closing(DocumentCache.open(self._cache_path)) as cache:

@@ -19,7 +19,9 @@ from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.fs.stats import pack_folder, stat_entry
 from filestore.sidecar.embedding_feed import EmbeddingFeed, OtherFeed
 from filestore.sidecar.file_rows import (
+    Rewording,
     StatEntries,
+    entries,
     has_same_text,
     metadata_of,
     owner,
@@ -27,7 +29,6 @@ from filestore.sidecar.file_rows import (
     texts_of,
 )
 from filestore.sidecar.fulltext_file import FulltextFeed
-from filestore.sidecar.names import Rewording, entries
 
 BATCH: Final = 1000
 """So many files are put at once."""

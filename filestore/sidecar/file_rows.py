@@ -1,17 +1,42 @@
-"""Rows of the catalog, made of what was read, and the texts behind them. Writes nothing."""
+"""What the catalog and the indexes hold of a file: its row, its texts, the words it is found by.
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+Writes nothing. A text is found by the names of its document, too, and the first one by what is said
+of that. A document in place says it itself; a chunk file is found by what the record of its
+document says, whichever of the two comes first. One rule: the same files give the same words. A
+file whose texts stay and that is found by other words now, since a property was changed, it lies
+elsewhere, or the record of its document names it otherwise, gets a new id, as one whose text
+changed, and keeps its vectors.
+"""
 
-from filestore.catalog import Catalog, FileRow, encode_place, in_batches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from filestore.catalog import (
+    Catalog,
+    CatalogWriter,
+    FileRow,
+    encode_place,
+    in_batches,
+    queries,
+    text_id,
+)
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.chunk_file import pairs_of
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.observe import look_at
-from filestore.config.layout import Places
-from filestore.core.paths import TOP, ChunkPath, folder_of
+from filestore.config.layout import RECORD_NAME, Places
+from filestore.core.encoded_data import without_data
+from filestore.core.paths import TOP, ChunkPath, folder_of, is_made
 from filestore.fs.stats import unpack_stat
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.fulltext import Entry
+
 
 _BATCH: Final = 64
 
@@ -125,3 +150,250 @@ def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, 
     """Key, value and row id of the metadata of a chunk file."""
     pairs = pairs_of(look.chunk, look.path) if look.chunk else ()
     return ((key, value, identifier) for key, value in pairs)
+
+
+_MOST_CHARACTERS: Final = 2_000
+"""Of the names of a document, and of what is said of it: each of its chunks is found by them."""
+_TAGS: Final = ("tags", "tag")
+_RULE: Final = frozenset("|-: \t\r")
+_AT_ONCE: Final = 1_000
+_NAMES: Final = ("title", "aliases", "alias")
+
+
+class Named(Struct, frozen=True):
+    """A document, as its record names and describes it."""
+
+    source: str = ""
+    """Its path."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Key and value of its metadata, in order."""
+
+
+UNNAMED: Final = Named()
+
+
+def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "Iterator[Entry]":
+    """What is indexed of a file.
+
+    Of a chunk file its body and questions; of a file of questions each; of a document each section,
+    of which the first alone is found by what is said of the document.
+
+    Args:
+        identifier: Of its row.
+        path: Where it is.
+        chunk: What it holds.
+        named: The document of a chunk file, see `named_by`.
+    """
+    from filestore.chunks import questions_file
+    from filestore.fulltext import Entry
+
+    if chunk.kind == questions_file.KIND:
+        for part, text in enumerate(chunk_file.texts(chunk)):
+            yield Entry(id=text_id(identifier, part), title="", text=text)
+        return
+    if not chunk.sections:
+        text = "\n\n".join((without_data(chunk.body), *chunk.questions))
+        title, said = " > ".join(chunk.headings), ""
+        if not is_made(path):
+            own = chunk_file.pairs_of_user(chunk, path)
+            pairs = sorted({*named.pairs, *own})
+            title = _title(chunk.headings, pairs, named.source)
+            said = _said(pairs, (named.source, folder_of(path)))
+        yield Entry(id=identifier, title=title, text=text, said=said)
+        return
+    pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
+    titles = [pair for pair in pairs if pair[0] == "title"]
+    for part, (section, header) in enumerate(zip(chunk.sections, _headers(chunk), strict=True)):
+        text = without_data(chunk.body[section.start : section.end])
+        yield Entry(
+            id=text_id(identifier, part),
+            title=_title(section.headings, titles if part else pairs, path),
+            text=f"{header}\n{text}" if header else text,
+            said="" if part else _said(pairs, (path,)),
+            document=chunk.body,
+        )
+
+
+def _headers(chunk: "Chunk") -> Iterator[str]:
+    """Of each section that goes on with a table the header of that, else nothing."""
+    body, before, header = chunk.body, 0, ""
+    for section in chunk.sections:
+        start = section.start
+        blank = body.rfind("\n\n", before, start)
+        found = header_of(body, before if blank < 0 else blank + 2, start)
+        # A table has no blank line in it.
+        header = found or (header if blank < 0 else "")
+        before = start
+        yield header if header and body.startswith("|", start) else ""
+
+
+def header_of(body: str, start: int, end: int) -> str:
+    """The header of the table that is all of a stretch of lines, without its rule; else nothing."""
+    while start < end and not body.startswith("|", start):
+        start = body.find("\n", start, end) + 1 or end
+    line = body.find("\n", start, end)
+    rule = body.find("\n", line + 1, end) if line >= 0 else -1
+    if rule < 0 or rule - start > _MOST_CHARACTERS or set(body[line + 1 : rule]) - _RULE:
+        return ""
+    return body[start:line]
+
+
+def _title(headings: Sequence[str], pairs: Sequence[tuple[str, str]], path: str) -> str:
+    """The headings above a text, and the names of its document that are not in them."""
+    found = [" > ".join(headings)]
+    known, room = found[0].casefold(), _MOST_CHARACTERS
+    values = {key: [v for k, v in pairs if k.casefold() == key] for key in _NAMES}
+    aliases = sorted({*values["aliases"], *values["alias"]}, key=len, reverse=True)
+    for name in (*values["title"], _as_text(stem_of(path)), *aliases):
+        folded = name.casefold()
+        if folded not in known and len(name) <= room:
+            found.append(name)
+            known, room = f"{known}\n{folded}", room - len(name)
+    return " > ".join(filter(None, found))
+
+
+def _said(pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> str:
+    """The path, tags and properties of a document, in words."""
+    places = dict.fromkeys(_as_text(path).lstrip("./") for path in paths)
+    whole, *folders = (*places, "")[:2] if places else ("",)
+    lines = [whole, *(one for one in folders if one.casefold() not in whole.casefold())]
+    for key, value in pairs:
+        folded = key.casefold()
+        if folded in _TAGS:
+            lines.append(f"#{value.lstrip('#')}")
+        elif folded not in _NAMES:
+            lines.append(f"{key} {value}")
+    said = "\n".join(filter(None, lines))
+    return said if len(said) <= _MOST_CHARACTERS else said[:_MOST_CHARACTERS].rpartition("\n")[0]
+
+
+def stem_of(path: str) -> str:
+    """The name of a file without its suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _as_text(path: str) -> str:
+    """A path as words; bytes that are not UTF-8 as gaps."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def named_by(catalog: Catalog, rows: Sequence[FileRow]) -> list[Named]:
+    """The document of each of some files, as the records that are there say it.
+
+    In a tree the record is that of the folder; in the flat layout each that names the source.
+    """
+    records = queries.sources_of_records(
+        catalog, {record for row in rows if (record := _record_of(row)) is not None}
+    )
+    sources = [
+        (row.source or "")
+        if (record := _record_of(row)) is None
+        else row.source or records.get(record, ("", ""))[1]
+        for row in rows
+    ]
+    facts = queries.metadata_of_documents(catalog, {one for one in sources if one})
+    found = []
+    for row, source in zip(rows, sources, strict=True):
+        if row.kind == DOCUMENT or is_made(row.path):
+            found.append(UNNAMED)
+            continue
+        record, by_resource = _record_of(row), facts.get(source, {})
+        owner = min(by_resource, default="") if record is None else records.get(record, ("",))[0]
+        found.append(Named(source, tuple(by_resource.get(owner, ()))))
+    return found
+
+
+def _record_of(row: FileRow) -> ChunkPath | None:
+    """Where the record of a chunk file is in a tree; None in the other layouts."""
+    folder, slash, _ = row.path.partition("/")
+    is_chunk = slash and row.kind != DOCUMENT and not is_made(row.path)
+    return ChunkPath(f"{folder}/{RECORD_NAME}") if is_chunk else None
+
+
+class Rewording:
+    """Takes note while a commit is made, and gives what is to be indexed again at its end."""
+
+    def __init__(self, catalog: CatalogWriter, layout: Layout) -> None:
+        self._catalog = catalog
+        self._layout = layout
+        self._paths: set[ChunkPath] = set()
+        self._documents: dict[str, set[str | None]] = {}
+        """Of resources the documents that their records name otherwise now; None for the only one
+        of a resource."""
+        self._named: dict[int, Named] = {}
+        """How the documents of the files were named that were indexed in this commit."""
+
+    def named(self, rows: Sequence[FileRow]) -> list[Named]:
+        """The documents of files that are indexed now, as they are named at this moment."""
+        found = named_by(self._catalog, rows)
+        self._named |= {row.id: one for row, one in zip(rows, found, strict=True)}
+        return found
+
+    def note_words(self, row: FileRow, look: Observation) -> None:
+        """Note whether a file with the same texts has other names or properties now."""
+        if look.chunk is None or row.file_hash == look.file_hash:
+            return
+        try:
+            before = kept.read(self._catalog.content(row.id) or b"")
+            made = entries(0, row.path, before, UNNAMED)
+            now = entries(0, look.path, look.chunk, UNNAMED)
+            is_same = all(one == other for one, other in zip_longest(made, now))
+        except ValueError:
+            is_same = False
+        if not is_same:
+            self._paths.add(look.path)
+
+    def note_path(self, old: ChunkPath, new: ChunkPath) -> None:
+        """Note that a file may be found by other words: its path, or its folder, is among them."""
+        if not is_made(new) and (self._layout.has_sections or folder_of(old) != folder_of(new)):
+            self._paths.add(new)
+
+    def note_record(
+        self, path: ChunkPath, resource: str, source: str, now: Mapping[str, list[tuple[str, str]]]
+    ) -> None:
+        """Note which documents a record names or describes otherwise than it did.
+
+        Args:
+            path: Of the record, which the catalog still has as it was.
+            resource: Whose it is; "" where it goes.
+            source: What the resource is made from.
+            now: Each of its documents, with the pairs of its metadata in order.
+        """
+        owner, of = queries.sources_of_records(self._catalog, [path]).get(path, ("", ""))
+        sources = {named for named, _ in self._catalog.documents_in(path)} if owner else set()
+        known = queries.metadata_of_documents(self._catalog, sources)
+        before = {one: known.get(one, {}).get(owner, []) for one in sources}
+        changed: set[str | None] = {
+            one
+            for one in {*before, *now}
+            if owner != resource or before.get(one, []) != now.get(one, [])
+        }
+        if of != source or source in changed:
+            changed.add(None)
+        for one in filter(None, {owner, resource} if changed else ()):
+            self._documents.setdefault(one, set()).update(changed)
+
+    def renewed(self) -> "Iterator[tuple[list[int], Iterator[Entry]]]":
+        """The full-text ids that files had, and their entries under new ones, in batches."""
+        rows = {row.id: row for row in self._catalog.files(sorted(self._paths)).values()}
+        documents = {one for changed in self._documents.values() for one in changed if one}
+        is_flat = self._layout.shares_folder
+        if is_flat and documents:
+            rows |= {row.id: row for row in self._catalog.files_from(sorted(documents))}
+        for resource, changed in self._documents.items() if not is_flat else ():
+            found = self._catalog.files_of(resource)
+            rows |= {row.id: row for row in found if row.source in changed}
+        indexed = [row for row in rows.values() if row.state == INDEXED]
+        for batch in in_batches(indexed, _AT_ONCE):
+            pairs = zip(batch, named_by(self._catalog, batch), strict=True)
+            stale = [(row, one) for row, one in pairs if self._named.get(row.id) != one]
+            old = [row for row, _ in stale]
+            gone = queries.texts_of_files(self._catalog, [row.id for row in old])
+            renewed = self._catalog.renew(old)
+            yield gone, self._entries(renewed, [one for _, one in stale])
+
+    def _entries(self, rows: Sequence[FileRow], named: Sequence[Named]) -> "Iterator[Entry]":
+        for row, document in zip(rows, named, strict=True):
+            chunk = kept.read(self._catalog.content(row.id) or b"")
+            yield from entries(row.id, row.path, chunk, document)

@@ -324,7 +324,7 @@ class FulltextFeed:
 
     def _kept_entries(self, ids: Iterable[int]) -> "Iterator[Entry]":
         from filestore.chunks import kept
-        from filestore.sidecar.names import entries, named_by
+        from filestore.sidecar.file_rows import entries, named_by
 
         for batch in in_batches(list(ids)):
             found = self._catalog.files_by_id(batch)

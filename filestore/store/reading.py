@@ -57,10 +57,9 @@ if TYPE_CHECKING:
     from filestore.sidecar.vector_home import VectorHome
     from filestore.store.look import TreeLook
     from filestore.sync.packs import ExportedEmbeddings
-    from filestore.verify.run import Status
+    from filestore.verify.run import Checked, Status
     from filestore.verify.staged import Staged
     from filestore.verify.trust import Reaches
-    from filestore.verify.verify import Checked
 
 
 StrPath = str | os.PathLike[str]

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Level
     from filestore.sidecar.vector_change import BackendChange
     from filestore.sidecar.vector_home import VectorHome
-    from filestore.sync.apply import SyncReport
+    from filestore.sync.apply import Embedded, R, SyncReport
     from filestore.sync.change_model import Dropping, ModelChange, Switched
-    from filestore.sync.embedding import Embedded, R
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.verify.trust import Reaches
@@ -66,7 +65,7 @@ class Store(ReadableStore):
 
     def embed(self, *, on_progress: OnProgress = ignore) -> "Embedded":
         """Embed the texts that wait for their vector; see `embed_waiting`."""
-        from filestore.sync.embedding import embed_waiting
+        from filestore.sync.apply import embed_waiting
 
         self.close()
         return embed_waiting(self._parts, on_progress=on_progress)

@@ -2,7 +2,10 @@
 
 `catch_up` plans and applies; a repair makes the same actions of its steps, and `apply` runs those.
 Writes no truth file, but removes the temporary files of dead writers. What needs a person, or
-touches a file, is left and reported; `repair` plans that.
+touches a file, is left and reported; `repair` plans that. Many texts get their vectors after the
+files are indexed, and keywords find them: the lock is held for a turn of about two seconds, each a
+commit of its own. So others write meanwhile, two processes embed no text twice, and what is
+interrupted loses nothing.
 
 One lock: what a verification condemns is set aside by the writer that then syncs the files. That
 writer walks the tree again: the verification held no lock, so since its walk files may have come
@@ -10,21 +13,24 @@ back that would be forgotten, and another writer may have made a generation. Of 
 second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s.
 """
 
+import math
+import time
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import AWAITED, CatalogDamagedError
+from filestore.catalog import AWAITED, CatalogDamagedError, CatalogMissingError
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, worst_first
 from filestore.core.paths import StorePath
-from filestore.core.progress import OnProgress, ignore
+from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
-from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
 from filestore.sidecar.commit import Commit
 from filestore.sidecar.losses import gone_findings
 from filestore.sidecar.models import lost_vectors
@@ -33,8 +39,7 @@ from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import Level, StoreSnapshot
 from filestore.sync import actions
 from filestore.sync.actions import PART_ACTIONS, Action, Session
-from filestore.sync.embedding import embed_waiting
-from filestore.verify import drift, environment, recorded_state, run, verify
+from filestore.verify import drift, environment, recorded_state, run
 
 
 class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
@@ -144,7 +149,7 @@ def part_actions(
         only: Kinds of steps; with any of them, lost vectors are repaired, too. None for all.
     """
     snapshot, commit = session.snapshot, session.commit
-    found = verify.sidecar_findings(snapshot, hashes=True)
+    found = run.sidecar_findings(snapshot, hashes=True)
     if not any(finding.meaning.about == "fulltext" for finding in found):
         # Every byte of it was just read, and need not be again.
         commit.words.trust()
@@ -236,7 +241,7 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
         report = embedded.added_to(report)
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
-        waits = as_told(verify.waiting(snapshot), parts.places.tree)
+        waits = as_told(run.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
     return _with_waiting(report, waited, waits)
 
@@ -342,3 +347,130 @@ def _with_unrepaired(report: SyncReport, found: Iterable[Finding]) -> list[Findi
         and not (one.safe or one.path in done or (one.code, one.path) in told)
     ]
     return worst_first([*report.remaining, *unseen])
+
+
+TURN_S: Final = 2.0
+_PAUSE_S: Final = 0.06
+"""Between two turns: whoever waits for the lock looks more often."""
+
+R = TypeVar("R", bound=Struct)
+
+
+class Embedded(Struct, frozen=True, kw_only=True):
+    """What was embedded."""
+
+    texts: int = 0
+    waiting: int = 0
+    """Texts that have no vector still."""
+    problem: FilestoreError | None = None
+    """Why not."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is worth going on: some texts wait still, and others were embedded."""
+        return self.texts > 0 and self.waiting > 0 and self.problem is None
+
+    def added_to(self, report: R) -> R:
+        """A report with what was embedded after it was made."""
+        values: Any = report
+        field = "not_embedded" if hasattr(report, "not_embedded") else "problem"
+        told = {field: getattr(report, field) or self.problem}
+        return replace(report, embedded=values.embedded + self.texts, **told)
+
+
+def embed_waiting(
+    parts: Parts,
+    *,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
+) -> Embedded:
+    """Embed the texts that wait for their vector, in turns.
+
+    Args:
+        parts: The store's, which say for how long.
+        wait_s: How long to wait for another writer.
+        on_progress: Called with the number of texts.
+
+    Raises:
+        WriteFailedError: The disk refused; what was embedded is kept.
+    """
+    ends_s = math.inf if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
+    done = Embedded(waiting=_waiting(parts))
+    total = done.waiting
+    ordered: list[int] = []
+    try:
+        while done.waiting and done.problem is None:
+            is_whole = not ordered
+            turn = _turn(parts, ordered, ends_s, wait_s, total)
+            done = replace(turn, texts=done.texts + turn.texts)
+            total = max(total, done.texts + done.waiting)
+            on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
+            if (is_whole and not turn.texts) or time.monotonic() >= ends_s:
+                break
+            time.sleep(_PAUSE_S)
+    except LockedError as error:
+        # What was done before is not to be lost with it.
+        return replace(done, problem=error)
+    except KeyboardInterrupt as error:
+        with parts.reading() as catalog:
+            texts = catalog.count("vectors")
+            has = texts - catalog.waiting_count()
+        error.add_note(f"{has:,} of {texts:,} texts have vectors\nrun 'filestore sync'")
+        raise
+    return done
+
+
+def embed_some(parts: Parts, vectors: list[int], *, until_s: float, wait_s: float) -> None:
+    """Embed some texts that wait for their vector, in one turn.
+
+    Args:
+        parts: The store's.
+        vectors: Their ids, last first.
+        until_s: No batch begins after this moment of the monotonic clock; the first always does.
+        wait_s: How long to wait for another writer.
+
+    Raises:
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused.
+    """
+    if _waiting(parts):
+        _turn(parts, vectors, until_s, wait_s, len(vectors), is_quick=True)
+
+
+def _turn(
+    parts: Parts,
+    ordered: list[int],
+    ends_s: float,
+    wait_s: float,
+    total: int,
+    *,
+    is_quick: bool = False,
+) -> Embedded:
+    parts.close()
+    with (
+        parts.writing("embed", wait_s=wait_s) as (catalog, embeddings, _),
+        parts.commit(catalog, embeddings, embed=True) as commit,
+    ):
+        if is_quick:
+            commit.be_quick()
+        try:
+            commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S))
+        except KeyboardInterrupt:
+            commit.finish()
+            raise
+        is_last = not catalog.waiting_count()
+        if is_last and parts.home.lag(catalog, changed=total):
+            commit.want_index(whole=False)
+        made = commit.finish()
+    return Embedded(texts=made.embedded, waiting=_waiting(parts), problem=made.problem)
+
+
+def _waiting(parts: Parts) -> int:
+    """How many texts wait; 0 where the model that is to embed them is not here."""
+    try:
+        with parts.reading() as catalog:
+            if parts.same_model(catalog) is None:
+                return 0
+            return parts.models.waiting(catalog)
+    except CatalogMissingError:
+        return 0

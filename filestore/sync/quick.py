@@ -18,10 +18,9 @@ from filestore.fs.stats import unpack_stat
 from filestore.sidecar.fulltext_file import own_stamp
 from filestore.sidecar.session import Parts
 from filestore.sync.actions import Session
-from filestore.sync.apply import SyncPlan, apply, tree_actions
-from filestore.sync.embedding import embed_some
+from filestore.sync.apply import SyncPlan, apply, embed_some, tree_actions
 from filestore.verify import drift
-from filestore.verify.verify import changed_findings
+from filestore.verify.run import changed_findings
 
 MOST_FILES: Final = 50
 MOST_BYTES: Final = 1_000_000

@@ -46,7 +46,7 @@ class Ids(Struct, frozen=True):
     @classmethod
     def of(cls, catalog: Catalog) -> Self:
         """All of a catalog."""
-        return cls(queries.part_rows(catalog), queries.keys_of_vectors(catalog))
+        return cls(queries.part_rows(catalog), dict(catalog.vector_keys(embedded=None)))
 
     def keys_of_files(self) -> dict[int, Any]:
         """The keys of each file's texts, joined; None where a part is missing."""

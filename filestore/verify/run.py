@@ -1,30 +1,277 @@
 """Looking at a whole store, whatever state it is in: its status, and its verification.
 
-One rule: where a part cannot be opened, that is the finding, and the rest is looked at all the
-same. Changes nothing.
+`fast` stats everything and opens no content file of a clean tree; `full` reads every byte of the
+three sets, files, catalog and vectors, and holds them against each other; `deep` asks the model,
+too. Changes nothing. One rule: a cause hides its consequences, and what was not looked at is
+reported; where a part cannot be opened, that is the finding, and the rest is looked at.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogNewerError
+from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError, CatalogNewerError
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import unreadable
+from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, as_told, is_clean, worst_first
+from filestore.core.findings import LEFT_BY_STATS, Finding, as_told, is_clean, worst_first
+from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.git import repository
 from filestore.index.base import Description
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
+from filestore.sidecar.models import known
 from filestore.sidecar.session import Parts
-from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, OnFound, Sample, SeenFiles
-from filestore.verify import verify
-from filestore.verify.verify import Checked
+from filestore.sidecar.snapshot import (
+    NO_LISTENER,
+    FindingStream,
+    Level,
+    OnFound,
+    Sample,
+    SeenFiles,
+    StoreSnapshot,
+    VerificationReport,
+)
+from filestore.verify import drift, environment, recorded_state
 
 if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
+    from filestore.verify._rows import Judged
+
+
+ALL: Final = Sample()
+
+
+class Checked(JsonObject, Struct, frozen=True, kw_only=True):
+    """The result of one verification."""
+
+    KEYS = "clean level checked not_checked findings"
+
+    level: Level | Literal["staged"]
+    """`fast`, `full`, `deep` or `staged`."""
+    findings: tuple[Finding, ...]
+    """Worst first."""
+    checked: tuple[str, ...]
+    """What was looked at, in words."""
+    not_checked: tuple[str, ...]
+    """What was not, and why, in words."""
+    unsound: tuple[bytes, ...] = ()
+    """Embedding keys whose vector is stored whole and wrong: they have to be embedded again."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found but notes and accepted warnings."""
+        return is_clean(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+
+def result(level: Level, report: VerificationReport) -> Checked:
+    """What a verification that ended found."""
+    return Checked(
+        level=level,
+        findings=tuple(worst_first(report.findings)),
+        checked=tuple(report.checked),
+        not_checked=tuple(report.not_checked),
+        unsound=tuple(sorted(report.unsound)),
+    )
+
+
+def refused(level: Level, error: FilestoreError, tree: Tree = CHUNKS) -> Checked | None:
+    """The result for a store, or a part of it, that must not be opened; None for other errors."""
+    from filestore.sidecar.refusals import refusal
+
+    finding = refusal(error, tree)
+    if finding is None:
+        return None
+    return result(
+        level, VerificationReport(findings=[finding], not_checked=["everything: it is not opened"])
+    )
+
+
+def verify(
+    snapshot: StoreSnapshot,
+    *,
+    level: Level,
+    sample: Sample = ALL,
+    on_progress: OnProgress = ignore,
+    stream: FindingStream = NO_LISTENER,
+) -> Checked:
+    """Compare files, catalog and vectors.
+
+    Args:
+        snapshot: The store; its catalog should be inside a snapshot.
+        level: How much is read.
+        sample: The slice of files and vectors that is read; what a stat shows is reported of all.
+        on_progress: Called with the number of files read.
+        stream: Hands on what is found meanwhile.
+    """
+    report = VerificationReport(
+        checked=["names and stats of all files", "sizes of all index files"], stream=stream
+    )
+    if level == "fast":
+        _compare_stats(snapshot, level, report)
+        report.not_checked += LEFT_BY_STATS
+        return result(level, report)
+    from filestore.verify import _rows
+
+    # Git also has files as unmerged when nothing is under way: after 'git stash pop', say.
+    unmerged = frozenset(repository.unmerged(snapshot.places.chunked))
+    snapshot = replace(snapshot, unmerged=unmerged)
+    catalog = snapshot.catalog
+    apart = snapshot.processes > 1 and catalog.file_count() > drift.PARALLEL_FILES
+    with _rows.checked(catalog, snapshot.places.catalog, sample, apart=apart) as judged:
+        _compare_stats(snapshot, level, report)
+        _read_everything(snapshot, judged, level, sample, report, on_progress)
+    return result(level, report)
+
+
+def _compare_stats(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
+    from filestore.verify import source_drift
+
+    report.add(fast_findings(snapshot))
+    recorded_state.check(snapshot, report)
+    source_drift.check(snapshot, level, report)
+
+
+def _read_everything(
+    snapshot: StoreSnapshot,
+    judged: "Judged",
+    level: Level,
+    sample: Sample,
+    report: VerificationReport,
+    on_progress: OnProgress,
+) -> None:
+    from filestore.verify import _catalog, _files, _vectors
+
+    with _files.begun(snapshot, sample, report, on_progress) as differing:
+        # The pages take a while: what is found meanwhile counts only if they are sound.
+        vectors = VerificationReport(findings=[*report.findings])
+        _vectors.check(snapshot, level, sample, vectors)
+        _vectors.check_other(snapshot, sample, vectors)
+        if not _catalog.check(snapshot, judged.page_problem(), level, sample, report):
+            return
+        reported = _files.reported(report)
+        report.join(vectors)
+        _catalog.check_fulltext(snapshot, level, sample, report)
+        _catalog.check_links(snapshot, report)
+        _files.check(snapshot, judged, differing(), reported, report)
+        _files.say_what_was_read(report, sample)
+    if level == "deep":
+        _vectors.check_model(snapshot, sample, report, on_progress)
+    else:
+        report.not_checked.append("whether the model still gives the same vectors")
+
+
+def status_report(snapshot: StoreSnapshot) -> VerificationReport:
+    """What `status` shows: all of E and W that level fast finds.
+
+    It leaves out what only looking around finds, and remarks.
+    """
+    report = VerificationReport(findings=list(fast_findings(snapshot)))
+    report.add(recorded_state.warnings(snapshot, report.codes()))
+    if snapshot.catalog.has_rows("documents"):
+        from filestore.verify import source_drift
+
+        source_drift.check(snapshot, None, report)
+    return report
+
+
+def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Drift of chunk files by stat, and the state of the sidecar's files."""
+    places, catalog = snapshot.places, snapshot.catalog
+    seen = drift.detect(snapshot)
+    yield from [*seen.findings, *drift.missing_findings(seen)]
+    yield from drift.standing_findings(seen, catalog)
+    moved = {new: old for old, new in seen.edited_moves}
+    yield from changed_findings(snapshot, seen.to_read, moved)
+    yield from recorded_state.open_matters(snapshot)
+    yield from environment.findings(places)
+    yield from sidecar_findings(snapshot, hashes=False)
+
+
+def changed_findings(
+    snapshot: StoreSnapshot, paths: tuple[ChunkPath, ...], moved: Mapping[ChunkPath, ChunkPath]
+) -> Iterator[Finding]:
+    """Read the files whose stat differs, and say what differs.
+
+    Args:
+        snapshot: The store.
+        paths: The files.
+        moved: New path to old path of those that were moved and edited.
+    """
+    known = snapshot.catalog.files([*paths, *moved.values()])
+    places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
+    for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
+        if isinstance(look, Observation):
+            row = known.get(moved.get(look.path, look.path))
+            drift.settle(layout, row, look)
+            finding = drift.classify(places.tree, row, look)
+            if finding is not None:
+                yield finding
+        else:
+            yield from unreadable(places.tree, *look)
+
+
+def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
+    """What is wrong with the derived files, without parsing an accelerator."""
+    places, catalog = snapshot.places, snapshot.catalog
+    found = [
+        *snapshot.home.findings(catalog, hashes=hashes),
+        *fulltext_file.findings(places, catalog, hashes=hashes),
+        *recorded_state.metric_mismatch(catalog, snapshot.settings),
+    ]
+    recorded = catalog.meta("fingerprint")
+    if snapshot.embedder is None:
+        # Without its model no vector can be made: one finding says so, not one for each.
+        found = [finding for finding in found if finding.meaning.about != "index"]
+    found += snapshot.findings_on_models()
+    if snapshot.embedder is None and snapshot.no_model:
+        missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
+        return [*found, missing]
+    # A service that was never asked has none, which the store's vectors cannot have either.
+    wanted = snapshot.embedder.fingerprint if snapshot.embedder else snapshot.settings.embedder
+    if recorded is not None and recorded != wanted:
+        found.append(_another_model(snapshot, recorded, wanted))
+    if snapshot.embedder is not None:
+        found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
+    return found + pending(places, catalog)
+
+
+def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Finding:
+    """The finding for settings that name another model than the catalog counts on."""
+    kept = known(snapshot.catalog)
+    if kept is not None and kept.fingerprint == wanted:
+        # A switch that was not completed, or that git made: nothing has to be embedded for it.
+        detail = f"the vectors of {wanted} stand beside those of {recorded}, the settings name them"
+        path = snapshot.places.part("")
+        return Finding(code="index-behind", path=path, detail=detail)
+    detail = f"indexed with {recorded}, the settings ask for {wanted}"
+    return Finding(code="model-changed", path=SETTINGS, detail=detail)
+
+
+def waiting(snapshot: StoreSnapshot) -> list[Finding]:
+    """What embedding alone repairs; nothing where the model is not here."""
+    if snapshot.embedder is None and snapshot.no_model:
+        return []
+    behind = [one for one in snapshot.findings_on_models() if one.severity != "I"]
+    return [*pending(snapshot.places, snapshot.catalog), *behind]
+
+
+def pending(places: Places, catalog: Catalog) -> list[Finding]:
+    """How many texts have their vector, as one finding; none where all have."""
+    waiting = catalog.waiting_count()
+    if not waiting:
+        return []
+    texts = catalog.count("vectors")
+    detail = f"vectors: {texts - waiting:,} of {texts:,}"
+    return [Finding(code="vector-pending", path=places.part(EMBEDDINGS), detail=detail)]
 
 
 class Watched(JsonObject, Struct, frozen=True, kw_only=True):
@@ -125,13 +372,13 @@ def status(parts: Parts) -> Status:
                 seen = walk_watched(parts.places, parts.watched_tree)
                 snapshot = replace(snapshot, tree=seen.tree)
                 watched = Watched(used=not seen.unwatched, reason=seen.unwatched)
-            report = verify.status_report(snapshot)
+            report = status_report(snapshot)
             found, not_checked = report.findings, report.not_checked
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
             deleted_texts = fulltext_file.deleted_texts(parts.places, catalog)
     except (CatalogMissingError, CatalogDamagedError) as error:
-        found = list(_without_catalog(parts, error, "fast", verify.ALL, ignore).findings)
+        found = list(_without_catalog(parts, error, "fast", ALL, ignore).findings)
     return Status(
         clean=is_clean(found, parts.settings.accepted),
         generation=generation,
@@ -175,7 +422,7 @@ def verified(
         seen: Keeps the files that are read, for whoever plans with the findings.
     """
     stream = FindingStream(on_found)
-    checked = _verified(parts, level, sample or verify.ALL, on_progress, stream, seen)
+    checked = _verified(parts, level, sample or ALL, on_progress, stream, seen)
     stream.tell(checked.findings)
     return replace(checked, findings=as_told(checked.findings, parts.places.tree))
 
@@ -196,7 +443,7 @@ def _verified(
             catalog.require_paths()
             snapshot = parts.snapshot(catalog, parts.embeddings())
             snapshot = replace(snapshot, seen=seen or SeenFiles())
-            return verify.verify(
+            return verify(
                 snapshot, level=level, sample=sample, on_progress=on_progress, stream=stream
             )
     except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
@@ -212,9 +459,9 @@ def _without_catalog(
     stream: FindingStream = NO_LISTENER,
 ) -> Checked:
     """Every file judged on its own, as the catalog cannot be read."""
-    if (nothing := verify.refused(level, error, parts.places.tree)) is not None:
+    if (nothing := refused(level, error, parts.places.tree)) is not None:
         return nothing
-    from filestore.verify._no_catalog import judge
+    from filestore.verify._files import judge
 
     report = judge(
         parts.places,
@@ -225,4 +472,4 @@ def _without_catalog(
         on_progress=on_progress,
         stream=stream,
     )
-    return verify.result(level, report)
+    return result(level, report)

@@ -29,7 +29,7 @@ from filestore.fs import disk
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
 from filestore.verify.names import is_ours, why_unportable
-from filestore.verify.verify import Checked
+from filestore.verify.run import Checked
 
 _NOT_CHECKED: Final = ("files that are not staged", "catalog", "vectors")
 _DIFF: Final = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")

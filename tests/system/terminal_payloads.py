@@ -692,7 +692,7 @@ def warm_up() -> None:
     import filestore.search.search
     import filestore.store
     import filestore.sync.apply
-    import filestore.verify.verify  # noqa: F401
+    import filestore.verify.run  # noqa: F401
 
     del numpy, tantivy
 

@@ -11,7 +11,7 @@ HEAVY = frozenset(
         "filestore.repair.planner",
         "filestore.search.search",
         "filestore.sync.apply",
-        "filestore.verify.verify",
+        "filestore.verify.run",
         "markdown_it",
         "markdownify",
         "multiprocessing.pool",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from filestore.catalog.extracted import DocumentCache, key_of
+from filestore.sidecar.cutting import DocumentCache, key_of
 
 KEYS = [key_of(bytes([number]) * 16, "markdown/1 .md") for number in range(4)]
 

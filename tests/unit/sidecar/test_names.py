@@ -6,7 +6,7 @@ from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import Extracted
 from filestore.core.paths import ChunkPath
-from filestore.sidecar.names import UNNAMED, entries, header_of
+from filestore.sidecar.file_rows import UNNAMED, entries, header_of
 
 TABLE = "| Name | Office |\n|---|:-:|\n"
 ROWS = [f"| name{n} | place{n} |\n" for n in range(4)]

@@ -4,7 +4,7 @@ import numpy as np
 
 from filestore.index.base import ExactIndex
 from filestore.sidecar.snapshot import Sample
-from filestore.verify._model import MOST_TEXTS, affordable, astray
+from filestore.verify._vectors import MOST_TEXTS, affordable, astray
 
 EAST = np.array([1, 0, 0], np.float32)
 NORTH = np.array([0, 1, 0], np.float32)
