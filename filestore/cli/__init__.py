@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         encoding, words = _in_locale(words)
     for name, mode in (("stdout", "w"), ("stderr", "w"), ("stdin", "r")):
         if getattr(sys, name) is None:
-            # Closed by whoever called: what is written goes nowhere.
+            # Closed by the caller: what is written goes nowhere.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         elif mode == "w" and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A terminal of few characters gets the others escaped.
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return _output.interrupted(error, as_json=as_json)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain at exit.
+        # The reader of our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:

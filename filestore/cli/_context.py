@@ -81,7 +81,7 @@ def named(options: "Common") -> str | None:
 
 
 def root_of(options: "Common") -> str:
-    """The root of the store that is meant."""
+    """The root of the store that a command works on."""
     explicit = named(options)
     try:
         here = os.getcwd()
@@ -100,8 +100,8 @@ def _tell_waiting(holder: str) -> None:
         sys.stderr.flush()
 
 
-def told(options: "Common", found: Any) -> bool:
-    """Print what a command found as JSON, where that is wanted, else its notes; whether it was."""
+def printed_json(options: "Common", found: Any) -> bool:
+    """Print a result as JSON where --json asks for it, else its notes; whether it was JSON."""
     if options.json:
         _output.write_json(found.to_dict())
         return True

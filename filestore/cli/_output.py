@@ -195,11 +195,11 @@ _DONE: Final = {
 
 def done(applied: Iterable[Finding]) -> str:
     """What a sync did, in words."""
-    said = []
+    parts = []
     for kind, number in Counter(CODES[finding.code].step for finding in applied).items():
         verb, noun = _DONE.get(kind, ("repaired", "finding"))
-        said.append(f"{verb} {count(number, noun)}" if noun else verb)
-    return "; ".join(said) or "nothing to do"
+        parts.append(f"{verb} {count(number, noun)}" if noun else verb)
+    return "; ".join(parts) or "nothing to do"
 
 
 def embedded(number: int, reused: int) -> str:
@@ -247,7 +247,7 @@ def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:
 
 
 _FILES = 128
-"""So many files must be allowed to be open: a sync of a large store has half as many."""
+"""Open files that must be allowed: a sync of a large store has half as many."""
 _MEMORY_BYTES = {"v": 1536 << 20, "d": 512 << 20}
 """Option of ulimit to so much as must be allowed, to index some hundred files on one core."""
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -364,7 +364,7 @@ def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
 def say(text: str) -> None:
     """Write one line to stderr; where stderr cannot be written, the exit code has to do."""
     with contextlib.suppress(OSError):
-        # What goes wrong is told by names.
+        # Errors contain names of files.
         sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
 
 
@@ -428,10 +428,10 @@ def _rich_bar() -> Any:
 
 
 def ask(words: str) -> None:
-    """Say what is to happen, and ask a person who can answer; anybody else has to say --yes.
+    """Say what is to happen, and ask on the terminal; without one --yes is needed.
 
     Raises:
-        RefusedError: Nobody can answer, or they do not want it.
+        RefusedError: No terminal is there to ask on, or the answer is no.
     """
     if not sys.stdin.isatty():
         raise RefusedError(words, remedy="add --yes")
@@ -440,10 +440,10 @@ def ask(words: str) -> None:
 
 
 def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> None:
-    """Ask a person who can answer about what was said.
+    """Ask a person who can answer whether to go on.
 
     Raises:
-        RefusedError: They do not want it.
+        RefusedError: The answer is no.
     """
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

@@ -39,7 +39,7 @@ exit codes:
 _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "STORE", "TARGET")
 """What options and arguments call a path on the disk, which may be typed in other letters."""
 _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
-"""Options that may stand before the command."""
+"""Options allowed before the command."""
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
 
@@ -56,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message, remedy=f"{self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        # The one place that sees a word beside those it could have been.
+        # The one place that sees both a word and its alternatives.
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
@@ -182,7 +182,7 @@ def _explained(field: Field, text: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """A sentence as it stands behind an option."""
+    """A sentence as help shows it after an option."""
     text = text.replace("`", "").removesuffix(".")
     return (text[:1].lower() if text[1:2].islower() else text[:1]) + text[1:]
 
@@ -194,7 +194,7 @@ def _unexpected(
     words: Sequence[str],
     known: Sequence[str],
 ) -> UsageError:
-    """What no option takes; in a query it may be meant for a word with a sign."""
+    """An argument that no option takes; in a query it may be a word with a sign."""
     remedy = f"filestore {command} --help"
     if command == "search" and not unknown[0].startswith("--"):
         is_all_query = all(word in (*(query or ()), *unknown) for word in words)
@@ -204,10 +204,10 @@ def _unexpected(
 
 
 def _not_known(word: str, options: Sequence[str]) -> str:
-    """What to say of a word that nothing takes; of an option, which one may be meant."""
+    """The message about an unexpected word; of an option, with the nearest known one."""
     name = word.partition("=")[0]
-    meant = did_you_mean(name, options) if word.startswith("-") else ""
-    return f"unexpected argument {(name if meant else word)!r}{meant}"
+    suggestion = did_you_mean(name, options) if word.startswith("-") else ""
+    return f"unexpected argument {(name if suggestion else word)!r}{suggestion}"
 
 
 def command_parser(command: str) -> _Parser:
@@ -242,7 +242,7 @@ def functions_of(command: str) -> tuple[Run, dict[str, Run]]:
 
 
 def _take(parser: _Parser, kind: type[Struct], run: Run | None = None) -> None:
-    """Let a parser take the fields of options; those that are not given stay unset."""
+    """Let a parser take the fields of options; options not given stay unset."""
     parser.options = kind
     for field in fields_of(kind):
         typed = field.typed
@@ -277,7 +277,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
-    """The first word that is no option of the front, and where it stands."""
+    """The first word that is no option of the front, and its position."""
     skip = False
     for position, word in enumerate(words):
         if skip:

@@ -71,7 +71,7 @@ def run_add(options: Add) -> int:
             on_copy=_say_copies,
             on_progress=on_progress,
         )
-    if not _context.told(options, report):
+    if not _context.printed_json(options, report):
         for outcome in report.outcomes:
             if outcome.error is None:
                 _outcome(outcome)
@@ -102,13 +102,13 @@ def _say_partial(report: "AddReport") -> None:
     reasons = Counter(
         _reason(failed.source, failed.error) for failed in report.failed if failed.error is not None
     )
-    told = [f"{number:,} × {reason}" for reason, number in reasons.most_common(_REASONS)]
+    parts = [f"{number:,} × {reason}" for reason, number in reasons.most_common(_REASONS)]
     rest = sum(reasons.values()) - sum(number for _, number in reasons.most_common(_REASONS))
     if rest:
-        told.append(f"{rest:,} × something else")
+        parts.append(f"{rest:,} × something else")
     done = [f"{status} {number:,}" for status, number in report.counts.items()]
     _output.say(f"{', '.join(done)}, failed {len(report.failed):,}:")
-    for one in told:
+    for one in parts:
         for line in _output.folded(f"    {one}", indent=8):
             _output.say(line)
 
@@ -196,7 +196,7 @@ def run_update(options: Update) -> int:
         else:
             report = options.answer(store, on_progress)
     if options.plan:
-        if not _context.told(options, PlannedUpdate(planned)):
+        if not _context.printed_json(options, PlannedUpdate(planned)):
             _plan(planned)
         return 1 if planned.changes else 0
     return _tell_update(report, as_json=options.json)
@@ -229,9 +229,9 @@ def _change(change: "SourceChange", *, remove_gone: bool) -> None:
         (len(change.renamed), "renamed"),
         (len(change.gone), "gone"),
     ]
-    said = ", ".join(f"{number:,} {word}" for number, word in counts if number)
+    counted = ", ".join(f"{number:,} {word}" for number, word in counts if number)
     where = f", now in {shown_path(change.moved_to)}" if change.moved_to else ""
-    _output.line(f"{shown_path(change.resource)}: {said}{where}")
+    _output.line(f"{shown_path(change.resource)}: {counted}{where}")
     _list("changed", change.modified)
     _list("new", change.new)
     if not change.moved_to:
@@ -309,7 +309,7 @@ def run_rm(options: requests.Remove) -> int:
         sources = {one["resource"]: one["source"] for one in store.resources()}
         done = options.answer(store)
         new = {one.path for one in store.status().findings if one.code == "source-untracked"}
-    if _context.told(options, done):
+    if _context.printed_json(options, done):
         return 0
     for one in done.removed:
         files = _output.count(len(one.paths), "file")

@@ -30,7 +30,7 @@ class Enrich(CommonOptions, frozen=True, kw_only=True):
     plan: bool = False
     """only show what it would take"""
     budget: Annotated[int | None, option("TOKENS")] = None
-    """begin nothing beyond so many tokens"""
+    """begin nothing beyond this number of tokens"""
     generator: Annotated[str | None, option("G")] = None
     """extractive, or openai:MODEL (default: the store's)"""
     yes: bool = False
@@ -73,7 +73,7 @@ def run_enrich(options: Enrich) -> int:
     else:
         _words(report)
     if report.problem is not None:
-        # What was made is told already, and in JSON the problem, too.
+        # The report is printed already, in JSON with the problem.
         code = report.problem.exit_code
         return code if options.json else _output.report(report.problem, as_json=False)
     left = _output.left_without(report.not_embedded)
@@ -113,7 +113,7 @@ def _ask(plan: "EnrichPlan", options: Enrich) -> None:
     """Ask before anything is paid for.
 
     Raises:
-        RefusedError: Nobody can be asked, or the answer is no.
+        RefusedError: No terminal is there to ask on, or the answer is no.
     """
     if options.json or not sys.stdin.isatty():
         raise RefusedError(

@@ -69,7 +69,7 @@ class Export(CommonOptions, frozen=True, kw_only=True):
     resources: Annotated[list[str], argument("RESOURCE")] = []
     """only these (default: the whole store)"""
     vectors: bool = True
-    """write the vectors beside texts and metadata"""
+    """write the vectors, too"""
 
 
 def run_export(options: Export) -> int:
@@ -85,7 +85,7 @@ def run_export(options: Export) -> int:
             vectors=options.vectors,
             on_progress=on_progress,
         )
-    if not _context.told(options, done):
+    if not _context.printed_json(options, done):
         chunks = _output.count(done.chunks, "chunk")
         resources = _output.count(done.resources, "resource")
         for path in done.files:
@@ -119,7 +119,7 @@ class Import(Limited, frozen=True, kw_only=True):
 
 
 def run_import(options: Import) -> int:
-    """Take in what a store or another program wrote, be it a stranger's: files and vectors.
+    """Add what a store or another program wrote, also a stranger's: files and vectors.
 
     Example: filestore import jsonl handbook.jsonl --plan
     """
@@ -134,7 +134,7 @@ def run_import(options: Import) -> int:
             limits=options.limits,
             on_progress=on_progress,
         )
-    if not _context.told(options, done):
+    if not _context.printed_json(options, done):
         for status in ("added", "replaced", "unchanged", "refused"):
             found = done.of_status(status)
             if not found:
@@ -426,7 +426,7 @@ def _export_pack(options: ExportPack) -> int:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
         )
-    if not _context.told(options, done):
+    if not _context.printed_json(options, done):
         _output.line(f"wrote {shown_path(done.path)}: {done.size_bytes:,} bytes, {done.digest}")
         _print_models(done.models)
     if done.lacking:
@@ -445,7 +445,7 @@ def _import_pack(options: ImportPack) -> int:
             limits=options.limits,
             on_progress=on_progress,
         )
-    if not _context.told(options, done):
+    if not _context.printed_json(options, done):
         if done.unchecked:
             _output.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
         if done.compared:
@@ -465,7 +465,7 @@ def _show_pack(options: ShowPack) -> int:
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         found = pack.info
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         _output.line(f"{shown_path(found.path)}: {found.size_bytes:,} bytes, {found.digest}")
         _print_models(found.models)
         _output.line("it is whole")
@@ -481,7 +481,7 @@ def _prune_embeddings(options: PruneEmbeddings) -> int:
             found = store.prune_embeddings()
     verb = "would be removed" if options.plan else "removed"
     words = f"{_unneeded(found)} {verb}, {found.kept:,} kept"
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         _output.line(words)
     return 0
 
@@ -499,7 +499,7 @@ def _print_models(models: "Iterable[PackedModel]") -> None:
 
 
 def run_embeddings(options: CommonOptions) -> int:
-    """Carry embeddings to another store in a file, a pack, or remove those that nothing needs.
+    """Carry embeddings to another store in a file, a pack, or remove unneeded ones.
 
     Example: filestore embeddings export handbook.fspack
     """

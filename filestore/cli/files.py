@@ -109,7 +109,7 @@ def run_about(options: requests.About) -> int:
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         if found.about != "query":
             counts = [_output.count(found.chunks, "chunk")]
             if found.about == "store":
@@ -156,7 +156,7 @@ def _line(text: str) -> str:
 
 
 def run_links(options: requests.Links) -> int:
-    """The links of a chunk file or an original, and those to it, each with the line it stands in.
+    """The links of a chunk file or an original, and those to it, each with its line.
 
     A link of yours from one chunk file to another is marked where it leads nowhere; a link that
     came with an original leads to another original, and is marked where that was never added.
@@ -166,7 +166,7 @@ def run_links(options: requests.Links) -> int:
     with _context.open_store(options) as store:
         found = options.answer(store)
         is_written = store.places.tree.is_written
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
         if found.broken and is_written:
@@ -224,7 +224,7 @@ def run_similar(options: requests.Similar) -> int:
     _context.calculate_in_one_thread()
     with _context.open_store(options) as store:
         found = options.answer(store)
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         for number, hit in enumerate(found.hits, start=1):
             line = f":{hit.line}" if hit.line else ""
             mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
@@ -236,8 +236,8 @@ def run_similar(options: requests.Similar) -> int:
                 f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2"
             )
             lines = [line.strip() for line in hit.text.splitlines()]
-            told = [line for line in lines if line and not line.startswith(("#", "```"))]
-            for line in told[:_SIMILAR_LINES]:
+            body = [line for line in lines if line and not line.startswith(("#", "```"))]
+            for line in body[:_SIMILAR_LINES]:
                 _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
         if not found.hits:
             _output.line("nothing similar found")
@@ -268,7 +268,7 @@ def run_duplicates(options: Duplicates) -> int:
     """
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         found = store.duplicates(above=options.above, on_progress=on_progress)
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         for number, group in enumerate(found.groups, start=1):
             _group(number, group)
         if found.groups:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WAIT_S: Final = 60.0
 """How long a sync in the background waits for the one before it."""
 _EMBED_S: Final = 2.0
-_TOLD: Final = {
+_STATES: Final = {
     "installed": "installed",
     "updated": "installed",
     "removed": "removed",
@@ -53,7 +53,7 @@ class Git(CommonOptions, frozen=True, kw_only=True):
     ]
     """install or remove the hooks, or show which are installed"""
     stores: Annotated[list[str], option(None, "--in", hidden=True)] = []
-    """those that a hook serves"""
+    """the stores that a hook serves"""
     arguments: Annotated[list[str], argument("NAME", hidden=True)] = []
     """the hook's name, and what git gives it"""
 
@@ -83,7 +83,7 @@ def _manage(options: Git) -> int:
     hooks = act(place)
     in_the_way = [hook for hook in hooks if hook.state == "foreign"]
     found = Hooks(place.hooks, place.store, place.note, hooks)
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         _words(place, hooks, options.action)
     if options.action == "remove":
         return 1 if any(hook.state == "called" for hook in hooks) else 0
@@ -96,9 +96,9 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
 
     _output.line(f"hooks of {shown_path(place.hooks)}")
     for hook in hooks:
-        told = _TOLD[hook.state]
-        beside = f"; lines of others stay in {shown_path(hook.path)}" if hook.shared else ""
-        _output.line(f"    {hook.name}: {told}{beside if hook.state == 'removed' else ''}")
+        state = _STATES[hook.state]
+        others = f"; lines of others stay in {shown_path(hook.path)}" if hook.shared else ""
+        _output.line(f"    {hook.name}: {state}{others if hook.state == 'removed' else ''}")
     for hook in hooks:
         path, lines = shown_path(hook.path), hook.line.replace("\n", "\n    ")
         if action == "remove" and hook.state == "called":
@@ -120,7 +120,7 @@ def _hook(options: Git) -> int:
     name = options.arguments[0] if options.arguments else ""
     if name not in HOOKS:
         raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(HOOKS)}")
-    # What a hook says is for a person, and stdout belongs to whoever reads git's.
+    # A hook speaks to a person; stdout belongs to the reader of git's output.
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
@@ -141,7 +141,7 @@ def _hook(options: Git) -> int:
 def _check(stores: list[str]) -> int:
     """Check what is staged in every store; tells the hook to stop the commit where it finds.
 
-    What cannot be checked is said, and stops nothing but where the settings are why: these are
+    What cannot be checked is reported, and stops nothing but where the settings are why: these are
     committed, too, and no clone could use them.
     """
     from filestore.config.settings import SettingsError

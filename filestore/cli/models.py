@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 3
-"""So many results of each model are named for a query."""
+"""Results of each model named for a query."""
 _SERVICE: Final = "openai:MODEL"
 _WIDTH: Final = 100
 _COMMAND: Final = re.compile("`((?:pip|filestore) [^`]+)`")
@@ -130,7 +130,7 @@ class CompareModels(CommonOptions, frozen=True, kw_only=True):
     mode: Literal["vector", "hybrid"] = "vector"
     """what ranks the results"""
     per_query: bool = False
-    """show each query, not only those that differ most"""
+    """show each query, not only the most different ones"""
 
 
 class UseFolder(CommonOptions, frozen=True, kw_only=True):
@@ -155,7 +155,7 @@ def run_embedder(options: ListModels) -> int:
     Example: filestore embedder set minilm
     """
     here = user_config.read_machine(configuration_folder(), os.environ)
-    about = {kind: said for kind, said in KINDS.items() if kind in known_embedders()}
+    about = {kind: text for kind, text in KINDS.items() if kind in known_embedders()}
     about |= {name: f"{one.about}; {one.hub}, {one.licence}" for name, one in MODELS.items()}
     about |= {name: f"in {shown_path(folder)}" for name, folder in here.models.items()}
     items = [_usable(name, _problem(name, here)) for name in about]
@@ -191,7 +191,7 @@ def _problem(name: str, here: Machine) -> FilestoreError | None:
 
 
 def _listed_why(model: Embedder) -> None:
-    """Say what stands in a model's way, or, where that is a command, only what to run."""
+    """Print why a model cannot be used, or, where that names a command, only the command."""
     commands = _COMMAND.findall(model.why)
     for line in commands[:1] or wrap(model.why, _WIDTH - 4):
         _output.line(f"    {line}")
@@ -224,7 +224,7 @@ def _set(options: SetModel) -> int:
 def _switch(options: SwitchModels) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
-    return _said(options, done, f"embedder {done.embedder}, beside it {done.beside}")
+    return _print_done(options, done, f"embedder {done.embedder}, beside it {done.beside}")
 
 
 def _drop(options: DropModel) -> int:
@@ -237,7 +237,7 @@ def _drop(options: DropModel) -> int:
                 f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
             )
         store.drop_model(planned)
-    return _said(options, planned, f"dropped {planned.embedder} and its {number}")
+    return _print_done(options, planned, f"dropped {planned.embedder} and its {number}")
 
 
 def _compare(options: CompareModels) -> int:
@@ -247,7 +247,7 @@ def _compare(options: CompareModels) -> int:
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )
     found = replace(found, per_query=found.overlaps if options.per_query else ())
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         names = [f"{one.model} {one.name}" for one in found.models]
         width = max(map(len, names)) + 2
         if found.against_own is not None:
@@ -285,7 +285,7 @@ def _use(options: UseFolder) -> int:
     was = f" (it was {before})" if before not in (None, folder) else ""
     typed = options.name if light else f"{FOLDER_KINDS[1]}:{options.name.rpartition(':')[2]}"
     words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {shlex.quote(typed)}"
-    return _said(options, LocalModel(options.name, folder), words)
+    return _print_done(options, LocalModel(options.name, folder), words)
 
 
 def _check_model(folder: str) -> str:
@@ -313,11 +313,11 @@ def _fetch(options: FetchModel) -> int:
         )
     folder = fetch_model(options.name, environment=os.environ)
     words = f"{options.name}: {folder}\nnext: filestore embedder set {shlex.quote(options.name)}"
-    return _said(options, LocalModel(options.name, folder), words)
+    return _print_done(options, LocalModel(options.name, folder), words)
 
 
-def _said(options: CommonOptions, value: JsonObject, words: str) -> int:
-    if not _context.told(options, value):
+def _print_done(options: CommonOptions, value: JsonObject, words: str) -> int:
+    if not _context.printed_json(options, value):
         _output.line(words)
     return 0
 
@@ -362,7 +362,7 @@ class BackendSet(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class ShowBackend(CommonOptions, frozen=True, kw_only=True):
-    """Show where the vectors are and how it stands (the default)."""
+    """Show where the vectors are and in what state (the default)."""
 
 
 class ListBackends(CommonOptions, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ def run_evaluate(options: Evaluate) -> int:
             on_progress=on_progress,
         )
     found = replace(found, per_query=found.results if options.per_query else ())
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         if found.per_query:
             _each(found)
         heads = "".join(f"{name:>14}" for name in _measures(found.count))
@@ -128,7 +128,7 @@ def _each(found: "Evaluation") -> None:
 
 
 _SHOWN: Final = 20
-"""So many queries are listed; the rest is counted."""
+"""Queries listed; the rest is counted."""
 
 
 class Compare(CommonOptions, frozen=True, kw_only=True):
@@ -174,7 +174,7 @@ def run_compare(options: Compare) -> int:
             embed=options.embed,
             on_progress=on_progress,
         )
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         for each in found.changed[:_SHOWN]:
             _query(each, found.count)
         if len(found.changed) > _SHOWN:
@@ -297,10 +297,10 @@ def run_log(options: Log) -> int:
         if not entries:
             raise
         found = log.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
-        if not _context.told(options, found):
+        if not _context.printed_json(options, found):
             _log_words(found)
         return EXIT_INTERRUPTED
-    if not _context.told(options, found):
+    if not _context.printed_json(options, found):
         _log_words(found)
     return 0 if found.entries else 1
 

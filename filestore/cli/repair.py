@@ -83,7 +83,7 @@ def run_repair(options: Repair) -> int:
             )
         if options.plan:
             planned = PlannedRepair(plan, plan.findings)
-            if not _context.told(options, planned):
+            if not _context.printed_json(options, planned):
                 _show(plan, _output.line)
             left = [one.finding for one in plan.left]
             return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
@@ -95,7 +95,7 @@ def run_repair(options: Repair) -> int:
             report = store.apply(plan, on_progress=on_progress)
         clean = is_clean(list(report.remaining), store.settings.accepted)
         problem = _output.left_without(report.problem)
-        if not _context.told(options, report):
+        if not _context.printed_json(options, report):
             applied = Counter(KINDS[step.kind].title for step in report.applied)
             if applied:
                 titles = (f"{title} ({number:,})" for title, number in applied.items())
@@ -139,7 +139,7 @@ def _show(plan: Plan, line: Any) -> None:
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     needs = "" if plan.allows(steps[0]) else ", needs --write-files"
     line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
-    # Whoever gives a text up has to see each of them.
+    # Each text that would be lost has to be seen.
     most = len(steps) if KINDS[kind].named else _SHOWN
     for step in steps[:most]:
         # One step below its kind: on one line where it fits, else the detail below the path.

@@ -34,7 +34,7 @@ _ShowPath = Callable[[str], str]
 
 
 def _place(hit: "Hit") -> str:
-    """Line or page, as it stands behind a document."""
+    """Line or page, as printed after a document."""
     if hit.line is not None:
         return str(hit.line)
     first, last = (hit.pages[0], hit.pages[-1]) if hit.pages else (None, None)
@@ -82,7 +82,7 @@ class Search(searching.Search, frozen=True, kw_only=True):
     json: Annotated[bool, option(local=True)] = False
     """print JSON on standard output"""
     beside: bool = False
-    """search with the model that stands beside the store's own, see 'filestore embedder set
+    """search with the second model, see 'filestore embedder set
     --beside'"""
     format: Annotated[str | None, option("F", one_of=[f"{{{field}}}" for field in FIELDS])] = None
     """one record a hit: oneline (document:line: excerpt), or a template with"""
@@ -101,12 +101,12 @@ def run_search(options: Search) -> int:
 
     Every hit is checked on disk.
 
-    In a few words -word leaves texts out, +word and AND require, "two words" must stand together,
+    In a few words -word leaves texts out, +word and AND require, "two words" must be adjacent,
     wild* is any word that begins so. A question, a sentence, a line of code or flags are searched
     as typed.
 
     Where nothing is found, a word that no document has is searched for as the nearest words that
-    some have: "nothing for X; for Y:" stands above, and the command exits 1; not in quotes, not
+    some have: "nothing for X; for Y:" comes first, and the command exits 1; not in quotes, not
     after +, and not where it is code. Where nothing is close in meaning, the nearest texts are
     shown all the same.
 
@@ -127,7 +127,7 @@ def run_search(options: Search) -> int:
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
     ):
         model: Which = "beside" if options.beside else "own"
-        # A folder is meant from where the user is, which only this place knows.
+        # A folder is relative to where the user is, which only the command knows.
         kind, colon, place = (options.rerank or "").partition(":")
         is_folder = colon and os.path.isdir(place)
         rerank = f"{kind}:{absolute(place)}" if is_folder else options.rerank
@@ -286,7 +286,7 @@ def print_words(answer: "Answer") -> None:
 
 
 def heading_of(answer: "Answer") -> str:
-    """What stands above hits that are not what was asked for; "" above those that are."""
+    """The line above hits that are not what was asked for; "" where they are."""
     if answer.respelt:
         asked = answer.understood.text or answer.query
         return _on_one_line(f"nothing for {asked}; for {answer.respelt}:")
@@ -307,7 +307,7 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
     room = columns - len(head) - len(tail) - 2
     innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
     if len(_on_one_line(" > ".join(innermost))) > max(0, room):
-        # Not even the innermost heading fits beside the document.
+        # Not even the innermost heading fits on the line of the document.
         _output.styled([(head, _BOLD), (tail, _BOLD)])
         _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
     else:

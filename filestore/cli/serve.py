@@ -25,7 +25,7 @@ from filestore.server.operations import CommonOptions, argument, option
 from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:
-    from filestore.server.rag.collections import Collections
+    from filestore.server.collections import Collections
     from filestore.store import Store
 
 
@@ -67,13 +67,13 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
     collections: Annotated[str | None, option("DIR")] = None
     """a folder of collections for the routes below /rag; each is a store of its own"""
     insecure: bool = False
-    """say again that --no-token, or a --host that others reach, is meant"""
+    """confirm --no-token, or a --host that others reach"""
 
 
 def run_serve(options: Serve) -> int:
     """Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
 
-    It answers this machine alone and asks for a token, unless told otherwise; it changes no store
+    It answers this machine alone and asks for a token by default; it changes no store
     without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
 
     Example: filestore serve handbook notes=~/notes --write
@@ -93,7 +93,7 @@ def run_serve(options: Serve) -> int:
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
-    running.require_meant(address, token=not options.no_token, insecure=options.insecure)
+    running.require_confirmed(address, token=not options.no_token, insecure=options.insecure)
     configuration = configuration_folder()
     given = options.token or os.environ.get("FILESTORE_TOKEN")
     token, path = (None, "") if options.no_token else running.token_of(configuration, given)
@@ -114,10 +114,10 @@ def run_serve(options: Serve) -> int:
         )
         opened = running.listening(address)
         ended = _context.end_politely()
-        told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
+        ready = _Ready(running.url_of(opened), token, path, stores.names, as_json=options.json)
         try:
             with streams(), Listener(stores, run_words):
-                running.serve(parts, opened, told)
+                running.serve(parts, opened, ready)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED
     return 0
@@ -128,7 +128,7 @@ def _collections(
 ) -> "contextlib.AbstractContextManager[Collections | None]":
     if options.collections is None:
         return contextlib.nullcontext()
-    from filestore.server.rag.collections import Collections
+    from filestore.server.collections import Collections
 
     place = os.path.expanduser(options.collections)
     return Collections(place, writes=options.write, configuration=configuration)
@@ -145,8 +145,8 @@ def _named(options: Serve) -> list[str]:
         return []  # The collections alone.
 
 
-class _Told:
-    """What a person, or a program, needs to ask the server; said once it answers."""
+class _Ready:
+    """Prints what a person, or a program, needs to ask the server, once it answers."""
 
     def __init__(
         self, url: str, token: str | None, path: str, names: list[str], *, as_json: bool
@@ -270,7 +270,7 @@ class Mcp(CommonOptions, frozen=True, kw_only=True):
     write: bool = False
     """let agents write notes, and sync"""
     install: Literal["claude", "cursor", "vscode"] | None = None
-    """print what a program is to be told, and where"""
+    """print the configuration of a program, and where it belongs"""
     yes: Annotated[bool, option(needs="install")] = False
     """with --install: write it there"""
     to: Annotated[str | None, option("FILE", needs="install")] = None

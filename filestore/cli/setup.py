@@ -159,7 +159,7 @@ def run_trust(options: Trust) -> int:
             # A script that says 'trust' means it.
             if reaches.names and not options.yes and sys.stdin.isatty():
                 if options.json:
-                    _told(root, reaches, _output.say)
+                    _print_reach(root, reaches, _output.say)
                 sys.stdout.flush()
                 _output.go_on("allow it?", refused="nothing was allowed")
             store.trust(reaches)
@@ -185,7 +185,7 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
         _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")
         return
     if reaches.names:
-        _told(root, reaches, _output.line)
+        _print_reach(root, reaches, _output.line)
     else:
         _output.line("nothing to allow: this store uses nothing outside it")
     if options.list and reaches.allowed:
@@ -200,7 +200,7 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
             _output.line(f"    … and {len(reaches.closed) - _SHOWN} more")
 
 
-def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
+def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
     for service in reaches.services:
         line(f"the texts of {root} may be sent to {service}")
     if reaches.generator is not None:

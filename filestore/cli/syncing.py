@@ -38,7 +38,7 @@ def run_verify(options: Verify) -> int:
     if options.staged:
         with _context.open_store(options) as store:
             staged = store.staged()
-        if not _context.told(options, staged):
+        if not _context.printed_json(options, staged):
             _output.findings(staged.findings)
             files = _output.count(staged.files, "staged file")
             _output.line(f"{'clean' if staged.clean else 'not clean'}: {files}")
@@ -54,7 +54,7 @@ def run_verify(options: Verify) -> int:
             )
         sample = Sample.parse(options.sample)
     checked = _checked(options, sample)
-    if not _context.told(options, checked):
+    if not _context.printed_json(options, checked):
         _output.findings(checked.findings)
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
@@ -99,7 +99,7 @@ def run_sync(options: Sync) -> int:
             except FilestoreError as error:
                 _output.say(f"embeddings that nothing needs are kept: {error.message}")
     code = _output.exit_code_of(report)
-    if not _context.told(options, report):
+    if not _context.printed_json(options, report):
         _output.synced(report)
     return code
 

@@ -1,6 +1,6 @@
 """The socket in a sidecar, and the commands of this user that a server answers there.
 
-At most one server has the socket, and it is nobody's but this user's. One rule: what lies in a
+At most one server has the socket, and it is this user's alone. One rule: what lies in a
 folder that others can write to is believed only after its owner was asked for; the system says who
 is at the other end. Another: a command is answered whole or not at all; it runs by itself wherever
 it gets no answer, so whatever is doubtful here ends with a closed connection.
@@ -151,7 +151,7 @@ def received(connection: socket.socket, *, within_s: float) -> Request:
 
     Raises:
         BadRequestError: It is none, or too large.
-        OSError: It does not come in time, or whoever asks went away.
+        OSError: It does not come in time, or the client went away.
     """
     until = time.monotonic() + within_s
     head = _exactly(connection, len(wire.MAGIC) + wire.LENGTH_BYTES, until)
@@ -206,7 +206,7 @@ class Listener(Closing):
         """Begin to listen.
 
         Args:
-            stores: Those that are served.
+            stores: The stores that are served.
             run_words: Runs a command, in any thread.
         """
         self._stores = list(stores)
@@ -228,7 +228,7 @@ class Listener(Closing):
         return [os.path.dirname(place.path) for place, _ in self._places.values()]
 
     def close(self) -> None:
-        """Take no more commands, and leave those that wait to themselves."""
+        """Take no more commands; waiting ones run by themselves."""
         with self._lock:
             if self._is_closing:
                 return
@@ -247,7 +247,7 @@ class Listener(Closing):
         os.close(self._wake)
 
     def _look(self) -> None:
-        """Listen wherever nobody does: a sidecar may have been made anew, another server ended."""
+        """Listen where no server does: a sidecar may have been made anew, another server ended."""
         for descriptor, (place, _) in list(self._places.items()):
             if not place.is_there:
                 del self._places[descriptor]
@@ -294,7 +294,7 @@ class Listener(Closing):
 
     def _serve(self, connection: socket.socket, served: "ServedStore") -> None:
         try:
-            # Whoever went away, or says what no command says, gets nothing.
+            # A client that went away, or sends no valid request, gets nothing.
             with contextlib.suppress(OSError, BadRequestError, BusyError):
                 if is_own_user(connection):
                     self._answer(connection, served)

@@ -5,13 +5,13 @@ the module of its command, and in `server/requests` where a served store answers
 client gives is checked against them before any of it is used.
 
 A name, a type and a default say nearly all of an option: `depth: int = 2` is ``--depth``, and of a
-flag that is True ``--no-…`` is typed. What they do not say stands in a `Typed` beside the type, and
-the sentence for people in the docstring under the field.
+flag that is True ``--no-…`` is typed. A `Typed` that annotates the type says the rest, and the
+docstring under the field has the sentence for people.
 """
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import pairwise
 from types import NoneType, UnionType
@@ -52,7 +52,7 @@ class Typed(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     """Of the option, instead of one like the field's name."""
     argument: bool = False
-    """Whether it stands without a name."""
+    """Whether it is positional."""
     joined: bool = False
     """Whether several words make one text."""
     many: bool = False
@@ -77,7 +77,7 @@ def option(metavar: str | None = None, *names: str, **more: Any) -> Typed:
 
 
 def argument(metavar: str, **more: Any) -> Typed:
-    """How something is typed that stands without a name."""
+    """How a positional argument is typed."""
     return Typed(metavar=metavar, argument=True, **more)
 
 
@@ -139,7 +139,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stands before its value on a command line."""
+        """Its names on a command line; none of a positional argument."""
         if self.typed.argument:
             return ()
         if len(self.name) == 1:
@@ -195,7 +195,7 @@ def _plain(hint: Any) -> tuple[Any, Typed]:
 
 
 def sentences(kind: type[Struct]) -> Mapping[str, str]:
-    """What the docstrings under the fields of a class say, and of those that it is made from."""
+    """The docstrings under the fields of a class and of its bases, by field."""
     import ast
     import inspect
 
@@ -218,14 +218,14 @@ def fields_for(kind: type[msgspec.Struct]) -> Mapping[str, Field]:
 
 def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of some options; nothing else may be given."""
-    said, fields = sentences(kind), fields_for(kind)
+    texts, fields = sentences(kind), fields_for(kind)
     properties = {}
     for key, one in fields.items():
         found = _whole(msgspec.json.schema(one.hint))
         # Null is what may be left out; no client need know.
         kinds = [kind for kind in found.get("anyOf", ()) if kind != {"type": "null"}]
         found = kinds[0] if len(kinds) == 1 else found
-        properties[key] = found | {"description": said[one.name]}
+        properties[key] = found | {"description": texts[one.name]}
         if one.default is not None:
             properties[key]["default"] = one.default
     return {
@@ -237,7 +237,7 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _whole(schema: Any, known: Mapping[str, Any] | None = None) -> Any:
-    """A schema without references: it stands within another one."""
+    """A schema without references: it is embedded in another one."""
     if isinstance(schema, list):
         return [_whole(one, known) for one in schema]
     if not isinstance(schema, dict):
@@ -248,8 +248,18 @@ def _whole(schema: Any, known: Mapping[str, Any] | None = None) -> Any:
     return {key: _whole(one, known) for key, one in schema.items()}
 
 
+@cache
+def definitions(place: str = "#/$defs/") -> dict[str, Any]:
+    """Every shape by its name; others in it are references to where they lie."""
+    from importlib.resources import files
+
+    data = files("filestore.server").joinpath("schema.json").read_bytes()
+    found: dict[str, Any] = orjson.loads(data.replace(b"#/$defs/", place.encode()))["$defs"]
+    return found
+
+
 def decoded(kind: type[V], given: Any, name: str) -> V:
-    """What a client gives, as it is meant, with what it left out.
+    """The options that a client gives, converted and with defaults.
 
     Args:
         kind: The options.
@@ -269,9 +279,9 @@ def decoded(kind: type[V], given: Any, name: str) -> V:
             fields = fields_for(kind)
             for key in given:
                 if key not in fields:
-                    meant = did_you_mean(key[:80], fields)
-                    raise UsageError(f"unknown parameter {key[:80]!r}{meant}", remedy=remedy)
-            read = {key: _meant(fields[key], value) for key, value in given.items()}
+                    nearest = did_you_mean(key[:80], fields)
+                    raise UsageError(f"unknown parameter {key[:80]!r}{nearest}", remedy=remedy)
+            read = {key: _coerced(fields[key], value) for key, value in given.items()}
             given = {key: value for key, value in read.items() if value is not _LEFT_OUT}
         return converted(given, kind)
     except UnfitError as error:
@@ -281,8 +291,8 @@ def decoded(kind: type[V], given: Any, name: str) -> V:
 _LEFT_OUT: Final = object()
 
 
-def _meant(field: Field, value: Any) -> Any:
-    """A value as its type has it: programs write null, and numbers and lists as texts."""
+def _coerced(field: Field, value: Any) -> Any:
+    """A value as its type wants it: programs write null, and numbers and lists as texts."""
     is_text = field.kind is str and not field.several
     if not field.required and (value is None or (value in ("", "null") and not is_text)):
         return _LEFT_OUT
@@ -316,7 +326,7 @@ class Operation(Struct, frozen=True, dict=True):
 
     name: str
     about: str
-    """One line, for whoever reads the list of them."""
+    """One line, for the list of commands."""
     answer: str = ""
     """The shape of what a served store answers; see JSON.md."""
     route: str = ""
@@ -329,7 +339,7 @@ class Operation(Struct, frozen=True, dict=True):
     module: str = "requests"
     """Of `server`, which has the options that clients give."""
     slow: bool = False
-    """Whether it reads for long: such wait for each other, and nobody else for them."""
+    """Whether it reads for long: such operations wait for each other, and no others for them."""
 
     @property
     def sentence(self) -> str:
@@ -349,7 +359,7 @@ class Operation(Struct, frozen=True, dict=True):
         return schema_of(self.kind)
 
     def checked(self, given: Any) -> Request:
-        """What a client gives, as it is meant; see `decoded`."""
+        """The options that a client gives; see `decoded`."""
         request: Request = decoded(self.kind, given, self.route or self.name)
         return request
 

@@ -1,6 +1,6 @@
 """What clients may ask of a served store: each request's options, and how the store answers it.
 
-The command of the same name takes these options too, beside some of its own.
+The command of the same name takes these options too, with some of its own.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -101,7 +101,7 @@ class About(Request, CommonOptions, frozen=True, kw_only=True):
     asked: Annotated[Text, argument("RESOURCE|QUERY", joined=True)] = ""
     """a resource, a file, or a question; none for the whole store"""
     depth: Annotated[int, Meta(ge=1, le=20), option("N")] = 2
-    """so many levels of summaries, from the top"""
+    """levels of summaries, from the top"""
 
     def answer(self, store: "Store") -> Any:
         """Summaries, documents, headings."""

@@ -42,7 +42,7 @@ class Search(Request, Query, frozen=True, kw_only=True):
         name="query", default=""
     )
     """words, "phrases", -excluded, +required; several words need no quotes, words that begin with a
-    sign stand behind --"""
+    sign come after --"""
     k: Count = 10
     where: Conditions = {}
     """KEY=VALUE, or != > >= < <= between the two: what metadata must be. All must hold; VALUE|VALUE

@@ -1,7 +1,7 @@
 """The stores that a server keeps open, by name, each with threads that read and one that writes.
 
 One rule: a job waits for a thread of its own store only, and where too many wait the next is
-refused at once, so that nobody waits without end.
+refused at once, so that no client waits without end.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class ReadOnlyError(RefusedError):
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """What whoever asks may do."""
+    """What clients may do."""
 
     writes: bool = False
     """Whether stores may be changed."""
@@ -75,7 +75,7 @@ class ServedStore(Struct):
     _turn: "Future[bool] | None" = None
     """The last turn of embedding, which may wait still."""
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
-    """Told of each operation that changed the store, with its answer; from the event loop."""
+    """Called with each operation that changed the store, with its answer; from the event loop."""
 
     @classmethod
     def open(
@@ -136,7 +136,7 @@ class ServedStore(Struct):
             embeds: Whether what waits for its vector after that is embedded.
 
         Raises:
-            ReadOnlyError: Nobody may.
+            ReadOnlyError: It is served to be read.
             BusyError: Too many wait.
         """
         self.require_writes()
@@ -172,10 +172,10 @@ class ServedStore(Struct):
         return self._others[kind]
 
     def require_writes(self) -> None:
-        """Refuse what changes the store where nobody may.
+        """Refuse changes of a store that is served to be read.
 
         Raises:
-            ReadOnlyError: Nobody may.
+            ReadOnlyError: It is served to be read.
         """
         if not self.access.writes:
             raise ReadOnlyError(
@@ -231,7 +231,7 @@ class ServedStore(Struct):
         try:
             return await asyncio.wrap_future(self._submitted(threads, job))
         except NoStoreError as error:
-            # Whoever asks did not choose the place, and is to make no other store there.
+            # The client did not choose the place, and should make no other store there.
             error.remedy = f"its folder went while it was served: put {self.root} back"
             raise
 

@@ -6,7 +6,7 @@ that many bytes of what the command wrote. Only what the standard library has lo
 imported here: a command pays for it each time.
 
 One rule: nothing is written before the whole answer is there, so whatever goes wrong leaves the
-command as if nobody had been asked.
+command as if it had not asked.
 """
 
 from __future__ import annotations
@@ -196,12 +196,12 @@ def _asked(words: Sequence[str]) -> str | None:
                 return None
     else:
         return store if command else None
-    # What stands behind -- are words; what a server leaves alone is not asked.
+    # Behind -- are words; commands with own options are not asked.
     return store if command and word == "--" else None
 
 
 def _root(here: str, explicit: str) -> str:
-    """The store that is meant, as `config.discovery.find_root` finds it; "" for none."""
+    """The store of a command, as `config.discovery.find_root` finds it; "" for none."""
     for folder in [explicit] if explicit else _ancestors(here):
         for root in (folder, f"{folder}/file_index"):
             try:
@@ -238,7 +238,7 @@ def _sidecars(root: str) -> list[str]:
 
 
 def _settings(path: str) -> bytes:
-    """What a small file holds; whatever else stands there is for the command itself to say."""
+    """What a small file holds; anything else there is reported by the command itself."""
     # Without waiting: it may be a pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -45,11 +45,11 @@ from filestore.generate.base import Task
 from filestore.history import batch
 from filestore.remote.service import Answer, Asked, fields_of, message_of
 from filestore.search.metrics import parse_queries
-from filestore.server.agents import install, resources, server, tools
+from filestore.server.agents import install, server, tools
+from filestore.server.collection import RECORD as RECORD_NAME
+from filestore.server.collection import record_of
 from filestore.server.http import app
 from filestore.server.operations import ROUTES
-from filestore.server.rag.collection import RECORD as RECORD_NAME
-from filestore.server.rag.collection import record_of
 from tests.conftest import CHECKOUT
 from tui.workers import session_file
 
@@ -238,7 +238,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "config/user_config._read": (MACHINE, _machine),
     "server/agents/install._parsed": (CONFIGURATION, _configuration),
     "server/agents/server.refusals": (MESSAGE, _message),
-    "server/refusals.json_object": (REQUEST, _request),
+    "server/http/answers.json_object": (REQUEST, _request),
     "server/operations._parsed": (FILTER, _value_in_address),
     "chunks/frontmatter._json_value": (YAML, lambda data, _: frontmatter.parse(_between(data))),
     "exchange/rows.parsed_line": (ROW, _lines),
@@ -280,16 +280,16 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
         ["rent?"],
         lambda data, _: parse_queries(data, name="q", known=False),
     ),
-    "server/agents/resources._position": (
+    "server/agents/tools._cursor_position": (
         ["kb", "a.md"],
-        lambda data, _: resources._position(base64.urlsafe_b64encode(data).decode()),
+        lambda data, _: tools._cursor_position(base64.urlsafe_b64encode(data).decode()),
     ),
     "server/agents/server._sound": (1, lambda data, _: server._sound(data)),
     "server/agents/tools._unquoted": (
         "a.md",
-        lambda data, _: tools._as_meant("show", {"path": data.decode("utf-8", "replace")}, False),
+        lambda data, _: tools._cleaned("show", {"path": data.decode("utf-8", "replace")}, False),
     ),
-    "server/rag/collection.record_of": (
+    "server/collection.record_of": (
         {"created_at": "2026-01-01", "updated_at": "2026-01-01", "dataset_info": {"a": {"b": 1}}},
         lambda data, folder: record_of(_placed(data, folder, RECORD_NAME)).written,
     ),
@@ -317,7 +317,7 @@ OURS: Final = {
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
-    " server/refusals.definitions",
+    " server/operations.definitions",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""
 

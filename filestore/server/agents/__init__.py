@@ -1,1 +1,1 @@
-"""MCP: what an agent may ask, and where programs are told of it."""
+"""MCP: what an agent may ask, and the configuration of programs that start the server."""

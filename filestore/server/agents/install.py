@@ -1,4 +1,4 @@
-"""How a program is told of this server: what its configuration is to hold, and where it lies.
+"""The configuration of programs that start this server: its entry, its file.
 
 One rule: the file is the user's. All else in it stays as it is, in its order, and what cannot be
 read as plain JSON is not touched.
@@ -87,12 +87,12 @@ PROGRAMS: Final[Mapping[str, Program]] = {
 
 
 class Installation(JsonObject, Struct, frozen=True, kw_only=True):
-    """What a program is told."""
+    """The entry of this server in a program's configuration."""
 
     SPARSE = "before"
 
     program: str
-    """Which is told."""
+    """Its title."""
     file: str
     """Its configuration."""
     key: str
@@ -169,7 +169,7 @@ def installation(
 
 
 def install(wanted: Installation) -> Installation:
-    """Write an entry into the configuration of a program, beside all that is there.
+    """Write an entry into the configuration of a program; all else in it is kept.
 
     Raises:
         ConfigurationUnreadableError: It is not plain JSON; nothing was written.

@@ -34,9 +34,8 @@ from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import refuse_twice
-from filestore.server.agents import resources, tools
+from filestore.server.agents import tools
 from filestore.server.agents.wording import text_of_error
-from filestore.server.refusals import body_of
 from filestore.server.stores import Stores
 
 if TYPE_CHECKING:
@@ -63,16 +62,16 @@ def make_server(stores: Stores) -> Server[Any]:
 
     async def list_resources(_: Context, asked: types.PaginatedRequestParams | None) -> Any:
         with _as_protocol_errors():
-            found, more = await resources.listed(stores, asked.cursor if asked else None)
+            found, more = await tools.listed_resources(stores, asked.cursor if asked else None)
         return types.ListResourcesResult(resources=found, next_cursor=more)
 
     async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> Any:
-        made = resources.templates(stores)
+        made = tools.resource_templates(stores)
         return types.ListResourceTemplatesResult(resource_templates=made)
 
     async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> Any:
         with _as_protocol_errors():
-            return await resources.read(stores, asked.uri)
+            return await tools.read_resource(stores, asked.uri)
 
     return Server(
         "filestore",
@@ -95,14 +94,14 @@ def _as_protocol_errors() -> Iterator[None]:
     except FilestoreError as error:
         known = isinstance(error, LookupError | UsageError)
         code = types.INVALID_PARAMS if known else types.INTERNAL_ERROR
-        raise MCPError(code, text_of_error(body_of(error))) from None
+        raise MCPError(code, text_of_error(error)) from None
     except Exception as error:
-        said = text_of_error(body_of(tools.of_machine(error)))
-        raise MCPError(types.INTERNAL_ERROR, said) from None
+        message = text_of_error(tools.of_machine(error))
+        raise MCPError(types.INTERNAL_ERROR, message) from None
 
 
 def run_stdio(opened: Callable[[], Stores]) -> int:
-    """Serve whoever started this process, until it closes our input; the exit code.
+    """Serve the parent process until it closes our input; the exit code.
 
     Args:
         opened: Opens the stores, once nothing that is printed can reach the protocol.
@@ -127,7 +126,7 @@ def run_stdio(opened: Callable[[], Stores]) -> int:
 
 async def _run_stdio(opened: Callable[[], Stores]) -> int:
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
-    # Standard input is for the protocol alone: whoever else reads it finds it empty.
+    # Standard input is for the protocol alone: other readers find it empty.
     own, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
@@ -137,7 +136,7 @@ async def _run_stdio(opened: Callable[[], Stores]) -> int:
         with opened() as stores:
             server = make_server(stores)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_leave_when_told, stores)
+                tasks.start_soon(_leave_at_signal, stores)
                 async with anyio.create_task_group() as passing, answers:
                     passing.start_soon(_pass_on, answered, outgoing, stores)
                     await server.run(incoming, answers, server.create_initialization_options())
@@ -146,16 +145,16 @@ async def _run_stdio(opened: Callable[[], Stores]) -> int:
 
 
 async def _asked(lines: BinaryIO, answers: ObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
-    """The messages that come; those that are broken are answered here."""
+    """The messages that come; broken ones are answered here."""
     async for line in anyio.wrap_file(lines):
         refused = refusals(line) if line.strip() else []
-        for said in refused:
-            await answers.send(SessionMessage(cast("Any", _Said(said))))
+        for text in refused:
+            await answers.send(SessionMessage(cast("Any", _RawAnswer(text))))
         if line.strip() and not refused:
             yield line.decode()
 
 
-class _Said(Struct, frozen=True):
+class _RawAnswer(Struct, frozen=True):
     """An answer as it is written, with an id that the SDK would not take."""
 
     text: str
@@ -181,7 +180,7 @@ async def _pass_on(
                     store.warm_up()
 
 
-async def _leave_when_told(stores: Stores) -> None:
+async def _leave_at_signal(stores: Stores) -> None:
     """End the process at a signal, once what is being written is done.
 
     By itself it would wait until its input, in which another thread reads, has one more line.
@@ -193,9 +192,9 @@ async def _leave_when_told(stores: Stores) -> None:
 
 
 class HttpDoor:
-    """The same server over streamable HTTP, for an application that stands around it.
+    """The same server over streamable HTTP, as part of an application.
 
-    Each request stands for itself: no session is kept, so nothing is left of a client that went.
+    No session is kept, so nothing is left of a client that went away.
     """
 
     def __init__(self, stores: Stores) -> None:
@@ -277,7 +276,7 @@ def _ids(data: bytes) -> Iterator[str]:
 
 
 def _sound(value: bytes) -> str:
-    """An id that may stand in an answer; null for what is none."""
+    """An id that an answer may hold; null for an invalid one."""
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
@@ -299,8 +298,8 @@ class Judged:
             return
         body = await Request(scope, receive).body()
         if refused := refusals(body):
-            said = refused[0] if len(refused) == 1 else f"[{', '.join(refused)}]"
-            await Response(said, 400, media_type="application/json")(scope, receive, send)
+            text = refused[0] if len(refused) == 1 else f"[{', '.join(refused)}]"
+            await Response(text, 400, media_type="application/json")(scope, receive, send)
             return
         parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,34 +1,44 @@
-"""The tools that agents call: some of what may be asked of a store; what writes only if allowed.
+"""The tools that agents call, and the chunks and documents that they read as resources.
 
-One rule: a call that fails says what failed and what helps, as a result that agents can read; never
-how the program came there.
+A resource has an address: ``filestore://STORE/chunk/PATH`` or ``filestore://STORE/document/PATH``.
+Two rules: a call that fails says what failed and what helps, as a result that agents can read, and
+never how the program came there; a path is decoded once, and looked for in the store alone.
 """
 
+import base64
+import binascii
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote_to_bytes
 
 import mcp_types as types
 import orjson
 
 from filestore.browse.file import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.server import refusals
-from filestore.server.agents.wording import text_of, text_of_error
-from filestore.server.operations import TOOLS, Operation
-from filestore.server.stores import Stores
+from filestore.core.paths import has_plain_names
+from filestore.core.safe_text import safe_text
+from filestore.core.schema import text as json_text
+from filestore.server.agents.wording import counted, text_of, text_of_error
+from filestore.server.operations import LONGEST_PATH, TOOLS, Operation, definitions
+from filestore.server.stores import ServedStore, Stores
+
+if TYPE_CHECKING:
+    from filestore.store import Store
+
 
 _LOG: Final = logging.getLogger(__name__)
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
 """A name as `wording` writes one that has blanks in it."""
 _DESTROYING: Final = frozenset(["edit_note"])
-"""Those that take away what was there; the rest adds, or repairs what can be derived again."""
+"""Tools that remove text; the others add, or repair what can be derived again."""
 
 
 def offered(stores: Stores) -> list[types.Tool]:
-    """The tools for some stores; those that write only where all may be written."""
+    """The tools for some stores; tools that write only where a store may be written."""
     names = stores.names
     return [_tool(operation, names) for operation in _operations(stores)]
 
@@ -62,13 +72,13 @@ def _tool(operation: Operation, names: list[str]) -> types.Tool:
 
 
 def _output(shape: str) -> dict[str, Any]:
-    """The shape of an answer with those that it is made of, without what their keys mean."""
+    """The shape of an answer and the shapes in it, without descriptions of their keys."""
     found: dict[str, Any] = {}
     waiting = [shape]
     while waiting:
         name = waiting.pop()
         if name not in found:
-            schema = refusals.definitions()[name]
+            schema = definitions()[name]
             properties = {
                 key: {word: value for word, value in one.items() if word != "description"}
                 for key, one in schema["properties"].items()
@@ -93,7 +103,7 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         if which is not None and not isinstance(which, str):
             raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
-        answer = await operation.ask(store, _as_meant(name, values, store.places.tree.has_sections))
+        answer = await operation.ask(store, _cleaned(name, values, store.places.tree.has_sections))
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"
         return failed(error)
@@ -101,11 +111,11 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         return failed(error)
     except Exception as error:
         return failed(of_machine(error))
-    said = types.TextContent(type="text", text=text_of(name, answer, store.root))
-    return types.CallToolResult(content=[said], structured_content=answer)
+    text = types.TextContent(type="text", text=text_of(name, answer, store.root))
+    return types.CallToolResult(content=[text], structured_content=answer)
 
 
-def _as_meant(name: str, values: dict[str, Any], has_sections: bool) -> dict[str, Any]:
+def _cleaned(name: str, values: dict[str, Any], has_sections: bool) -> dict[str, Any]:
     """What is asked, with a path as an agent takes it out of a text: quotes, lines and all."""
     path = values.get("path")
     if isinstance(path, str):
@@ -136,8 +146,8 @@ def _named(stores: Stores, name: str) -> Operation:
 
 def failed(error: FilestoreError) -> types.CallToolResult:
     """An error as the result of a tool."""
-    said = types.TextContent(type="text", text=text_of_error(refusals.body_of(error)))
-    return types.CallToolResult(content=[said], is_error=True)
+    text = types.TextContent(type="text", text=text_of_error(error))
+    return types.CallToolResult(content=[text], is_error=True)
 
 
 def of_machine(error: Exception) -> FilestoreError:
@@ -153,3 +163,148 @@ def of_machine(error: Exception) -> FilestoreError:
         f"the store cannot be read: {error.strerror or type(error).__name__}",
         remedy="check that its folder is there, then ask again",
     )
+
+
+PAGE: Final = 100
+"""Documents listed at once."""
+_SCHEME: Final = "filestore://"
+_MARKDOWN: Final = "text/markdown"
+_ADDRESS_REMEDY: Final = "list the resources, or take the path of a hit"
+_KINDS: Final = {
+    "chunk": "One chunk file, or in place the section of a document that holds a line: PATH:LINE",
+    "document": "The whole text of a document, by the name that `resource` of a hit gives",
+}
+
+
+class UnknownResourceError(FilestoreError, LookupError):
+    """Nothing of a served store has this address."""
+
+
+def resource_templates(stores: Stores) -> list[types.ResourceTemplate]:
+    """How addresses are made, of each store and kind."""
+    return [
+        types.ResourceTemplate(
+            name=f"{store.name} {kind}",
+            uri_template=f"{_SCHEME}{_quoted(store.name)}/{kind}/{{+path}}",
+            description=about,
+            mime_type=_MARKDOWN,
+        )
+        for store in stores
+        for kind, about in _KINDS.items()
+    ]
+
+
+def address_of(store: str, kind: str, path: str) -> str:
+    """The address of a chunk or a document."""
+    return f"{_SCHEME}{_quoted(store)}/{kind}/{quote(path, safe='/', errors='surrogateescape')}"
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="", errors="surrogateescape")
+
+
+async def listed_resources(
+    stores: Stores, cursor: str | None
+) -> tuple[list[types.Resource], str | None]:
+    """The documents behind a cursor, in one order whatever comes or goes, and the next cursor.
+
+    Those of a store that cannot be read are left out, unless there are no others.
+
+    Raises:
+        UsageError: It is none of ours.
+        FilestoreError: No store can be read.
+    """
+    first, behind = _cursor_position(cursor)
+    found: list[tuple[str, str, int]] = []
+    failed: Exception | None = None
+    for store in sorted(stores, key=lambda one: one.name):
+        if store.name < first or len(found) > PAGE:
+            continue
+        start = behind if store.name == first else ""
+        try:
+            rest = await store.read(lambda opened, start=start: _names_behind(opened, start))  # type: ignore[misc]
+        except (FilestoreError, OSError) as error:
+            failed = error
+            continue
+        found += [(store.name, *one) for one in rest]
+    if failed is not None and not found:
+        raise failed
+    page = found[:PAGE]
+    more = None
+    if len(found) > PAGE:
+        last = [one.encode("utf-8", "surrogateescape").decode("latin-1") for one in page[-1][:2]]
+        more = base64.urlsafe_b64encode(orjson.dumps(last)).decode()
+    resources = [
+        types.Resource(
+            name=safe_text(name, keep_newlines=False),
+            uri=address_of(store, "document", name),
+            description=counted(chunks, "chunk"),
+            mime_type=_MARKDOWN,
+        )
+        for store, name, chunks in page
+    ]
+    return resources, more
+
+
+def _names_behind(store: "Store", start: str) -> list[tuple[str, int]]:
+    names = ((one["resource"], one["chunks"]) for one in store.resources())
+    return sorted((name, chunks) for name, chunks in names if name > start)[: PAGE + 1]
+
+
+def _cursor_position(cursor: str | None) -> tuple[str, str]:
+    if not cursor:
+        return "", ""
+    try:
+        store, name = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return _from_cursor(store), _from_cursor(name)
+    except (ValueError, TypeError, AttributeError, binascii.Error) as error:
+        raise UsageError("this cursor is none of ours", remedy="list from the start") from error
+
+
+def _from_cursor(value: str) -> str:
+    return value.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+async def read_resource(stores: Stores, uri: str) -> types.ReadResourceResult:
+    """The content of an address.
+
+    Raises:
+        UnknownResourceError: Nothing.
+        FilestoreError: It cannot be read.
+    """
+    store, kind, path = _addressed(stores, uri)
+    try:
+        body, about = await store.read(lambda opened: _resource_text(opened, kind, path))
+    except LookupError as error:
+        if isinstance(error, FilestoreError):
+            error.remedy = _ADDRESS_REMEDY
+        raise
+    content = types.TextResourceContents(
+        uri=uri, mime_type=_MARKDOWN, text=json_text(body), _meta=about
+    )
+    return types.ReadResourceResult(contents=[content])
+
+
+def _addressed(stores: Stores, uri: str) -> tuple[ServedStore, str, str]:
+    unknown = UnknownResourceError(f"no resource {uri[:200]!r}", remedy=_ADDRESS_REMEDY)
+    scheme, _, rest = uri.partition("://")
+    parts = rest.split("/", 2)
+    if f"{scheme}://" != _SCHEME or len(parts) != 3 or len(uri) > 3 * LONGEST_PATH:
+        raise unknown
+    name, kind, path = (unquote_to_bytes(one).decode("utf-8", "surrogateescape") for one in parts)
+    if kind not in _KINDS or name not in stores.names or not has_plain_names(path):
+        raise unknown
+    return stores.named(name), kind, path
+
+
+def _resource_text(store: "Store", kind: str, path: str) -> tuple[str, dict[str, Any]]:
+    """The text of a file or a document, and its metadata."""
+    if kind == "document" and not store.places.tree.has_sections:
+        found = store.reconstruct(path)
+        return found.text, {
+            "document": json_text(path),
+            "chunks": found.chunks,
+            "notes": [*found.warnings],
+        }
+    shown = store.show(path)
+    return shown.body, {"path": json_text(shown.path), "freshness": shown.record.get("freshness")}

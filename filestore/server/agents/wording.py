@@ -1,8 +1,8 @@
-"""Answers as short texts for agents, which pay for every word; the whole is the JSON beside them.
+"""Answers as short texts for agents, which pay for every word; the JSON has everything.
 
 What is not fresh says so where it is named. One rule: what a store holds cannot pass for our words.
-A line of ours is one line whatever stands in it, each line of a passage begins with ``> ``, the
-text of a file stands between two fences that are not in it, and a name with blanks in it is quoted.
+A line of ours is one line whatever it holds, each line of a passage begins with ``> ``, the
+text of a file is between two fences that are not in it, and a name with blanks in it is quoted.
 Pure.
 """
 
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import listed, safe_text
 
 Answer = Mapping[str, Any]
@@ -31,7 +32,7 @@ class Whole(Passage):
 
 
 _MOST_PATHS: Final = 20
-"""So many files of one code are named; the rest is counted."""
+"""Files of one code that are named; the rest is counted."""
 _MOST_TEXT: Final = 50_000
 """Characters of one text; the JSON has all of it."""
 _FENCE: Final = "```"
@@ -49,7 +50,7 @@ def text_of(name: str, answer: Answer, root: str) -> str:
     """
     pieces = [*_WORDED[name](answer)]
     if undo := answer.get("undo"):
-        # Whoever undoes it may sit in another store.
+        # The person who undoes it may be in another store.
         pieces.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
     return "\n".join(_written(pieces))
 
@@ -78,11 +79,11 @@ def _written(pieces: Iterable[str]) -> Iterator[str]:
             return
 
 
-def text_of_error(error: Answer) -> str:
+def text_of_error(error: FilestoreError) -> str:
     """What was not done, why, and what helps."""
-    said = [error["error"], Passage(error["detail"] or ""), error["remedy"]]
-    said[2] = said[2] and f"Try: {' '.join(said[2].split())}"
-    return "\n".join(_written(filter(None, said)))
+    remedy = f"Try: {' '.join(error.remedy.split())}" if error.remedy else ""
+    pieces = [error.message, Passage(error.detail), remedy]
+    return "\n".join(_written(filter(None, pieces)))
 
 
 def _named(name: str) -> str:
@@ -199,8 +200,8 @@ def counted(count: int, what: str) -> str:
 def _head(number: int, hit: Answer, origin: str, section: Iterable[str]) -> str:
     """The line of a hit: first its path, as the tools take it, then where that comes from."""
     heading = " > ".join(section)
-    said = f"{number}. {_place(hit)}{origin}{_fresh(hit)} {hit['score']:.2f}"
-    return f"{said} {heading}" if heading else said
+    head = f"{number}. {_place(hit)}{origin}{_fresh(hit)} {hit['score']:.2f}"
+    return f"{head} {heading}" if heading else head
 
 
 def _place(hit: Answer) -> str:
@@ -208,12 +209,12 @@ def _place(hit: Answer) -> str:
     path, line = _named(hit["path"]), hit.get("line")
     if not line or hit.get("document", hit["path"]) != hit["path"]:
         return path
-    # In place the line tells which section is meant.
+    # In place the line selects the section.
     return f"{path}:{line}" if hit["kind"] == "document" else f"{path} line {line}"
 
 
 def _origin(hit: Answer) -> str:
-    """The document of a hit, and where in it the passage stands."""
+    """The document of a hit, and the passage's place in it."""
     line, end, page = hit["line"], hit["end_line"], hit["page"]
     if hit["document"] == hit["path"]:
         return f" p. {page}" if page and not line else ""

@@ -1,9 +1,14 @@
-"""The application: every route of a server, behind its gate and its limits."""
+"""The application: every route of a server, behind its gate and its limits.
+
+One rule of documents that are uploaded: what could not be added leaves nothing behind, and a
+document that is there is replaced only where that is asked for.
+"""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -15,19 +20,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from filestore._version import __version__
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.safe_text import brief, listed
+from filestore.core.errors import FilestoreError, RefusedError, UsageError, on_error
+from filestore.core.paths import is_below
+from filestore.core.safe_text import brief, listed, shown_path
+from filestore.fs import disk
+from filestore.fs.database import remove
 from filestore.server.agents.server import HttpDoor
-from filestore.server.http import description, uploads
-from filestore.server.http.events import Events
-from filestore.server.http.limits import Gate, Limits, Metrics
-from filestore.server.operations import ROUTES, Operation
-from filestore.server.page import routes as page_routes
-from filestore.server.rag.routes import routes as collection_routes
-from filestore.server.refusals import (
+from filestore.server.http import pages
+from filestore.server.http.answers import (
     EVENT_STREAM,
     JSON,
     UNUSABLE,
+    Events,
     TooLargeError,
     TooSlowError,
     answer,
@@ -35,15 +39,22 @@ from filestore.server.refusals import (
     json_object,
     status_of,
 )
+from filestore.server.http.limits import Gate, Limits, Metrics
+from filestore.server.http.rag import collection_routes
+from filestore.server.operations import ROUTES, Operation
 from filestore.server.stores import Stores
+from filestore.sidecar.refusals import refuse_useless
+from filestore.verify.names import why_no_name, why_unportable
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.types import ASGIApp
 
-    from filestore.server.rag.collections import Collections
+    from filestore.server.collections import Collections
+    from filestore.store import Store
 
-_FIELDS: Final = tuple(description.UPLOAD["properties"])
+
+_FIELDS: Final = tuple(pages.UPLOAD["properties"])
 """Of the form that uploads documents."""
 _LOG: Final = logging.getLogger("filestore.server")
 
@@ -80,7 +91,7 @@ def make_app(parts: Parts) -> "ASGIApp":
     async def listen(request: Request) -> Response:
         store = stores.named(request.query_params.get("store", ""))
         if request.method == "HEAD":
-            # Whoever asks for no body waits for no end of it.
+            # A client that asks for no body does not wait for its end.
             return Response(media_type=EVENT_STREAM)
         return events[store.name].response()
 
@@ -93,14 +104,14 @@ def make_app(parts: Parts) -> "ASGIApp":
             Route("/docs", _docs),
             Route("/metrics", lambda _: metrics.response()),
             *(_route(stores, one) for one in ROUTES.values()),
-            *page_routes(),
+            *pages.page_routes(),
             *agents.routes(),
             *collection_routes(parts.collections),
         ],
         lifespan=lifespan,
         exception_handlers={
             HTTPException: _refused,
-            FilestoreError: _told,
+            FilestoreError: _failed,
             ClientDisconnect: _gone,
             Exception: _fault,
         },
@@ -112,13 +123,13 @@ def make_app(parts: Parts) -> "ASGIApp":
 async def _refused(request: Request, error: Exception) -> Response:
     """What Starlette refuses, as everything else is refused."""
     assert isinstance(error, HTTPException)
-    told = FilestoreError(error.detail, remedy="see /docs")
-    response = answer(body_of(told, request.url.path), status=error.status_code)
+    problem = FilestoreError(error.detail, remedy="see /docs")
+    response = answer(body_of(problem, request.url.path), status=error.status_code)
     response.headers.update(error.headers or {})
     return response
 
 
-async def _told(request: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, FilestoreError)
     response = answer(body_of(error, request.url.path), status=status_of(error))
     if response.status_code == 503:
@@ -130,12 +141,12 @@ async def _told(request: Request, error: Exception) -> Response:
 
 
 async def _gone(_: Request, __: Exception) -> Response:
-    """Nobody reads it."""
+    """The client went away."""
     return Response(status_code=400)
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    """What nobody foresaw: that it happened, and not what was asked or found."""
+    """An unexpected error: that it happened, and not what was asked or found."""
     # The traceback goes to the person who runs the server.
     _LOG.error("a request could not be answered", exc_info=error)
     fault = FilestoreError(
@@ -150,12 +161,12 @@ async def _health(_: Request) -> Response:
 
 
 async def _openapi(_: Request) -> Response:
-    return answer(description.openapi())
+    return answer(pages.openapi())
 
 
 async def _docs(_: Request) -> Response:
     policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-    return HTMLResponse(description.page(), headers={"Content-Security-Policy": policy})
+    return HTMLResponse(pages.page(), headers={"Content-Security-Policy": policy})
 
 
 def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
@@ -168,7 +179,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
             return _report(await operation.ask(stores.named(named_in(given)), given))
         require_no_query(request)
         try:
-            async with request.form(max_files=uploads.MOST_FILES, max_fields=10) as form:
+            async with request.form(max_files=_MOST_FILES, max_fields=10) as form:
                 for name in form:
                     if name not in _FIELDS:
                         known = ", ".join(_FIELDS)
@@ -186,15 +197,14 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
                 store.require_writes()
                 into, replace = _text(form, "into"), _text(form, "replace") == "true"
                 documents = [
-                    uploads.Upload(name=one.filename or "", data=await one.read())
-                    for one in given_files
+                    Upload(name=one.filename or "", data=await one.read()) for one in given_files
                 ]
         except (HTTPException, MultiPartException) as error:
             raise UsageError("the form cannot be read", detail=str(error)) from error
         if not documents:
             raise UsageError("no document was sent", remedy="send it as a field 'file' of the form")
         added = await store.write(
-            lambda opened: uploads.take(opened, documents, into=into, replace=replace)
+            lambda opened: take_uploads(opened, documents, into=into, replace=replace)
         )
         store.tell(operation.route, added)
         return _report(added)
@@ -267,7 +277,7 @@ async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
 
 
 def require_no_query(request: Request) -> None:
-    """Refuse words in an address whose body says everything: nobody would heed them.
+    """Reject query parameters of a request whose body has everything.
 
     Raises:
         UsageError: There are some.
@@ -278,3 +288,134 @@ def require_no_query(request: Request) -> None:
             f"{request.method} takes no values in the address, found {names}",
             remedy="send them in the body",
         )
+
+
+_MOST_FILES: Final = 1_000
+"""In one request."""
+
+
+class Upload(Struct, frozen=True, kw_only=True):
+    """One document as it came."""
+
+    name: str
+    data: bytes
+
+
+class DocumentThereError(RefusedError):
+    """A document of this name is there, and holds something else."""
+
+
+def take_uploads(
+    store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool
+) -> dict[str, Any]:
+    """Write documents and add them: each a resource, or all of them one.
+
+    Args:
+        store: Open, to be written.
+        uploads: The documents.
+        into: The name of the one resource that they are; "" for one each.
+        replace: Whether documents of the same names go.
+
+    Raises:
+        UsageError: A name cannot be used, or two documents have the same.
+        DocumentThereError: One is there, and holds something else.
+        FilestoreError: What `Store.add` raises.
+    """
+    refuse_useless(store.places, "add")
+    names = [one.name for one in uploads]
+    for name in (*names, *([into] if into else [])):
+        if reason := why_no_name(name) or why_unportable(name):
+            raise UsageError(
+                f"{brief(name)} is no name for a document: {reason}", remedy="rename it"
+            )
+    folded = {name.casefold() for name in names}
+    if len(folded) < len(names):
+        raise UsageError("two documents have the same name", remedy="rename one of them")
+    folder = os.path.join(store.places.source, into) if into else store.places.source
+    if not is_below(os.path.realpath(folder), os.path.realpath(store.root)):
+        raise RefusedError(
+            "the folder of originals leads out of the store", remedy="have it inside the store"
+        )
+    _require_free_names(folder, names)
+    written = _Written(folder, uploads, replace=replace)
+    with on_error(written.put_back, names):
+        written.write()
+        paths = [folder] if into else [os.path.join(folder, name) for name in names]
+        report = store.add(*paths, into=into or None)
+    failed = {os.path.basename(one.source) for one in report.failed}
+    written.put_back([name for name in names if name in failed or (into and into in failed)])
+    return report.to_dict()
+
+
+def _require_free_names(folder: str, names: Sequence[str]) -> None:
+    """Refuse names that something else has: a file where a folder is to be, or the other way.
+
+    Raises:
+        DocumentThereError: One is taken.
+    """
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise DocumentThereError(
+            f"{shown_path(os.path.basename(folder))} is a document, and no folder of several",
+            remedy="choose another name with into",
+        )
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+            raise DocumentThereError(
+                f"{shown_path(name)} is there already, and is no plain file",
+                remedy="upload it under another name",
+            )
+
+
+class _Written:
+    """Documents in the folder of originals, and what was there before."""
+
+    def __init__(self, folder: str, uploads: Sequence[Upload], *, replace: bool) -> None:
+        self._folder = folder
+        self._uploads = {one.name: one.data for one in uploads}
+        self._replace = replace
+        self._before: dict[str, bytes | None] = {}
+
+    def write(self) -> None:
+        """Write all of them.
+
+        Raises:
+            DocumentThereError: One is there, and holds something else.
+            WriteFailedError: The disk refused.
+        """
+        there = {name: _document_in(os.path.join(self._folder, name)) for name in self._uploads}
+        others = [name for name, data in there.items() if data not in (None, self._uploads[name])]
+        if others and not self._replace:
+            raise DocumentThereError(
+                f"{shown_path(others[0])} is there already, with another content",
+                remedy="upload it under another name, or send replace=true",
+            )
+        try:
+            disk.make_folders(self._folder)
+            for name, data in self._uploads.items():
+                if there[name] != data:
+                    self._before[name] = there[name]
+                    disk.write_path(os.path.join(self._folder, name), data)
+        except OSError as error:
+            raise disk.write_failed(self._folder, error) from error
+
+    def put_back(self, names: Sequence[str]) -> None:
+        """Have it as it was, of documents that could not be added."""
+        for name in names:
+            if name not in self._before:
+                continue
+            path, before = os.path.join(self._folder, name), self._before.pop(name)
+            if before is None:
+                remove(path)
+            else:
+                disk.write_path(path, before)
+        with contextlib.suppress(OSError):
+            # A folder that was made for them; one that holds others stays.
+            os.rmdir(self._folder)
+
+
+def _document_in(path: str) -> bytes | None:
+    try:
+        return disk.read_path(path)
+    except FileNotFoundError:
+        return None

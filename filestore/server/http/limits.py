@@ -1,7 +1,7 @@
 """Who may ask, and how much of a server one client may take; and what all of them took.
 
 A page of another site can send requests to this machine, and a name of that site can be made to
-lead here (DNS rebinding): whoever cannot say the token learns nothing of a store, and a token is in
+lead here (DNS rebinding): a client without the token learns nothing of a store, and a token is in
 no address, no log and no error. Slow clients and huge bodies cost others nothing: whatever waits
 for a client ends.
 """
@@ -25,7 +25,13 @@ from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.server.refusals import CompressedError, TooLargeError, TooSlowError, answer, body_of
+from filestore.server.http.answers import (
+    CompressedError,
+    TooLargeError,
+    TooSlowError,
+    answer,
+    body_of,
+)
 from filestore.server.stores import BusyError
 
 if TYPE_CHECKING:
@@ -74,9 +80,9 @@ class Gate:
         hosts, path = headers.get(b"host", []), scope["path"]
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # A proxy in between that goes by the other one would see two requests in it.
-            told = _refusal(400, FilestoreError("a request says its length in one way"), path)
-            told.headers["Connection"] = "close"
-            return told
+            refused = _refusal(400, FilestoreError("a request says its length in one way"), path)
+            refused.headers["Connection"] = "close"
+            return refused
         if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
             named = RefusedError("this server has another name", remedy="use its address")
             return _refusal(421, named, path)
@@ -138,14 +144,14 @@ MOST_CONNECTIONS: Final = 512
 
 
 class Limits:
-    """Ends requests that are too large, or that stand still."""
+    """Ends requests that are too large, or that stall."""
 
     def __init__(self, app: "ASGIApp", ending: asyncio.Event) -> None:
         """Guard an application.
 
         Args:
             app: What answers.
-            ending: Set once the server is to end: whoever only listens is let go then.
+            ending: Set once the server is to end: listeners are disconnected then.
         """
         self._app = app
         self._ending = ending
@@ -203,8 +209,10 @@ class _Body:
         )
         self._only_listens = scope["method"] in ("GET", "HEAD")
         self._most = _most(scope)
-        told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
-        self._seen = max((int(one) for one in told if one.isdigit() and len(one) < 16), default=0)
+        lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+        self._seen = max(
+            (int(one) for one in lengths if one.isdigit() and len(one) < 16), default=0
+        )
         """As many bytes as there are at least."""
         self._read = 0
         self._left_s = WHOLE_BODY_S
@@ -309,7 +317,7 @@ class _Reply:
         self._is_whole = is_body and not message.get("more_body", False)
 
     async def finish(self) -> None:
-        """Say that no more comes of a stream, so that nobody takes it for one that broke."""
+        """End a stream properly, so that it does not look broken."""
         if self._is_begun and not self._is_whole:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -358,8 +366,8 @@ class ClosesSilent(H11Protocol):
 class Metrics:
     """Counts the requests to an application, in the words of Prometheus.
 
-    Paths and queries are no labels: they would be told to whoever reads the figures, and grow
-    without end.
+    Paths and queries are no labels: all readers of the figures would see them, and they would
+    grow without end.
     """
 
     def __init__(self, app: "ASGIApp", stores: "Stores") -> None:

@@ -1,7 +1,7 @@
 """The process that serves: its address, its token, its end.
 
-One rule: whoever starts it without a word gets a server for this machine alone that asks for a
-token; anything else is said twice.
+One rule: without options a server is for this machine alone and asks for a token; anything else
+has to be confirmed.
 """
 
 import asyncio
@@ -50,11 +50,11 @@ class Address(Struct, frozen=True, kw_only=True):
             return False
 
 
-def require_meant(address: Address, *, token: bool, insecure: bool) -> None:
-    """Refuse what opens a store to others, where that was said only once.
+def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
+    """Refuse what opens a store to others, where that is not confirmed.
 
     Raises:
-        RefusedError: It was.
+        RefusedError: It is not.
     """
     if insecure:
         return
@@ -120,7 +120,7 @@ def listening(address: Address) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise _unusable(address, error) from error
     try:
-        # A server that ended a moment ago keeps nobody from the port.
+        # A server that ended a moment ago does not block the port.
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -149,7 +149,7 @@ def url_of(opened: socket.socket) -> str:
 
 
 def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
-    """Serve until the process is told to end; what is being answered then is answered.
+    """Serve until the process gets a signal to end; pending requests are answered first.
 
     Args:
         parts: What the application is made of.
@@ -173,7 +173,7 @@ def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> 
     # of `mallopt`; other C libraries have no such thing.
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
-    # It would tell each broken request, and again each fault that is told already.
+    # It would log each broken request, and each fault a second time.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
     def ready() -> None:

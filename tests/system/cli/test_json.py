@@ -9,8 +9,7 @@ import pytest
 
 import filestore
 from filestore.cli import syncing
-from filestore.server.operations import COMMANDS
-from filestore.server.refusals import definitions
+from filestore.server.operations import COMMANDS, definitions
 from filestore.store import watch as events
 
 TYPES = {"string": str, "boolean": bool, "number": (int, float), "null": type(None)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 import filestore
-from filestore.server.agents import resources
+from filestore.server.agents import tools
 from filestore.server.stores import Access, Stores
 from tests.system.server.conftest import RENT
 from tests.system.server.test_agents import with_client
@@ -34,7 +34,7 @@ def listed(stores: Stores) -> list[str]:
             cursor = page.next_cursor
             if cursor is None:
                 return found
-            assert len(page.resources) == resources.PAGE
+            assert len(page.resources) == tools.PAGE
 
     return with_client(stores, all_pages)
 
@@ -71,9 +71,9 @@ def test_documents_are_listed_in_pages(tmp_path: Path) -> None:
         found = listed(stores)
         assert len(found) == len(set(found)) == len(names) + 2
         for name in names[-3:]:
-            assert f"Text of {name}." in read(stores, resources.address("a", "document", name)).text
+            assert f"Text of {name}." in read(stores, tools.address_of("a", "document", name)).text
         assert "Text of eins." in read(stores, found[-2]).text
-        section = resources.address("Ünd b", "chunk", "eins ß.md:3")
+        section = tools.address_of("Ünd b", "chunk", "eins ß.md:3")
         assert "Text of eins." in read(stores, section).text
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import filestore
 from filestore import FilestoreError, Store
-from filestore.server.http import uploads
+from filestore.server.collection import check_name
+from filestore.server.http import app
 from filestore.server.operations import ROUTES, TOOLS, Operation
-from filestore.server.rag.collection import check_name
 from tests.system.conftest import files_below
 from tests.system.server.conftest import GAS
 
@@ -56,8 +56,8 @@ def asked(operation: Operation, parameter: str) -> Callable[[Store, str], Any]:
 
 def uploaded(store: Store, name: str, into: str = "") -> Any:
     """A document that is sent."""
-    sent = [uploads.Upload(name=name, data=GAS.encode())]
-    return uploads.take(store, sent, into=into, replace=True)
+    sent = [app.Upload(name=name, data=GAS.encode())]
+    return app.take_uploads(store, sent, into=into, replace=True)
 
 
 DOORS: dict[str, Callable[[Store, str], Any]] = {

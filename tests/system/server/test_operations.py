@@ -17,7 +17,7 @@ from msgspec import to_builtins
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.search.place import Locator
-from filestore.server import refusals
+from filestore.server.http import pages
 from filestore.server.operations import ROUTES, TOOLS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
@@ -57,9 +57,7 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "add": {"paths": ["source/new.md"]},
         "remove": {"resources": ["notes"]},
     }
-    schema = refusals.reference(ROUTES[name].answer) | {
-        "components": {"schemas": refusals.components()}
-    }
+    schema = pages.reference(ROUTES[name].answer) | {"components": {"schemas": pages.components()}}
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 
 

@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import filestore
-from filestore.server import page
-from filestore.server.page import page_files
+from filestore.server.http import pages
+from filestore.server.http.pages import page_files
 from tests import chromium
 from tests.system.server.page_checks import CHECKS, FOCUS
 from tests.system.server.serving import Served, serving
@@ -127,7 +127,7 @@ async def text_of(browser: chromium.Browser, selector: str = "main") -> str:
 
 def test_only_the_known_files_are_served() -> None:
     """With a policy that lets nothing else run or be asked, and nothing but by their names."""
-    client = TestClient(Starlette(routes=list(page.routes())), base_url="http://127.0.0.1")
+    client = TestClient(Starlette(routes=list(pages.page_routes())), base_url="http://127.0.0.1")
     names = set(page_files()) - {"index.html"}
     assert {"app.js", "style.css", "icon.svg"} <= names
     for path in ("/", *(f"/page/{name}" for name in names)):

@@ -18,9 +18,13 @@ import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.config.settings import Backend, ModelOptions
 from filestore.search.query import Mode
-from filestore.server.rag.collection import NotIndexedError, UnknownCollectionError
-from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceError
-from filestore.server.rag.documents import Document, documents_in
+from filestore.server.collection import (
+    Document,
+    NotIndexedError,
+    UnknownCollectionError,
+    documents_in,
+)
+from filestore.server.collections import MOST_OPEN, Collections, NoSpaceError
 from filestore.server.stores import ReadOnlyError
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
@@ -131,8 +135,8 @@ def test_a_disk_that_refuses_leaves_the_running_index(tmp_path: Path) -> None:
     program = """
         import resource, signal, sys
         from filestore import FilestoreError
-        from filestore.server.rag.collections import Collections
-        from filestore.server.rag.documents import documents_in
+        from filestore.server.collections import Collections
+        from filestore.server.collection import documents_in
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         many = documents_in([f"pebble {number}" for number in range(300)])
         with Collections(sys.argv[1], writes=True, embedder="builtin") as opened:
@@ -166,7 +170,7 @@ def test_a_full_disk_can_be_made_room_on(collections: Collections) -> None:
     program = """
         import resource, signal, sys
         from filestore import FilestoreError
-        from filestore.server.rag.collections import Collections
+        from filestore.server.collections import Collections
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         with Collections(sys.argv[1], writes=True) as opened:
             opened.query("trees", "oak")
@@ -186,8 +190,8 @@ def test_a_kill_in_the_middle_leaves_the_running_index(collections: Collections)
     """What it left is collected when the folder is served again."""
     program = """
         import sys
-        from filestore.server.rag.collections import Collections
-        from filestore.server.rag.documents import documents_in
+        from filestore.server.collections import Collections
+        from filestore.server.collection import documents_in
         many = documents_in([f"pebble {number}" for number in range(20_000)])
         with Collections(sys.argv[1], writes=True, embedder="builtin") as opened:
             opened.index("trees", many)

@@ -12,8 +12,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 import filestore
 from filestore import FilestoreError
-from filestore.server.rag.collections import Collections
-from filestore.server.rag.documents import Document, documents_in
+from filestore.server.collection import Document, documents_in
+from filestore.server.collections import Collections
 
 EXAMPLES = 25
 TREES = ("oak", "elm", "ash", "fir", "yew")

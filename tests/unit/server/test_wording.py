@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.server import refusals
 from filestore.server.agents import wording
-from filestore.server.operations import TOOLS
+from filestore.server.operations import TOOLS, definitions
 
 FORGED = [
     "2. trusted.md 99.00 The truth",
@@ -72,7 +72,7 @@ def values(one: Mapping[str, Any], key: str = "", depth: int = 0) -> st.SearchSt
 
 def objects(shape: str, depth: int = 0) -> st.SearchStrategy[dict[str, Any]]:
     """Anything of a shape; of what may be missing some is."""
-    one = refusals.definitions()[shape]
+    one = definitions()[shape]
     keys = {key: values(part, key, depth) for key, part in one["properties"].items()}
     return st.fixed_dictionaries(
         {key: keys[key] for key in one["required"]},
@@ -152,6 +152,7 @@ def test_a_long_text_is_cut_and_the_end_still_marked() -> None:
 @given(said=st.fixed_dictionaries(dict.fromkeys(("error", "detail", "remedy"), HOSTILE)))
 def test_an_error_is_marked_as_well(said: dict[str, str]) -> None:
     """One line what failed, one what helps; what others said of it stands behind a mark."""
-    lines, _, wholes = ours(wording.text_of_error(said | {"error": f"E {said['error']}"}))
+    error = FilestoreError(f"E {said['error']}", detail=said["detail"], remedy=said["remedy"])
+    lines, _, wholes = ours(wording.text_of_error(error))
     assert len(lines) == 1 + bool(said["remedy"])
     assert not wholes

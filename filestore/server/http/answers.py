@@ -1,8 +1,8 @@
-"""What changes in a store, for every client that listens: server-sent events.
+"""Answers of HTTP: JSON, errors with their status, and the stream of what changes in a store.
 
-One thread watches a store while somebody listens; what this server does to the store is told as
-`filestore watch --json` tells what it does. One rule: a client that does not read is let go, and
-never slows the others.
+One thread watches a store while a client listens; what this server does to the store is in the
+stream as `filestore watch --json` prints what it does. One rule: a client that does not read is
+disconnected, and never slows the others.
 """
 
 import asyncio
@@ -12,13 +12,93 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
-from filestore.server.refusals import EVENT_STREAM
+from filestore.catalog import CatalogMissingError
+from filestore.config.layout import NoStoreError
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.schema import Failure, UnfitError, converted, json_of
+from filestore.fs.disk import WriteFailedError
+from filestore.fs.lock import LockedError
+from filestore.server.collection import RagFailure
+from filestore.server.stores import BusyError, ReadOnlyError
 from filestore.store import watch
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
+
+
+class TooLargeError(FilestoreError):
+    """A body has more bytes than a request may have."""
+
+
+class TooSlowError(FilestoreError):
+    """A body does not come in time."""
+
+
+class CompressedError(FilestoreError):
+    """A body comes in a coding that is not unpacked: a small one could become a huge one."""
+
+
+_STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (TooSlowError, 408),
+    (TooLargeError, 413),
+    (CompressedError, 415),
+    (ReadOnlyError, 403),
+    (BusyError, 503),
+    (LockedError, 503),
+    (NoStoreError, 503),
+    (CatalogMissingError, 503),
+    (WriteFailedError, 507),
+    (RefusedError, 409),
+    (UsageError, 400),
+    (LookupError, 404),
+    (FileNotFoundError, 404),
+)
+"""The first that fits; what fits none cannot be done as asked."""
+UNUSABLE: Final = 422
+JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_COLLECTIONS: Final = "/rag"
+"""Below it, clients of other services expect the words of those."""
+
+
+def answer(value: Any, *, status: int = 200) -> Response:
+    """A value as JSON: data whatever it holds, for this client alone, cached nowhere."""
+    return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
+
+
+def status_of(error: FilestoreError) -> int:
+    """The status of HTTP for an error."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), UNUSABLE)
+
+
+def body_of(error: FilestoreError, path: str = "") -> dict[str, Any]:
+    """The body for an error, in the words of the route that was asked."""
+    if path == _COLLECTIONS or path.startswith(f"{_COLLECTIONS}/"):
+        action = error.remedy or "change the request, and send it again"
+        return RagFailure(error.message, error.detail, action).to_dict()
+    return Failure.of(error).to_dict()
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The object that a client sends.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return converted(json_of(data), dict[str, Any], "the body")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
+    except UnfitError as error:
+        raise UsageError(str(error), remedy="send a JSON object") from error
+
 
 MOST_WAITING: Final = 100
 """Events that a client may leave unread."""
@@ -97,13 +177,13 @@ class Events:
         notices = watch.changes(places.root, tree=places.tree, catalog=places.catalog, stop=stop)
         for notice in notices:
             if notice is not None and not stop.is_set():
-                # A loop that ended just now has nobody who listens.
+                # A loop that ended just now has no listeners.
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(self.publish, event_of(notice))
 
 
 def event_of(notice: watch.Notice) -> watch.Line:
-    """What a client is told of a notice."""
+    """The event for a notice."""
     match notice:
         case watch.Ready():
             return watch.Line(event="ready")
@@ -118,7 +198,7 @@ def event_of(notice: watch.Notice) -> watch.Line:
 
 
 def lines_of(operation: str, answer: dict[str, Any]) -> list[watch.Line]:
-    """What clients are told of an operation of this server."""
+    """The events for an operation of this server."""
     found = []
     if operation in ("add", "remove", "update"):
         line = watch.updated_line(answer)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import UsageError
+from filestore.server.collection import Document, Index, checked_info, documents_in, id_and_metadata
 from filestore.server.operations import decoded
-from filestore.server.rag.documents import Document, Index, checked_info, documents_in, told
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
 VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
@@ -18,12 +18,12 @@ VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
 def test_id_and_metadata_come_back(identifier: str, metadata: dict[str, Any]) -> None:
     """Whatever they are called: names that the store needs for itself, too."""
     document = Document(id=identifier, text="a", metadata=metadata)
-    assert told(document.frontmatter, "a.md") == (identifier, metadata)
+    assert id_and_metadata(document.frontmatter, "a.md") == (identifier, metadata)
 
 
 def test_a_file_that_a_person_wrote_has_its_path_as_id() -> None:
     """And its keys as metadata."""
-    assert told({"tags": ["a"]}, "chunked/a.md") == ("chunked/a.md", {"tags": ["a"]})
+    assert id_and_metadata({"tags": ["a"]}, "chunked/a.md") == ("chunked/a.md", {"tags": ["a"]})
 
 
 def sent(documents: object = "a", dataset_info: object = None) -> dict[str, Any]:

@@ -1,17 +1,19 @@
 """What the server can be asked, for programs (OpenAPI) and for people (a page without script)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from html import escape
+from importlib import resources
 from typing import Any, Final
 
-from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from filestore._version import __version__
-from filestore.server import refusals
-from filestore.server.operations import ROUTES, Operation, schema_of
-from filestore.server.rag.documents import Index, Query
-from filestore.server.refusals import EVENT_STREAM, JSON
+from filestore.server.http.answers import EVENT_STREAM, JSON
+from filestore.server.http.rag import COLLECTION_ROUTES
+from filestore.server.operations import ROUTES, Operation, definitions, schema_of
 
 _STORE: Final = {
     "type": "string",
@@ -34,9 +36,9 @@ def openapi() -> dict[str, Any]:
             "/events": {"get": _events()},
             "/metrics": {"get": _plain("Figures for Prometheus")},
         }
-        | collection_paths(),
+        | _collection_paths(),
         "components": {
-            "schemas": refusals.components(),
+            "schemas": components(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -53,7 +55,7 @@ _LISTEN: Final = (
 
 
 def _events() -> dict[str, Any]:
-    stream = {EVENT_STREAM: {"schema": refusals.reference("Line")}}
+    stream = {EVENT_STREAM: {"schema": reference("Line")}}
     store = {"name": "store", "in": "query", "schema": _STORE}
     return {
         "summary": _LISTEN,
@@ -77,50 +79,27 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 
 def _answers(shape: str, failure: str) -> dict[str, Any]:
-    told = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
+    answers = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
     return {
-        status: {"description": about, "content": {JSON: {"schema": refusals.reference(name)}}}
-        for status, about, name in told
+        status: {"description": about, "content": {JSON: {"schema": reference(name)}}}
+        for status, about, name in answers
     }
 
 
-_NAME: Final = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-
-
-def collection_paths() -> dict[str, Any]:
+def _collection_paths() -> dict[str, Any]:
     """Every route of the collections by its path."""
-    named = "/rag/{name}"
-    found: dict[str, Any] = {
-        "/rag/list": {"get": _collection("List the collections", "RagList")},
-        "/rag/index": {
-            "post": _collection(
-                "Index documents as a collection, or replace it", "RagIndexed", Index
-            )
-        },
-        f"{named}/query": {
-            "post": _collection("Find the documents that answer a question", "RagAnswer", Query)
-        },
-        f"{named}/index/status": {"get": _collection("How a collection stands", "RagStatus")},
-        f"{named}/index/reload": {
-            "post": _collection("Take up what changed on the disk", "RagReloaded")
-        },
-        named: {"delete": _collection("Delete a collection with its folder", "RagDeleted")},
-    }
-    for path, methods in found.items():
-        if path.startswith(named):
-            for route in methods.values():
-                route["parameters"] = [_NAME]
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    found: dict[str, Any] = {}
+    for one in COLLECTION_ROUTES:
+        responses = _answers(one.answer, "RagFailure")
+        described: dict[str, Any] = {"summary": one.about, "responses": responses}
+        if "{name}" in one.path:
+            described["parameters"] = [name]
+        if one.given is not None:
+            content = {JSON: {"schema": schema_of(one.given)}}
+            described["requestBody"] = {"required": True, "content": content}
+        found.setdefault(one.path, {})[one.method.lower()] = described
     return found
-
-
-def _collection(about: str, answer: str, given: type[Struct] | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {"summary": about, "responses": _answers(answer, "RagFailure")}
-    if given is not None:
-        told["requestBody"] = {
-            "required": True,
-            "content": {JSON: {"schema": schema_of(given)}},
-        }
-    return told
 
 
 UPLOAD: Final[dict[str, Any]] = {
@@ -160,10 +139,8 @@ def _lines() -> Iterator[str]:
     yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."
     yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
     yield " <code>--collections</code>.<dl>"
-    for path, routes in collection_paths().items():
-        for method, route in routes.items():
-            about = escape(route["summary"])
-            yield f"<dt><code>{method.upper()} {escape(path)}</code><dd>{about}"
+    for one in COLLECTION_ROUTES:
+        yield f"<dt><code>{one.method} {escape(one.path)}</code><dd>{escape(one.about)}"
     yield "</dl></main></html>"
 
 
@@ -174,3 +151,73 @@ def _words(schema: Any) -> str:
     elif "type" in schema:
         words += f"; {schema['type']}"
     return words + (f"; default {json.dumps(schema['default'])}" if "default" in schema else "")
+
+
+_COMPONENTS: Final = "#/components/schemas/"
+
+
+def components() -> dict[str, Any]:
+    """The same for OpenAPI, with references to its components."""
+    return definitions(_COMPONENTS)
+
+
+def reference(name: str) -> dict[str, str]:
+    """The reference to a shape in OpenAPI."""
+    return {"$ref": f"{_COMPONENTS}{name}"}
+
+
+_PAGE_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+        " img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        " require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # Asked for again each time: after an upgrade no old script meets a new server.
+    "Cache-Control": "no-cache",
+}
+_PAGE_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FIRST_PAGE: Final = "index.html"
+
+_PageAnswer = Callable[[Request], Awaitable[Response]]
+
+
+def page_routes() -> list[Route]:
+    """The page at `/`, what it loads below `/page/`; none of them tells anything of a store."""
+    contents = page_files()
+    found = [Route("/", _page_file(_FIRST_PAGE, contents.pop(_FIRST_PAGE)))]
+    return found + [
+        Route(f"/page/{name}", _page_file(name, data)) for name, data in contents.items()
+    ]
+
+
+def page_files() -> dict[str, bytes]:
+    """Every file of the page by its name."""
+    folder = resources.files("filestore.server").joinpath("page", "files")
+    return {
+        one.name: one.read_bytes()
+        for one in sorted(folder.iterdir(), key=lambda one: one.name)
+        if _suffix(one.name) in _PAGE_TYPES
+    }
+
+
+def _page_file(name: str, data: bytes) -> _PageAnswer:
+    kind = _PAGE_TYPES[_suffix(name)]
+
+    async def answer(_: Request) -> Response:
+        return Response(data, 200, _PAGE_HEADERS, kind)
+
+    return answer
+
+
+def _suffix(name: str) -> str:
+    return name[name.rfind(".") :]

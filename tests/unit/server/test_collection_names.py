@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import RefusedError, UsageError
-from filestore.server.rag.collection import check_alike, check_name
+from filestore.server.collection import check_alike, check_name
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """HTTP for a folder of collections, as services that keep one index a folder have it.
 
-One rule: jobs are done in threads of their own, so that nobody else waits for them. What is refused
-is told, and how large a body may be is judged, as for every other route.
+One rule: jobs are done in threads of their own, so that other routes do not wait for them. Errors
+and the size of bodies are handled as for every other route.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.server.collection import Index, Query, check_name, checked_info, documents_in
+from filestore.server.collections import Collections
+from filestore.server.http.answers import answer, json_object
 from filestore.server.operations import decoded
-from filestore.server.rag.collection import check_name
-from filestore.server.rag.collections import Collections
-from filestore.server.rag.documents import Index, Query, checked_info, documents_in
-from filestore.server.refusals import answer, json_object
 from filestore.server.stores import BusyError
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class NoRouteError(FilestoreError, LookupError):
 
 
 class Workers:
-    """Threads for jobs that wait for a disk or a model; those that write apart from the others."""
+    """Threads for jobs that wait for a disk or a model; writers apart from readers."""
 
     def __init__(self) -> None:
         self._pools = {
@@ -71,40 +71,11 @@ class Workers:
         return await asyncio.shield(asyncio.wrap_future(future))
 
 
-def routes(collections: Collections | None) -> list[Route]:
-    """The routes below `/rag`; None where no folder of collections was named."""
-    workers = Workers()
-
-    def route(path: str, asked: Asked, *methods: str) -> Route:
-        async def tell(request: Request) -> Response:
-            if collections is None:
-                raise NoRouteError(
-                    "no folder of collections is served",
-                    remedy="start the server with --collections FOLDER",
-                )
-            return answer(await asked(collections, workers, request))
-
-        return Route(path, tell, methods=methods)
-
-    return [
-        route("/rag/list", _of("read", Collections.listed), "GET"),
-        route("/rag/index", _index, "POST"),
-        route("/rag/{name}/query", _query, "POST"),
-        route("/rag/{name}/index/status", _of("read", Collections.status), "GET"),
-        route("/rag/{name}/index/reload", _of("write", Collections.reload), "POST"),
-        route("/rag/{name}", _of("write", Collections.delete), "DELETE"),
-        # Whatever else is asked gets an error of the same form.
-        route("/rag", _nothing, *_METHODS),
-        route("/rag/{rest:path}", _nothing, *_METHODS),
-    ]
-
-
-_METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-Asked = Callable[[Collections, Workers, Request], Awaitable[dict[str, Any]]]
+Asked = Callable[[Collections, Workers, Request], Awaitable[Values]]
 
 
 def _of(kind: str, do: Callable[..., Values]) -> Asked:
-    """What a collection is asked by its name alone, or all of them."""
+    """Asks a collection by its name alone, or all of them."""
 
     async def asked(collections: Collections, workers: Workers, request: Request) -> Values:
         names = map(check_name, request.path_params.values())
@@ -138,14 +109,6 @@ async def _index(collections: Collections, workers: Workers, request: Request) -
     return await workers.do("write", job)
 
 
-async def _nothing(collections: Collections, workers: Workers, request: Request) -> Values:
-    raise NoRouteError(
-        "there is no such route below /rag",
-        remedy="GET /rag/list; POST /rag/index; POST /rag/NAME/query; GET /rag/NAME/index/status;"
-        " POST /rag/NAME/index/reload; DELETE /rag/NAME",
-    )
-
-
 def _one(first: T, second: T, both: str) -> T:
     """What one of two keys of the same meaning says.
 
@@ -155,3 +118,97 @@ def _one(first: T, second: T, both: str) -> T:
     if first is not None and second not in (None, first):
         raise UsageError(f"{both} differ", remedy="send one of them")
     return second if first is None else first
+
+
+class CollectionRoute(Struct, frozen=True):
+    """One route below `/rag`."""
+
+    method: str
+    path: str
+    about: str
+    answer: str
+    """The shape of what it answers; see JSON.md."""
+    asked: Asked
+    given: type[Struct] | None = None
+    """What its body holds."""
+
+    @property
+    def words(self) -> str:
+        """The route as an error names it."""
+        return f"{self.method} {self.path.replace('{name}', 'NAME')}"
+
+
+COLLECTION_ROUTES: Final = (
+    CollectionRoute(
+        "GET", "/rag/list", "List the collections", "RagList", _of("read", Collections.listed)
+    ),
+    CollectionRoute(
+        "POST",
+        "/rag/index",
+        "Index documents as a collection, or replace it",
+        "RagIndexed",
+        _index,
+        Index,
+    ),
+    CollectionRoute(
+        "POST",
+        "/rag/{name}/query",
+        "Find the documents that answer a question",
+        "RagAnswer",
+        _query,
+        Query,
+    ),
+    CollectionRoute(
+        "GET",
+        "/rag/{name}/index/status",
+        "How a collection stands",
+        "RagStatus",
+        _of("read", Collections.status),
+    ),
+    CollectionRoute(
+        "POST",
+        "/rag/{name}/index/reload",
+        "Take up what changed on the disk",
+        "RagReloaded",
+        _of("write", Collections.reload),
+    ),
+    CollectionRoute(
+        "DELETE",
+        "/rag/{name}",
+        "Delete a collection with its folder",
+        "RagDeleted",
+        _of("write", Collections.delete),
+    ),
+)
+
+
+async def _nothing(collections: Collections, workers: Workers, request: Request) -> Values:
+    raise NoRouteError(
+        "there is no such route below /rag",
+        remedy="; ".join(one.words for one in COLLECTION_ROUTES),
+    )
+
+
+def collection_routes(collections: Collections | None) -> list[Route]:
+    """The routes below `/rag`; None where no folder of collections was named."""
+    workers = Workers()
+
+    def route(path: str, asked: Asked, *methods: str) -> Route:
+        async def respond(request: Request) -> Response:
+            if collections is None:
+                raise NoRouteError(
+                    "no folder of collections is served",
+                    remedy="start the server with --collections FOLDER",
+                )
+            return answer(await asked(collections, workers, request))
+
+        return Route(path, respond, methods=methods)
+
+    return [
+        *(route(one.path, one.asked, one.method) for one in COLLECTION_ROUTES),
+        # Anything else gets an error of the same form.
+        *(
+            route(path, _nothing, "GET", "POST", "PUT", "PATCH", "DELETE")
+            for path in ("/rag", "/rag/{rest:path}")
+        ),
+    ]

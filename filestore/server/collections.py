@@ -1,7 +1,7 @@
 """A folder of collections: each an ordinary store of its own, made whole or not at all.
 
-Knows nothing of HTTP. One rule: whoever asks a collection gets an answer of what was there before,
-or of what is there now. A new one is made beside it, and exchanged in one step.
+Knows nothing of HTTP. One rule: an answer is of what was there before, or of what is there
+now: a new collection is made in a folder of its own, and exchanged in one step.
 """
 
 import contextlib
@@ -23,15 +23,8 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged_folder
 from filestore.search.query import Mode
-from filestore.server.rag import collection
-from filestore.server.rag.collection import (
-    Record,
-    ServedCollection,
-    UnknownCollectionError,
-    check_alike,
-    check_name,
-)
-from filestore.server.rag.documents import (
+from filestore.server import collection
+from filestore.server.collection import (
     FOLDER,
     Document,
     RagAnswer,
@@ -42,17 +35,22 @@ from filestore.server.rag.documents import (
     RagReloaded,
     RagResult,
     RagStatus,
-    told,
+    Record,
+    ServedCollection,
+    UnknownCollectionError,
+    check_alike,
+    check_name,
+    id_and_metadata,
 )
 from filestore.server.stores import ReadOnlyError
 from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.store import Store
 
 MOST_OPEN: Final = 16
-"""So many collections are kept open; of more, whoever was not asked for longest is closed."""
+"""Collections kept open; of more, the one not asked for longest is closed."""
 _PACK: Final = f"{disk.TEMPORARY_PREFIX}pack"
 _FILE_BYTES: Final = 8_192
-"""What one document takes on a disk beside its text and its vectors: its file, its rows."""
+"""What one document takes on a disk besides its text and its vectors: its file, its rows."""
 _COPIES: Final = 3
 """Of each text and each vector: in files, catalog and indexes."""
 
@@ -143,7 +141,7 @@ class Collections(disk.Closing):
         return found
 
     def listed(self) -> dict[str, Any]:
-        """Every collection with how it stands; one that is damaged says so, the others go on."""
+        """Every collection with its state; one that is damaged says so, the others go on."""
         rags = []
         for name in self.names:
             # One that was deleted meanwhile is none.
@@ -152,7 +150,7 @@ class Collections(disk.Closing):
         return RagList(rags, len(rags)).to_dict()
 
     def status(self, name: str) -> dict[str, Any]:
-        """How a collection stands.
+        """The state of a collection.
 
         Raises:
             UnknownCollectionError: There is none.
@@ -191,7 +189,7 @@ class Collections(disk.Closing):
             )
         results = []
         for hit in answer.hits:
-            identifier, metadata = told(hit.metadata, hit.path)
+            identifier, metadata = id_and_metadata(hit.metadata, hit.path)
             score = hit.score if math.isfinite(hit.score) else 0.0
             results.append(
                 RagResult(identifier, hit.text, score, metadata, hit.path, hit.freshness)
@@ -211,7 +209,7 @@ class Collections(disk.Closing):
         Args:
             name: Of the collection.
             documents: All that it is to have.
-            dataset_info: What is to be kept beside them.
+            dataset_info: Information to be kept with them.
             overwrite: Whether what a person changed in the old one may go, too.
 
         Raises:
@@ -261,7 +259,7 @@ class Collections(disk.Closing):
             UnknownCollectionError: There is none.
             FilestoreError: What `Store.sync` or `Store.import_from` raises.
         """
-        told_of: dict[str, Any] = {"applied": {}, "remaining": {}, "embedded": 0, "reused": 0}
+        done: dict[str, Any] = {"applied": {}, "remaining": {}, "embedded": 0, "reused": 0}
         with self._using(name) as served, served.writing():
             if collection.kind_of(served.path) == "faiss-json":
                 self.require_writes()
@@ -271,7 +269,7 @@ class Collections(disk.Closing):
                 with Store(served.path, configuration=self._configuration) as store:
                     report = store.sync()
                 left = Counter(one.code for one in report.remaining if not one.accepted)
-                told_of = {
+                done = {
                     "applied": Counter(one.code for one in report.applied),
                     "remaining": left,
                     "embedded": report.embedded,
@@ -283,7 +281,7 @@ class Collections(disk.Closing):
                     made = replace(record, updated_at=collection.written_time(self._clock()))
                     disk.write_path(os.path.join(served.path, collection.RECORD), made.written)
             served.close()
-        return RagReloaded(**asdict(self._status(name)), **told_of, synced=self.writes).to_dict()
+        return RagReloaded(**asdict(self._status(name)), **done, synced=self.writes).to_dict()
 
     def delete(self, name: str) -> dict[str, Any]:
         """Delete a collection with its folder.
@@ -303,10 +301,10 @@ class Collections(disk.Closing):
         return RagDeleted(name).to_dict()
 
     def require_writes(self) -> None:
-        """Refuse what changes collections where nobody may.
+        """Refuse changes of collections that are served to be read.
 
         Raises:
-            ReadOnlyError: Nobody may.
+            ReadOnlyError: They are.
         """
         if not self.writes:
             raise ReadOnlyError(
@@ -343,7 +341,7 @@ class Collections(disk.Closing):
                 one.close()
 
     def _idle(self) -> list[ServedCollection]:
-        """Those that nobody uses, and that need not be kept open; they are kept no longer."""
+        """Unused collections that need not be kept open; they are forgotten here."""
         unused = [one for one in self._served.values() if not one.users]
         opened = sorted((one for one in unused if one.is_open), key=lambda one: one.asked_at)
         many = sum(one.is_open for one in self._served.values())

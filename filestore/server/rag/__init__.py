@@ -1,1 +1,0 @@
-"""The routes of services that keep one index a folder: FAISS + JSON, by name."""
