@@ -8,8 +8,9 @@ import sys
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from filestore.sync.apply import SyncReport
 
 
+T = TypeVar("T")
 WIDTH: Final = 80
 """Columns of a terminal."""
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
@@ -69,7 +71,7 @@ def styled(pieces: Iterable[tuple[str, str]]) -> None:
     """Print one line of several styles, made safe for a terminal."""
     colours = _colours()
     for text, style in pieces:
-        safe = safe_text(text, keep_newlines=False)
+        safe = one_line(text)
         sys.stdout.write(f"\x1b[{style}m{safe}\x1b[0m" if safe and style and colours else safe)
     sys.stdout.write("\n")
 
@@ -94,11 +96,11 @@ def findings(found: Iterable[Finding]) -> None:
     for finding in found:
         groups.setdefault(finding.code, []).append(finding)
     for code, members in groups.items():
-        first = members[0]
-        head = f"{first.severity} {code} ({len(members):,}): {first.repair}"
+        worst = members[0]
+        head = f"{worst.severity} {code} ({len(members):,}): {worst.repair}"
         for one in folded(head, indent=4):
-            line(one, style=_SEVERITY_STYLE[first.severity])
-        for member in members[:_SHOWN]:
+            line(one, style=_SEVERITY_STYLE[worst.severity])
+        for member in first(members, _SHOWN, rest=""):
             # On one line where it fits, else the detail below the path.
             path = f"    {shown_path(member.path)}{' (accepted)' if member.accepted else ''}"
             detail = "" if member.meaning.self_evident else shown_path(member.detail)
@@ -108,8 +110,6 @@ def findings(found: Iterable[Finding]) -> None:
             line(path)
             for one in folded(f"        {detail}", indent=8):
                 line(one)
-        if len(members) > _SHOWN:
-            line(f"    … and {len(members) - _SHOWN} more")
 
 
 def folded(text: str, *, indent: int) -> list[str]:
@@ -149,23 +149,34 @@ def count(number: int, singular: str, plural: str = "") -> str:
 def left_out(sentences: Sequence[str], more: int) -> None:
     """Say on stderr what could not be taken, the first of it one by one."""
     for sentence in sentences[:_SHOWN]:
-        sys.stderr.write(safe_text(f"left out: {sentence}", keep_newlines=False) + "\n")
+        sys.stderr.write(one_line(f"left out: {sentence}") + "\n")
     rest = len(sentences[_SHOWN:]) + more
     if rest:
         sys.stderr.write(f"left out: … and {rest:,} more\n")
 
 
-def say_rest(
-    listed: Sized, shown: int, write: Callable[[str], None] = line, indent: str = "    "
-) -> None:
-    """Say how many of a list were not shown."""
-    if len(listed) > shown:
-        write(f"{indent}… and {len(listed) - shown:,} more; --json lists them all")
+def first(
+    items: Collection[T],
+    most: int,
+    write: Callable[[str], None] = line,
+    *,
+    indent: str = "    ",
+    rest: str = "; --json lists them all",
+) -> Iterator[T]:
+    """The first of some items, to be printed one by one; then says how many are not shown."""
+    yield from islice(items, most)
+    if len(items) > most:
+        write(f"{indent}… and {len(items) - most:,} more{rest}")
+
+
+def one_line(text: str) -> str:
+    """A text of others, safe on a line of ours."""
+    return safe_text(text, keep_newlines=False)
 
 
 def clipped(text: str, width: int) -> str:
     """A text on one line, its end cut where it is longer."""
-    plain = safe_text(text, keep_newlines=False)
+    plain = one_line(text)
     return plain if len(plain) <= width else f"{plain[: max(1, width - 1)]}…"
 
 
@@ -173,8 +184,9 @@ def pages(numbers: Sequence[int]) -> str:
     """Where to look in the source, behind a comma; "" where it has no pages."""
     if not numbers:
         return ""
-    first, last = numbers[0], numbers[-1]
-    return f", page {first}" if len(numbers) == 1 else f", pages {first} to {last}"
+    if len(numbers) == 1:
+        return f", page {numbers[0]}"
+    return f", pages {numbers[0]} to {numbers[-1]}"
 
 
 _DONE: Final = {

@@ -12,7 +12,7 @@ from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import requests
 from filestore.server.operations import argument
@@ -123,7 +123,7 @@ def _reason(path: str, error: FilestoreError) -> str:
     for start in ("…: ", "… ", "is "):
         text = text.removeprefix(start)
     text = _NUMBERED.sub(r"… \1s", _QUOTED.sub("…", text))
-    return safe_text(text, keep_newlines=False)
+    return _output.one_line(text)
 
 
 def _say_copies(path: str, outcome: "Outcome") -> None:
@@ -140,35 +140,30 @@ def _outcome(outcome: "Outcome") -> None:
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
     if outcome.note:
         _output.line(f"    {shown_path(outcome.note)}")
-    for path in outcome.merged[:_SHOWN]:
+    for path in _output.first(outcome.merged, _SHOWN, _output.say):
         _output.line(
             f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"
         )
-    _output.say_rest(outcome.merged, _SHOWN, _output.say)
-    for path, kept in list(outcome.kept.items())[:_SHOWN]:
+    for path, kept in _output.first(outcome.kept.items(), _SHOWN, _output.say):
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
     if outcome.kept:
-        _output.say_rest(outcome.kept, _SHOWN, _output.say)
         _output.say(_KEPT_HINT)
-    for path in list(outcome.deleted)[:_SHOWN]:
+    for path in _output.first(outcome.deleted, _SHOWN, _output.say):
         shown = shown_path(CHUNKS.store_path(path))
         _output.line(f"    left out {shown}: you deleted it, same source text")
     if outcome.deleted:
-        _output.say_rest(outcome.deleted, _SHOWN, _output.say)
         _output.say(_DELETED_HINT)
-    for document, error in outcome.failures[:_SHOWN]:
+    for document, error in _output.first(outcome.failures, _SHOWN, _output.say):
         _output.say_error(f"failed {shown_path(document)}", error)
-    _output.say_rest(outcome.failures, _SHOWN, _output.say)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
 def _say_passed_over(
     name: str, skipped: Sequence[tuple[str, str]], ignored: int, other: int
 ) -> None:
-    for path, reason in skipped[:_SHOWN]:
+    for path, reason in _output.first(skipped, _SHOWN, _output.say):
         _output.say(f"    left out {shown_path(path)}: {reason}")
-    _output.say_rest(skipped, _SHOWN, _output.say)
     by_rules = f"{ignored:,} by ignore rules" if ignored else ""
     by_format = f"{_output.count(other, 'file')} of other formats" if other else ""
     counted = ", ".join(filter(None, [by_rules, by_format]))
@@ -251,9 +246,8 @@ def _change(change: "SourceChange", *, remove_gone: bool) -> None:
 
 
 def _list(word: str, originals: Sequence[str]) -> None:
-    for one in originals[:_SHOWN]:
+    for one in _output.first(originals, _SHOWN):
         _output.line(f"    {word} {shown_path(one)}")
-    _output.say_rest(originals, _SHOWN)
 
 
 def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
@@ -278,10 +272,9 @@ def _update_words(report: "UpdateReport") -> None:
         counted = f" ({_output.count(outcome.chunks, 'chunk')})"
         chunks = "" if outcome.status == "removed" else counted
         _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
-        for path in outcome.merged[:_SHOWN]:
+        for path in _output.first(outcome.merged, _SHOWN):
             shown = shown_path(CHUNKS.store_path(path))
             _output.line(f"    merged {shown}: your edit and the new source text")
-        _output.say_rest(outcome.merged, _SHOWN)
     for outcome in report.failed:
         if outcome.error is not None:
             _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)

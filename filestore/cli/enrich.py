@@ -83,7 +83,7 @@ def run_enrich(options: Enrich) -> int:
 
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
-    line(f"generator {safe_text(plan.generator, keep_newlines=False)}")
+    line(f"generator {_output.one_line(plan.generator)}")
     line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
     line(_output.count(plan.summaries, "summary", "summaries"))
     if plan.removed:
@@ -95,7 +95,7 @@ def _plan_words(plan: "EnrichPlan", line: Any) -> None:
         _output.wrapped("", [str(plan.threshold)])
     _kept(plan.kept, line)
     for note in plan.notes:
-        line(safe_text(note, keep_newlines=False))
+        line(_output.one_line(note))
 
 
 def _price(plan: "EnrichPlan") -> str:
@@ -139,12 +139,11 @@ def _words(report: "EnrichReport") -> None:
     _output.line(_output.embedded(report.embedded, report.reused))
     _kept(report.kept, _output.line)
     for note in report.notes:
-        _output.say(safe_text(note, keep_newlines=False))
-    for failed in report.failed[:_SHOWN]:
+        _output.say(_output.one_line(note))
+    for failed in _output.first(report.failed, _SHOWN, _output.say):
         _output.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
         for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
             _output.say(line)
-    _output.say_rest(report.failed, _SHOWN, _output.say)
     if report.bill.left:
         _output.say(
             f"{_output.count(report.bill.left, 'task')} left: run the command again;"
@@ -155,6 +154,5 @@ def _words(report: "EnrichReport") -> None:
 
 
 def _kept(kept: "list[KeptFile]", line: Any) -> None:
-    for one in kept[:_SHOWN]:
+    for one in _output.first(kept, _SHOWN, line):
         line(f"kept {shown_path(one.path)}: {one.reason}")
-    _output.say_rest(kept, _SHOWN, line)

@@ -92,7 +92,7 @@ def run_export(options: Export) -> int:
             _output.line(f"wrote {shown_path(path)}")
         _output.line(f"{chunks} of {resources}, {done.size_bytes:,} bytes")
         if done.vectors:
-            model = safe_text(done.model, keep_newlines=False)
+            model = _output.one_line(done.model)
             _output.line(f"with {_output.count(done.vectors, 'vector')} of {model}")
     _output.left_out(done.left_out, done.more_left_out)
     return 1 if done.left_out or not done.chunks else 0
@@ -143,11 +143,9 @@ def run_import(options: Import) -> int:
             files = sum(one.files for one in found)
             counted = f", {_output.count(files, 'file')}" if files else ""
             _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
-            for one in found[:_SHOWN] if status != "unchanged" else ():
+            for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
                 reason = f": {one.reason}" if one.reason else ""
-                _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
-            if status != "unchanged" and len(found) > _SHOWN:
-                _output.line(f"    … and {len(found) - _SHOWN:,} more")
+                _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
         if not done.resources:
             _output.line("nothing to import was found")
         if done.planned:
@@ -176,7 +174,7 @@ def run_import(options: Import) -> int:
 
 def _vectors(done: "Imported") -> None:
     if done.no_vectors:
-        why = safe_text(done.no_vectors, keep_newlines=False)
+        why = _output.one_line(done.no_vectors)
         were = "would not be" if done.planned else "were not"
         _output.line(f"vectors that came along {were} taken: {why}")
     if done.vectors:
@@ -213,12 +211,12 @@ def run_convert(options: Convert) -> int:
         return 0
     documents = _output.count(done.documents, "document")
     vectors = _output.count(done.vectors, "vector")
-    model = safe_text(done.model, keep_newlines=False)
+    model = _output.one_line(done.model)
     for path in done.files:
         _output.line(f"wrote {shown_path(path)}")
     _output.line(f"{documents}, {vectors} of {model}, {done.size_bytes:,} bytes")
     for sentence in done.notes:
-        _output.say(f"note: {safe_text(sentence, keep_newlines=False)}")
+        _output.say(f"note: {_output.one_line(sentence)}")
     return 0
 
 
@@ -447,7 +445,7 @@ def _import_pack(options: ImportPack) -> int:
         )
     if not _context.printed_json(options, done):
         if done.unchecked:
-            _output.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
+            _output.say(f"not checked: {_output.one_line(done.unchecked)}")
         if done.compared:
             _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
         _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
@@ -493,7 +491,7 @@ def _unneeded(found: "Pruning") -> str:
 
 def _print_models(models: "Iterable[PackedModel]") -> None:
     for model in models:
-        name = safe_text(model.fingerprint, keep_newlines=False)
+        name = _output.one_line(model.fingerprint)
         vectors = _output.count(model.vectors, "vector")
         _output.line(f"    {vectors} of {name}, {model.dimension:,} numbers each")
 

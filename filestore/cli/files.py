@@ -1,13 +1,13 @@
 """What is in a store: documents, one file, links, files that are alike, what drifted."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _output
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import shown_path
 from filestore.server import requests
 from filestore.server.operations import CommonOptions, option
 
@@ -95,6 +95,7 @@ def run_show(options: requests.Show) -> int:
     return 0
 
 
+T = TypeVar("T")
 _INDENT = "   "
 _LISTED = 20
 
@@ -120,39 +121,31 @@ def run_about(options: requests.About) -> int:
                 counts.append(f"{made}{stale}")
             name = shown_path(found.name) or "this store"
             _output.line(f"{name}: {', '.join(counts)}", style="1")
-        _nodes(found.nodes[:_LISTED], 0)
-        _more(len(found.nodes), "name a resource; --json has all")
+        _nodes(_listed(found.nodes, "name a resource; --json has all"), 0)
         if found.about in ("store", "query"):
-            for one in found.documents[:_LISTED]:
-                title = f"  {_line(one.title)}" if one.title else ""
+            for one in _listed(found.documents, "'filestore ls' lists all"):
+                title = f"  {_output.one_line(one.title)}" if one.title else ""
                 name = shown_path(one.resource) or "(no resource)"
                 _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
-            _more(len(found.documents), "'filestore ls' lists all")
-        for entry in found.outline[:_LISTED]:
-            _output.line(f"{_INDENT * entry.depth}{_line(entry.title)}", style="2")
-        _more(len(found.outline), "--json has all")
+        for entry in _listed(found.outline, "--json has all"):
+            _output.line(f"{_INDENT * entry.depth}{_output.one_line(entry.title)}", style="2")
         if not (found.nodes or found.documents or found.outline):
             _output.line("nothing found" if found.about == "query" else "nothing yet")
     return 0 if found.nodes or found.documents or found.outline else 1
 
 
-def _nodes(nodes: "Sequence[OverviewNode]", depth: int) -> None:
+def _nodes(nodes: "Iterable[OverviewNode]", depth: int) -> None:
     for node in nodes:
         state = "" if node.freshness == "fresh" else f"  [{node.freshness}]"
         children = f"  ({_output.count(node.children, 'part')})" if node.children else ""
-        _output.line(f"{_INDENT * depth}{_line(node.title)}{state}{children}", style="1")
-        _output.line(f"{_INDENT * (depth + 1)}{_line(node.text)}")
+        _output.line(f"{_INDENT * depth}{_output.one_line(node.title)}{state}{children}", style="1")
+        _output.line(f"{_INDENT * (depth + 1)}{_output.one_line(node.text)}")
         _output.line(f"{_INDENT * (depth + 1)}{shown_path(node.path)}", style="2")
         _nodes(node.below, depth + 1)
 
 
-def _more(number: int, way: str) -> None:
-    if number > _LISTED:
-        _output.line(f"… and {number - _LISTED:,} more: {way}")
-
-
-def _line(text: str) -> str:
-    return safe_text(text, keep_newlines=False)
+def _listed(items: "Sequence[T]", way: str) -> "Iterator[T]":
+    return _output.first(items, _LISTED, indent="", rest=f": {way}")
 
 
 def run_links(options: requests.Links) -> int:
@@ -290,7 +283,7 @@ def _group(number: int, group: "duplicates.DuplicateGroup") -> None:
     what = "the same text" if group.same else "nearly the same text"
     counted = _output.count(len(group.files), _kind(group))
     _output.line(f"{number}. {counted} with {what}", style="1")
-    for place, file in enumerate(group.files[:_SHOWN]):
+    for place, file in enumerate(_output.first(group.files, _SHOWN, indent="   ")):
         mark = "" if file.freshness == "fresh" else f"  [{file.freshness}]"
         line = f":{file.line}" if file.line else ""
         near = "" if not place or file.score == 1 else f"  (cosine {file.score:.2f})"
@@ -301,4 +294,3 @@ def _group(number: int, group: "duplicates.DuplicateGroup") -> None:
             _output.line(f"      {line}", style="2")
         if len(lines) > _DUPLICATES_LINES or file.cut:
             _output.line("      … --json has more of it", style="2")
-    _output.say_rest(group.files, _SHOWN, indent="   ")

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from filestore import extract
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import safe_text, shown_path, timestamp
+from filestore.core.safe_text import shown_path, timestamp
 from filestore.fulltext import Syntax
 from filestore.past import log
 from filestore.past.compare import Gate
@@ -326,7 +326,7 @@ def _log_words(found: log.Log) -> None:
         commit, head = entry.commit, "today, as indexed"
         if commit is not None:
             when = timestamp(commit.committed).partition(" ")[0]
-            author = safe_text(commit.author, keep_newlines=False)
+            author = _output.one_line(commit.author)
             head = f"{commit.commit[:12]} {when} {author}  {commit.subject}"
         _output.line(_output.clipped(head, _output.WIDTH), style="1")
         for line in _log_answers(entry):

@@ -127,13 +127,12 @@ def _show(plan: Plan, line: Any) -> None:
         line(text)
     if plan.left:
         line("left for you:")
-    for one in plan.left[:_SHOWN]:
+    lists = "; 'filestore verify' lists them"
+    for one in _output.first(plan.left, _SHOWN, line, rest=lists):
         finding = one.finding
         line(f"    {finding.severity} {finding.code}  {shown_path(finding.path)}")
         for text in _wrapped(one.reason):
             line(f"      {text}")
-    if len(plan.left) > _SHOWN:
-        line(f"    … and {len(plan.left) - _SHOWN:,} more; 'filestore verify' lists them")
 
 
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
@@ -141,7 +140,7 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
     # Each text that would be lost has to be seen.
     most = len(steps) if KINDS[kind].named else _SHOWN
-    for step in steps[:most]:
+    for step in _output.first(steps, most, line, rest=""):
         # One step below its kind: on one line where it fits, else the detail below the path.
         from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
         path = f"    {shown_path(step.path)}{from_where}"
@@ -154,8 +153,6 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
                 line(f"      {text}")
         for text in step.diff.splitlines():
             line(f"      {text}")
-    if len(steps) > most:
-        line(f"    … and {len(steps) - most:,} more")
 
 
 def _sizes(steps: list[Step]) -> str:

@@ -14,7 +14,7 @@ from filestore.cli import _context, _output
 from filestore.config.settings import Which
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import safe_text, shown_path, timestamp
+from filestore.core.safe_text import shown_path, timestamp
 from filestore.server import searching
 from filestore.server.operations import option
 
@@ -243,18 +243,13 @@ def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once:
     relative = _relative_to_here(answer.root)
     is_raw = ends_with_nul and not sys.stdout.isatty()
     path = relative if is_raw else lambda value: shown_path(relative(value))
-    records = (
-        template.filled(hit, path, _on_one_line) for hit in answer.hits if hit.freshness != "gone"
-    )
+    there = (hit for hit in answer.hits if hit.freshness != "gone")
+    records = (template.filled(hit, path, _output.one_line) for hit in there)
     end = "\0" if ends_with_nul else "\n"
     data = "".join(record + end for record in (dict.fromkeys(records) if once else records))
     sys.stdout.flush()
     sys.stdout.buffer.write(data.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()
-
-
-def _on_one_line(text: str) -> str:
-    return safe_text(text, keep_newlines=False)
 
 
 def _relative_to_here(root: str) -> _ShowPath:
@@ -289,7 +284,7 @@ def heading_of(answer: "Answer") -> str:
     """The line above hits that are not what was asked for; "" where they are."""
     if answer.respelt:
         asked = answer.understood.text or answer.query
-        return _on_one_line(f"nothing for {asked}; for {answer.respelt}:")
+        return _output.one_line(f"nothing for {asked}; for {answer.respelt}:")
     if answer.hits:
         return ""
     return "nothing close; nearest:" if answer.nearest else "nothing found"
@@ -306,7 +301,7 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
     tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
     room = columns - len(head) - len(tail) - 2
     innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
-    if len(_on_one_line(" > ".join(innermost))) > max(0, room):
+    if len(_output.one_line(" > ".join(innermost))) > max(0, room):
         # Not even the innermost heading fits on the line of the document.
         _output.styled([(head, _BOLD), (tail, _BOLD)])
         _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
@@ -319,17 +314,17 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
 
 def _clipped(path: tuple[str, ...], width: int) -> str:
     """A heading path, its outer ones left out where it is long: the inner ones say most."""
-    text = _on_one_line(" > ".join(path))
+    text = _output.one_line(" > ".join(path))
     for first in range(1, len(path)):
         if len(text) > width:
-            text = _on_one_line(" > ".join(["…", *path[first:]]))
+            text = _output.one_line(" > ".join(["…", *path[first:]]))
     return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
 
 
 def _print_lines(lines: Iterable[str], columns: int) -> None:
     """Lines around a passage, each on one line."""
     for line in lines:
-        shown = _on_one_line(line.rstrip().expandtabs(4))
+        shown = _output.one_line(line.rstrip().expandtabs(4))
         room = columns - len(_INDENT)
         _output.line(
             _INDENT + (shown if len(shown) <= room else f"{shown[: room - 1]}…"), style=_DIM
@@ -361,7 +356,7 @@ def _marked(hit: "Hit") -> list[list[_Sign]]:
             lines[-1].append((" ", position - 1 in inside))
         is_safe = line.isprintable() and line.isascii()
         for at, sign in enumerate(line, position):
-            shown = sign if is_safe else " " if sign.isspace() else _on_one_line(sign)
+            shown = sign if is_safe else " " if sign.isspace() else _output.one_line(sign)
             lines[-1].append((shown, at in inside))
         position += len(line) + 1
         before = line

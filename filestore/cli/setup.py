@@ -194,10 +194,8 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
             _output.line(f"    {shown_path(folder)}")
     if options.list and reaches.closed:
         _output.line("never opened: hidden or of no known format, and you did not add them:")
-        for path in reaches.closed[:_SHOWN]:
+        for path in _output.first(reaches.closed, _SHOWN, rest=""):
             _output.line(f"    {shown_path(path)}")
-        if len(reaches.closed) > _SHOWN:
-            _output.line(f"    … and {len(reaches.closed) - _SHOWN} more")
 
 
 def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import not_checked_words
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import shown_path
 from filestore.server import requests
 from filestore.server.operations import CommonOptions, option
 
@@ -187,5 +187,5 @@ def _say(value: "watch.Line", words: str, *, as_json: bool) -> None:
     if as_json:
         _output.write_json_line(value.to_dict())
     else:
-        _output.line(safe_text(words, keep_newlines=False))
+        _output.line(_output.one_line(words))
         sys.stdout.flush()

@@ -30,9 +30,8 @@ from filestore.fs.lock import writer_lock
 from filestore.fs.staged_folder import LONGEST_NAME_BYTES
 from filestore.search.query import Mode
 from filestore.server.operations import LONGEST_QUERY, Count
-from filestore.server.stores import BusyError
 from filestore.store import Store
-from filestore.store.threads import StoreThreads
+from filestore.store.threads import BusyError, StoreThreads
 from filestore.verify.names import why_no_name
 
 T = TypeVar("T")
@@ -575,14 +574,3 @@ class RagDeleted(JsonObject, Struct, frozen=True):
     """The name of the collection."""
     deleted: bool = True
     """True: no file of it is left."""
-
-
-class RagFailure(JsonObject, Struct, frozen=True):
-    """What a route below /rag answers that fails."""
-
-    error: str
-    """What happened."""
-    details: str
-    """Technical detail, or empty."""
-    action: str
-    """What to do next."""

@@ -26,7 +26,7 @@ from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
 from filestore.fs.disk import Closing
 from filestore.server import wire
-from filestore.server.stores import BusyError
+from filestore.store.threads import BusyError
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore

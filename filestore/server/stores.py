@@ -22,7 +22,7 @@ from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
 from filestore.fs.watched_tree import WatchedTree
 from filestore.store import Store
-from filestore.store.threads import StoreThreads
+from filestore.store.threads import BusyError, StoreThreads
 
 MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""
@@ -39,10 +39,6 @@ class UnknownStoreError(FilestoreError, KeyError):
 
     def __str__(self) -> str:
         return self.message
-
-
-class BusyError(FilestoreError):
-    """Too much waits already; the same may be asked again."""
 
 
 class ReadOnlyError(RefusedError):

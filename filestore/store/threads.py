@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
-from filestore.core.errors import UsageError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.fs.disk import Closing
 from filestore.fulltext import STAMP_NAME
 from filestore.store.look import TreeLook
@@ -30,6 +30,10 @@ T = TypeVar("T")
 Open = Callable[[], Store]
 Stamp = tuple[tuple[int, ...] | None, ...]
 _ALLOWED: Final = 2
+
+
+class BusyError(FilestoreError):
+    """Too much waits already; the same may be asked again."""
 
 
 class _Work(Struct):

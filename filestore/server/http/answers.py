@@ -12,17 +12,18 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
 from filestore.catalog import CatalogMissingError
 from filestore.config.layout import NoStoreError
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.schema import Failure, UnfitError, converted, json_of
+from filestore.core.schema import Failure, JsonObject, UnfitError, converted, json_of
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.lock import LockedError
-from filestore.server.collection import RagFailure
-from filestore.server.stores import BusyError, ReadOnlyError
+from filestore.server.stores import ReadOnlyError
 from filestore.store import watch
+from filestore.store.threads import BusyError
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
@@ -66,6 +67,17 @@ _HEADERS: Final = {
 }
 _COLLECTIONS: Final = "/rag"
 """Below it, clients of other services expect the words of those."""
+
+
+class RagFailure(JsonObject, Struct, frozen=True):
+    """What a route below /rag answers that fails."""
+
+    error: str
+    """What happened."""
+    details: str
+    """Technical detail, or empty."""
+    action: str
+    """What to do next."""
 
 
 def answer(value: Any, *, status: int = 200) -> Response:

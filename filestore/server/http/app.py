@@ -40,7 +40,7 @@ from filestore.server.http.answers import (
     status_of,
 )
 from filestore.server.http.limits import Gate, Limits, Metrics
-from filestore.server.http.rag import collection_routes
+from filestore.server.http.rag import COLLECTION_ROUTES, collection_routes
 from filestore.server.operations import ROUTES, Operation
 from filestore.server.stores import Stores
 from filestore.sidecar.refusals import refuse_useless
@@ -161,12 +161,12 @@ async def _health(_: Request) -> Response:
 
 
 async def _openapi(_: Request) -> Response:
-    return answer(pages.openapi())
+    return answer(pages.openapi(COLLECTION_ROUTES))
 
 
 async def _docs(_: Request) -> Response:
     policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-    return HTMLResponse(pages.page(), headers={"Content-Security-Policy": policy})
+    return HTMLResponse(pages.page(COLLECTION_ROUTES), headers={"Content-Security-Policy": policy})
 
 
 def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:

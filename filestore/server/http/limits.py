@@ -32,7 +32,7 @@ from filestore.server.http.answers import (
     answer,
     body_of,
 )
-from filestore.server.stores import BusyError
+from filestore.store.threads import BusyError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

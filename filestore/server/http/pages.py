@@ -1,10 +1,10 @@
 """What the server can be asked, for programs (OpenAPI) and for people (a page without script)."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from html import escape
 from importlib import resources
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +12,10 @@ from starlette.routing import Route
 
 from filestore._version import __version__
 from filestore.server.http.answers import EVENT_STREAM, JSON
-from filestore.server.http.rag import COLLECTION_ROUTES
 from filestore.server.operations import ROUTES, Operation, definitions, schema_of
+
+if TYPE_CHECKING:
+    from filestore.server.http.rag import CollectionRoute
 
 _STORE: Final = {
     "type": "string",
@@ -23,7 +25,7 @@ _STORE: Final = {
 _STYLE: Final = "/page/style.css"
 
 
-def openapi() -> dict[str, Any]:
+def openapi(collections: "Sequence[CollectionRoute]") -> dict[str, Any]:
     """The description of every route that answers with JSON, as OpenAPI 3.1."""
     return {
         "openapi": "3.1.0",
@@ -36,7 +38,7 @@ def openapi() -> dict[str, Any]:
             "/events": {"get": _events()},
             "/metrics": {"get": _plain("Figures for Prometheus")},
         }
-        | _collection_paths(),
+        | _collection_paths(collections),
         "components": {
             "schemas": components(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -86,11 +88,11 @@ def _answers(shape: str, failure: str) -> dict[str, Any]:
     }
 
 
-def _collection_paths() -> dict[str, Any]:
+def _collection_paths(collections: "Sequence[CollectionRoute]") -> dict[str, Any]:
     """Every route of the collections by its path."""
     name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
     found: dict[str, Any] = {}
-    for one in COLLECTION_ROUTES:
+    for one in collections:
         responses = _answers(one.answer, "RagFailure")
         described: dict[str, Any] = {"summary": one.about, "responses": responses}
         if "{name}" in one.path:
@@ -115,12 +117,12 @@ UPLOAD: Final[dict[str, Any]] = {
 }
 
 
-def page() -> str:
+def page(collections: "Sequence[CollectionRoute]") -> str:
     """The same as HTML."""
-    return "".join(_lines())
+    return "".join(_lines(collections))
 
 
-def _lines() -> Iterator[str]:
+def _lines(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
     yield "<!doctype html><html lang=en><meta charset=utf-8><title>filestore: routes</title>"
     yield '<meta name=viewport content="width=device-width">'
     yield f'<link rel=stylesheet href="{_STYLE}"><main><h1>Routes</h1>'
@@ -139,7 +141,7 @@ def _lines() -> Iterator[str]:
     yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."
     yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
     yield " <code>--collections</code>.<dl>"
-    for one in COLLECTION_ROUTES:
+    for one in collections:
         yield f"<dt><code>{one.method} {escape(one.path)}</code><dd>{escape(one.about)}"
     yield "</dl></main></html>"
 

@@ -21,7 +21,7 @@ from filestore.server.collection import Index, Query, check_name, checked_info, 
 from filestore.server.collections import Collections
 from filestore.server.http.answers import answer, json_object
 from filestore.server.operations import decoded
-from filestore.server.stores import BusyError
+from filestore.store.threads import BusyError
 
 T = TypeVar("T")
 Values = dict[str, Any]

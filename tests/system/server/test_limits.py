@@ -7,7 +7,7 @@ import pytest
 
 from filestore.server.http import limits
 from filestore.server.http.limits import Limits
-from filestore.server.stores import BusyError
+from filestore.store.threads import BusyError
 
 POST = {"type": "http", "method": "POST", "path": "/search", "headers": []}
 
