@@ -411,9 +411,9 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
 
 def test_the_page_of_keys_is_the_table_of_actions() -> None:
     """`tui/KEYS.md` is what the inspector itself says of its keys."""
-    from tui.actions.keys import page
+    from tui.actions import page
 
-    assert text_of("tui/KEYS.md") == page(), "python -m tui.actions.keys > tui/KEYS.md"
+    assert text_of("tui/KEYS.md") == page(), "python -m tui.actions > tui/KEYS.md"
 
 
 def _texts_a_person_reads() -> list[Path]:

@@ -111,7 +111,7 @@ def _virtual(total: int) -> Any:
     from array import array
 
     from tui.formatting.lines import line
-    from tui.state.tree import TreeRows
+    from tui.state.rows import TreeRows
     from tui.widgets.rows import VirtualRows
 
     tree = TreeRows(

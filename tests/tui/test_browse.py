@@ -19,10 +19,11 @@ from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from tui.app.frame import Frame, Options
 from tui.formatting.findings import Coverage
-from tui.state.tree import Document
+from tui.state.rows import Document
 from tui.views.browse import BrowseView
-from tui.workers import Opening, TaskManager
 from tui.workers.session_file import Saved
+from tui.workers.task_manager import TaskManager
+from tui.workers.tasks import Opening
 
 from .processes import children
 

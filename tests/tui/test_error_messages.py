@@ -11,7 +11,7 @@ from filestore.core.errors import FilestoreError
 from tui.app import frame
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.workers import Task
+from tui.workers.tasks import Task
 
 
 @pytest.mark.parametrize(

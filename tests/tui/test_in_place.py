@@ -6,7 +6,7 @@ import pytest
 
 from filestore import Store
 from tests.tui.looks import Onlooker, check_textual, look, seen, stamp
-from tui.actions import table
+from tui import actions
 
 SIZES = ((60, 20), (80, 24), (120, 40))
 BEANS = """# Beans
@@ -209,7 +209,7 @@ def test_a_command_line_names_what_is_under_the_cursor(folder):
 
     async def act(onlooker):
         def line(name):
-            return table.command_line(table.find("browse", name), onlooker.app.action_context())
+            return actions.command_line(actions.find("browse", name), onlooker.app.action_context())
 
         assert line("open") == "filestore ls garden/"
         await to_beans(onlooker)

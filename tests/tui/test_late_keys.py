@@ -277,7 +277,7 @@ CALLED_LATER = ("call_after_refresh", "call_later", "set_interval", "set_timer")
 
 def called_later():
     """The methods of the inspector that it has called at another time, by name."""
-    for path in sorted((Path(__file__).parents[2] / "tui" / "app").glob("*.py")):
+    for path in sorted((Path(__file__).parents[2] / "tui").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func)[5:] in CALLED_LATER:
                 given = map(ast.unparse, node.args)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from filestore import FilestoreError, Store
-from tui.workers.reader_thread import make_store
+from tui.workers.task_manager import make_store
 
 
 @pytest.mark.parametrize("example", [False, True])

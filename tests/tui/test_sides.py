@@ -6,7 +6,7 @@ from filestore import Finding
 from tui.formatting.diffs import facing
 from tui.formatting.lines import plain
 from tui.views.sides import SidesScreen, columns, half_of
-from tui.widgets.cells import cells
+from tui.widgets.drawing import cells
 
 MARKED = """Before the conflict.
 <<<<<<< HEAD

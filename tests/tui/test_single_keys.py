@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.actions.table import ACTIONS
+from tui.actions import ACTIONS
 
 ENDING = {"q", "ctrl+q"}
 PAGES = {"browse": "1", "verify": "2", "repair": "3"}

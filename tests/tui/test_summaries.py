@@ -7,7 +7,7 @@ import pytest
 from filestore import Store
 from filestore.core.example import copy_example
 from tests.tui.looks import look, seen
-from tui.actions import table
+from tui import actions
 
 CHECKLIST = "chunked/checklist.txt"
 
@@ -104,7 +104,7 @@ def test_summaries_are_searched(folder):
         found = onlooker.app.view.search
         assert found.hit is not None
         assert {hit.kind for hit in found._found.values()} == {"summary"}
-        same = table.command_line(table.find("browse", "search"), onlooker.app.action_context())
+        same = actions.command_line(actions.find("browse", "search"), onlooker.app.action_context())
         assert same == "filestore search --kind summary 'review dates'"
         await onlooker.press("escape", "escape", words="of 2 resources")
 

@@ -12,8 +12,7 @@ from textual.strip import Strip
 
 from tui.formatting.lines import ROLES, Span, line, plain
 from tui.views.browse_map import Plot
-from tui.widgets.cells import TAB, Wrapping, cells
-from tui.widgets.styles import Palette
+from tui.widgets.drawing import TAB, Palette, Wrapping, cells
 from tui.widgets.text import TextPane
 
 HEIGHT = 6

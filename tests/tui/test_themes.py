@@ -7,7 +7,7 @@ from textual.color import Color
 
 from filestore import CODES
 from tui.formatting.findings import SEVERITY
-from tui.widgets.styles import DARK, LIGHT, LOOKS, MONO, THEMES, Palette, first_theme
+from tui.widgets.drawing import DARK, LIGHT, LOOKS, MONO, THEMES, Palette, first_theme
 
 BACKGROUNDS = ("background", "surface", "panel")
 COLOUR_BLIND = [theme for theme in THEMES if "colour-blind" in theme.name]

@@ -17,7 +17,8 @@ import pytest
 from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from filestore.fs.lock import writer_lock
-from tui.workers import Handlers, Job, Opening, Task, TaskManager
+from tui.workers.task_manager import TaskManager
+from tui.workers.tasks import Handlers, Job, Opening, Task
 
 from .processes import CHECKOUT, children, is_running, start
 
@@ -464,7 +465,9 @@ def test_unused_backstage_ends() -> None:
 
 SCREEN: Final = """
 import queue, sys, time
-from tui.workers import TaskManager, Handlers, Job, Opening
+from tui.workers.task_manager import TaskManager
+from tui.workers.tasks import Opening
+from tui.workers.tasks import Handlers, Job
 
 posted = queue.Queue()
 stage = TaskManager(

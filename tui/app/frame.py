@@ -31,21 +31,19 @@ from textual.worker import WorkerFailed
 
 from filestore import FilestoreError, Finding
 from filestore.browse import shown_path
-from tui.actions import table
-from tui.actions.table import ActionContext, Place
-from tui.app.key_order import KeysInOrder
-from tui.formatting import frame as texts
+from tui import actions
+from tui.actions import ActionContext, Place
+from tui.formatting import reports as texts
 from tui.formatting.lines import Line, one_line, quoted, span
 from tui.state.findings import Findings
-from tui.state.prompt import Typed
 from tui.views.context import Severity, View, bindings_of
 from tui.views.dialogs import SmallScreen, is_too_small
-from tui.widgets.bar import Bar, Item
-from tui.widgets.steady import MainScreen, drawable
-from tui.widgets.styles import THEMES, first_theme
-from tui.workers import TaskManager
+from tui.widgets.drawing import THEMES, first_theme
+from tui.widgets.steady import KeysInOrder, MainScreen, drawable
+from tui.widgets.text import Bar, Item
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved
+from tui.workers.task_manager import TaskManager
 from tui.workers.terminal import TerminalDriver
 
 FOOTER_KEYS: Final = 7
@@ -175,10 +173,6 @@ class Frame(KeysInOrder):
 
     def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
         """Check some files alone, and show the findings."""
-        raise NotImplementedError
-
-    def obey(self, typed: Typed) -> None:
-        """Do what was typed on the command line."""
         raise NotImplementedError
 
     # What views ask for: see `ViewContext`
@@ -318,12 +312,12 @@ class Frame(KeysInOrder):
         if place not in ("everywhere", self.page):
             # The page of this key was left by an earlier key.
             return
-        action, now = table.find(place, name), self.action_context()
-        reason = table.refusal(action, now)
+        action, now = actions.find(place, name), self.action_context()
+        reason = actions.refusal(action, now)
         if reason:
             self.notify(reason, severity="warning")
             return
-        command = table.command_line(action, now)
+        command = actions.command_line(action, now)
         if command and not action.writes and not action.asks:
             self.note(command)
         owner: Any = self if place == "everywhere" else self.view
@@ -456,16 +450,16 @@ class Frame(KeysInOrder):
             now = self.action_context()
             shown = [
                 action
-                for action in table.available(self.page)
+                for action in actions.available(self.page)
                 if action.footer and (now.is_written or not action.useless)
             ]
             shown.sort(key=lambda action: -action.footer)
             items = [
                 Item(
                     line=texts.key_words(
-                        table.key_label(action.keys[0]),
+                        actions.key_label(action.keys[0]),
                         action.title,
-                        refused=bool(table.refusal(action, now)),
+                        refused=bool(actions.refusal(action, now)),
                     ),
                     press=f"{action.place}.{action.name}",
                 )

@@ -12,19 +12,19 @@ from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
 from filestore.browse import InspectedStore, find_root, listed, useless_error
-from tui.actions.table import Place
+from tui.actions import Place
 from tui.app.frame import Options
-from tui.app.menus import Menus
+from tui.app.menus import Menus, Typed
 from tui.formatting.findings import Coverage
-from tui.formatting.frame import add_errors, add_summary, standing
 from tui.formatting.lines import all_quoted, count, one_line, quoted
+from tui.formatting.reports import add_errors, add_summary, standing
 from tui.state.findings import StatsFindings, by_stats
-from tui.state.prompt import Typed
 from tui.views.context import View
-from tui.widgets.styles import first_theme
-from tui.workers import Handlers, Job, Opening, TaskManager, session_file
-from tui.workers.reader_thread import make_store
+from tui.widgets.drawing import first_theme
+from tui.workers import session_file
 from tui.workers.session_file import Saved
+from tui.workers.task_manager import TaskManager, make_store
+from tui.workers.tasks import Handlers, Job, Opening
 
 if TYPE_CHECKING:
     from textual.timer import Timer

@@ -1,25 +1,34 @@
 """What is laid over the pages, and what is the same on all of them: editing, copying, syncing."""
 
 import os
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import InspectedStore, editor_command, opened_at, run_program, shown_path
-from tui.actions import table
-from tui.actions.table import Action, ActionContext, Place
+from filestore.browse import (
+    InspectedStore,
+    did_you_mean,
+    editor_command,
+    opened_at,
+    run_program,
+    shown_path,
+)
+from tui import actions
+from tui.actions import Action, ActionContext, Place
 from tui.app.frame import Frame, Options
-from tui.formatting import frame as texts
+from tui.formatting import reports as texts
 from tui.formatting.lines import Line, all_quoted, count, line, shortened
-from tui.state import prompt
 from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen
-from tui.widgets.styles import THEMES
-from tui.workers import Handlers, Job, terminal
+from tui.widgets.drawing import THEMES
+from tui.workers import terminal
+from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import SyncReport
@@ -42,7 +51,7 @@ class ActionsProvider(Provider):
             yield self._hit(action, 1)
 
     def _actions(self) -> list[Action]:
-        return table.available(self._frame.page)
+        return actions.available(self._frame.page)
 
     @property
     def _frame(self) -> "Menus":
@@ -51,10 +60,10 @@ class ActionsProvider(Provider):
 
     def _hit(self, action: Action, score: float) -> Hit:
         frame = self._frame
-        reason = table.refusal(action, frame.action_context())
+        reason = actions.refusal(action, frame.action_context())
         return Hit(
             score,
-            f"{action.title}  {table.key_label(action.keys[0])}",
+            f"{action.title}  {actions.key_label(action.keys[0])}",
             lambda: frame.action_do(action.place, action.name),
             text=action.title,
             help=f"not now: {reason}" if reason else action.help,
@@ -84,9 +93,9 @@ class Menus(Frame):
         lines: list[Line] = []
         for title, place in places:
             lines.append(line(title, "title"))
-            for action in table.of_place(place):
-                keys = " ".join(map(table.key_label, action.keys))
-                command = table.command_line(action, now) or action.no_command
+            for action in actions.of_place(place):
+                keys = " ".join(map(actions.key_label, action.keys))
+                command = actions.command_line(action, now) or action.no_command
                 lines += texts.help_lines(keys, action.help, command)
             lines.append(())
         self.push_screen(Panel("Keys", lambda: lines))
@@ -184,7 +193,7 @@ class Menus(Frame):
             name = "level"
         if now.place == "browse" and now.query:
             name = "search"
-        return table.command_line(table.find(now.place, name), now)
+        return actions.command_line(actions.find(now.place, name), now)
 
     def do_copy_command(self) -> None:
         """Copy the command line of what is under the cursor."""
@@ -262,7 +271,7 @@ class Menus(Frame):
         """Open a file in the user's editor, or show why not; then check it again."""
         path = self.findings.index.moved_to(path) or path
         now = replace(self.action_context(), path=path)
-        refused = table.refusal(table.find("everywhere", "edit"), now)
+        refused = actions.refusal(actions.find("everywhere", "edit"), now)
         if refused:
             self.notify(refused, severity="warning")
             return
@@ -345,7 +354,7 @@ class Menus(Frame):
                 ":",
                 hint="a command, a vector id, a path",
                 earlier=self.prompts,
-                completions=prompt.COMPLETIONS,
+                completions=COMPLETIONS,
             ),
             self._typed,
         )
@@ -354,11 +363,15 @@ class Menus(Frame):
         if not text or not text.strip():
             return
         self.prompts = [*(one for one in self.prompts if one != text), text]
-        typed = prompt.parse(text)
+        typed = parse(text)
         if typed.problem:
             self.notify(typed.problem, severity="warning")
         elif typed.name:
             self.obey(typed)
+
+    def obey(self, typed: "Typed") -> None:
+        """Do what was typed on the command line."""
+        raise NotImplementedError
 
     def do_quit(self) -> None:
         """Quit; ask first while files are being written."""
@@ -374,6 +387,114 @@ class Menus(Frame):
             ChoiceScreen(f"{task.title} is running", choices),
             lambda name: self.exit(0) if name == "stop" else None,
         )
+
+
+# The command line: what was typed, into what is meant
+
+
+class Typed(Struct, frozen=True, kw_only=True):
+    """A command that was typed."""
+
+    name: str
+    """The command; "vector" for a number, "path" for a file, "unknown" for what the screen cannot
+    do, "" for nothing."""
+    words: tuple[str, ...] = ()
+    """What follows, without options."""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Options, without dashes, each with the words behind it."""
+    problem: str = ""
+    """Why it cannot be used; "" where it can."""
+
+    def values(self, option: str) -> tuple[str, ...]:
+        """The words behind an option; none where it is not there."""
+        return self.options.get(option, ())
+
+
+MANY: Final = frozenset({"only", "path", "ours", "theirs", "remove"})
+"""Options of `repair` that take words until the next option."""
+OPTIONS: Final[dict[str, frozenset[str]]] = {
+    "verify": frozenset({"level"}),
+    "sync": frozenset({"full", "forget-missing"}),
+    "search": frozenset(),
+    "show": frozenset(),
+    "ls": frozenset(),
+    "status": frozenset(),
+    "repair": frozenset({"write-files", "plan", "yes", *MANY}),
+    "undo": frozenset({"list"}),
+    "redo": frozenset({"list"}),
+    "add": frozenset(),
+    "help": frozenset(),
+    "quit": frozenset(),
+}
+"""What the screen does itself, and the options that it takes there."""
+ELSEWHERE: Final = frozenset(
+    [
+        "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
+        "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "mcp", "open",
+        "reconstruct", "rm", "serve", "similar", "trust", "tui", "update", "watch",
+    ]
+)  # fmt: skip
+"""Commands of the program that need a terminal of their own."""
+COMPLETIONS: Final = (
+    "verify", "verify --level full", "verify --level deep", "sync", "sync --full",
+    "sync --forget-missing", "search ", "show ", "ls ", "status", "repair", "repair --write-files",
+    "undo", "undo --list", "redo", "add ", "help", "quit",
+)  # fmt: skip
+_SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}
+
+
+def parse(text: str) -> Typed:
+    """What is meant by a line that was typed, with or without the program's name in front."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        first, _, query = text.strip().removeprefix("filestore ").partition(" ")
+        if first == "search":
+            # Words of a language have apostrophes.
+            return Typed(name="search", words=(query.strip(),))
+        return Typed(name="unknown", problem=str(error).lower())
+    if words[:1] == ["filestore"]:
+        words = words[1:]
+    if not words:
+        return Typed(name="")
+    first, rest = _SHORT.get(words[0], words[0]), words[1:]
+    if first.isdecimal() and first.isascii() and not rest:
+        return Typed(name="vector", words=(first,))
+    if first in OPTIONS:
+        return _command(first, rest)
+    if first in ELSEWHERE:
+        return Typed(name="unknown", problem=f"'filestore {first}' runs in a terminal, not here")
+    if not rest and "/" in first:
+        return Typed(name="path", words=(first,))
+    meant = did_you_mean(first, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
+    return Typed(name="unknown", problem=f"no command is called {first}{meant}")
+
+
+def _command(name: str, rest: list[str]) -> Typed:
+    if name == "search":
+        # A query may well begin with a dash.
+        return Typed(name=name, words=(" ".join(rest),) if rest else ())
+    words: list[str] = []
+    options: dict[str, tuple[str, ...]] = {}
+    last = ""
+    for word in rest:
+        if word.startswith("--"):
+            last, _, value = word[2:].partition("=")
+            last = "write-files" if last == "truth" else last
+            options[last] = (*options.get(last, ()), *([value] if value else ()))
+        elif last in MANY or last == "level":
+            options[last] = (*options[last], word)
+        else:
+            words.append(word)
+    unknown = [option for option in options if option not in OPTIONS[name]]
+    if unknown:
+        meant = did_you_mean(unknown[0], [f"--{one}" for one in sorted(OPTIONS[name])])
+        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here{meant}")
+    words += options.get("level", ())
+    return Typed(name=name, words=tuple(words), options=options)
+
+
+# The editor
 
 
 def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from filestore import Finding, Plan, Policy, Step
 from filestore.browse import Left, shown_path, without
 from tui.formatting.lines import Line, count
 from tui.formatting.plans import is_removal, kind_line, left_heading, left_line, step_line
-from tui.state.tree import TreeRows, Way
+from tui.state.rows import TreeRows, Way
 
 StepKey = tuple[str, str, str]
 

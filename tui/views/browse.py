@@ -15,17 +15,17 @@ from textual.events import DescendantFocus
 from textual.widget import Widget
 
 from filestore import FilestoreError
-from tui.actions.table import ActionContext, Place
+from tui.actions import ActionContext, Place
 from tui.formatting.chunks import SECTIONS
 from tui.formatting.lines import Line, count
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
-from tui.views.browse_detail import Detail, Target
+from tui.views.browse_detail import Detail
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.browse_work import Enriching, MarkedFiles
-from tui.views.context import Jumped, View, ViewContext
+from tui.views.context import Jumped, Target, View, ViewContext
 from tui.views.tree_list import TreeList
 from tui.widgets.rows import VirtualRows
 

@@ -25,16 +25,21 @@ from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
 from tui.formatting.rows import neighbour_row
-from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
-from tui.views.browse_family import FamilyPane
 from tui.views.browse_map import MapPane
-from tui.views.context import Jumped, ViewContext
-from tui.widgets.bar import Bar, Caption, Item
-from tui.widgets.cells import in_ascii
+from tui.views.browse_summaries import FamilyPane
+from tui.views.context import (
+    Jumped,
+    Target,
+    ViewContext,
+    line_in_sight,
+    line_of_passage,
+    line_of_query,
+)
+from tui.widgets.drawing import in_ascii
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import TextPane
-from tui.workers import Handlers, Job
+from tui.widgets.text import Bar, Caption, Item, TextPane
+from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import Finding
@@ -52,18 +57,6 @@ NO_FILE: Final[tuple[str, int | None]] = ("", None)
 """What no neighbours are of."""
 UNSEEN_WIDTH: Final = 76
 """The width for which a text is drawn while it is not in sight."""
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """What to show: a file by path or by its id in the catalog, or a resource."""
-
-    path: str = ""
-    file: int = 0
-    resource: str | None = None
-    line: int = 0
-    """Of a document in place: the section with this line is shown; 0 for the whole document."""
-    text: str = ""
-    """The same of a document without lines: the section with this text."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):

@@ -22,12 +22,11 @@ from filestore import FilestoreError
 from tui.formatting import vector_map as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line, line
-from tui.state.tree import is_folder
+from tui.state.rows import is_folder
 from tui.views.context import Jumped, ViewContext
-from tui.widgets.bar import Caption
-from tui.widgets.cells import PLAIN, fitted, strip
-from tui.widgets.styles import Drawn
-from tui.workers import Handlers, Job
+from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
+from tui.widgets.text import Caption
+from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore.browse import VectorMap

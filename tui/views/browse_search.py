@@ -18,13 +18,11 @@ from tui.formatting import search as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
-from tui.views.browse_detail import Target
 from tui.views.browse_work import marked_line
-from tui.views.context import ViewContext
-from tui.widgets.bar import Caption
+from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import LineField
-from tui.workers import Handlers, Job, Task
+from tui.widgets.text import Caption, LineField
+from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Answer, Hit

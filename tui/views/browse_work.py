@@ -16,7 +16,7 @@ from tui.formatting.lines import Line, Span, count, quoted, span
 from tui.views.context import ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import MOST_MARKED
-from tui.workers import Handlers, Job
+from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore.browse import EnrichPlan, EnrichReport

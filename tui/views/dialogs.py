@@ -18,10 +18,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from filestore import FilestoreError
-from tui.formatting.frame import start_lines
 from tui.formatting.lines import Line, one_line, plain
+from tui.formatting.reports import start_lines
+from tui.widgets.drawing import PlainBar
 from tui.widgets.steady import Steady
-from tui.widgets.styles import PlainBar
 from tui.widgets.text import Field, TextPane
 
 

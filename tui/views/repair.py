@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from filestore import Policy
-from tui.actions.table import ActionContext, Place
+from tui.actions import ActionContext, Place
 from tui.formatting.lines import Line, count, cut, line, shortened
 from tui.formatting.plans import (
     CHANGES,
@@ -43,9 +43,9 @@ from tui.state.plan_rows import (
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane, UndoActions
-from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
-from tui.workers import Handlers, Job, Task
+from tui.widgets.text import Caption
+from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding, Plan, RepairReport

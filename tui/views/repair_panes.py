@@ -27,13 +27,12 @@ from tui.formatting.reports import (
     undo_summary,
 )
 from tui.state.plan_rows import PlanRows
-from tui.state.rows import Listed
-from tui.state.tree import Way
+from tui.state.rows import Listed, Way
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
-from tui.workers import Handlers, Job
+from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, UndoResult

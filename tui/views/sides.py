@@ -27,12 +27,10 @@ from tui.formatting.diffs import (
     wanted_side,
 )
 from tui.formatting.lines import Line, Role, Span, line, span
-from tui.state.edit_line import line_named
-from tui.views.context import ViewContext
-from tui.widgets.bar import Caption
-from tui.widgets.cells import Wrapping
+from tui.views.context import ViewContext, line_named
+from tui.widgets.drawing import Wrapping
 from tui.widgets.steady import Steady
-from tui.widgets.text import TextPane
+from tui.widgets.text import Caption, TextPane
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding

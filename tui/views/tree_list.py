@@ -10,7 +10,7 @@ from textual.message import Message
 
 from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting.lines import Line
-from tui.state.tree import TreeRows, Way
+from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
 from tui.widgets.rows import FilteredRows, VirtualRows
 

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
-from tui.actions.table import MOST_PATHS, ActionContext, Place
+from tui.actions import MOST_PATHS, ActionContext, Place
 from tui.formatting.findings import (
     LEVELS,
     SEVERITY,
@@ -25,7 +25,6 @@ from tui.formatting.findings import (
     not_checked_line,
 )
 from tui.formatting.lines import Span, line
-from tui.state.edit_line import line_named
 from tui.state.finding_rows import (
     ORDERS,
     SEVERITIES,
@@ -36,12 +35,11 @@ from tui.state.finding_rows import (
     matcher,
     worst_first,
 )
-from tui.views.context import View, ViewContext
+from tui.views.context import View, ViewContext, line_named
 from tui.views.dialogs import Choice, ChoiceScreen
 from tui.views.verify_panes import EvidenceLoader, VerifyRun
-from tui.widgets.bar import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Field, TextPane
+from tui.widgets.text import Caption, Field, TextPane
 
 TYPING_S: Final = 0.06
 """How long typing pauses before the filter is applied."""

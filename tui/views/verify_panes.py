@@ -21,7 +21,7 @@ from tui.formatting.lines import Line, Span, duration
 from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext
 from tui.widgets.text import TextPane
-from tui.workers import Handlers, Job, Task
+from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Checked

@@ -23,10 +23,8 @@ from textual.widgets import Input
 
 from tui.formatting.lines import Line, Span, count
 from tui.state.rows import Listed, Marking, Rows
-from tui.widgets.bar import Caption
-from tui.widgets.cells import PLAIN, fitted, strip
-from tui.widgets.styles import Drawn
-from tui.widgets.text import LineField
+from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
+from tui.widgets.text import Caption, LineField
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""

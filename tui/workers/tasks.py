@@ -6,8 +6,10 @@ our own processes are at the ends of the line. One rule: an error of the store a
 was, whatever its constructor takes.
 """
 
+import contextlib
 import importlib
 import io
+import os
 import pickle
 import time
 import traceback
@@ -183,6 +185,65 @@ def attempt(question: Callable[[], Any]) -> Done | Failed:
         return Done(value=question())
     except Exception as error:  # the top of a worker: whatever it is, it is reported
         return Failed(error=as_error(error))
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """Which store, for a process or thread to open it on its own."""
+
+    root: str
+    configuration: str
+
+    def store(self) -> InspectedStore:
+        """The store, opened."""
+        return InspectedStore(self.root, configuration=self.configuration)
+
+
+_Identity = tuple[tuple[int, ...], ...]
+
+
+class StoreCache:
+    """Opens a store when it is first needed, and again once its files were replaced.
+
+    An open store does not see a rebuilt catalog or edited settings.
+    """
+
+    def __init__(self, open_store: Callable[[], InspectedStore]) -> None:
+        self._open_store = open_store
+        self._store: InspectedStore | None = None
+        self._seen: _Identity = ()
+
+    def get(self) -> InspectedStore:
+        """The store as it is now."""
+        if self._store is not None and _identity(self._store) != self._seen:
+            self.close()
+        if self._store is None:
+            store = self._open_store()
+            self._store, self._seen = store, _identity(store)
+        return self._store
+
+    def close(self) -> None:
+        """Close it, in the thread that opened it."""
+        store, self._store = self._store, None
+        if store is not None:
+            # After a failure, an error of closing adds nothing.
+            with contextlib.suppress(Exception):
+                store.close()
+
+
+def _identity(store: InspectedStore) -> _Identity:
+    """The identity of the catalog and of the settings, not their content."""
+    found = []
+    for path, fields in (
+        (store.places.catalog, ("st_dev", "st_ino")),
+        (store.places.settings, ("st_dev", "st_ino", "st_size", "st_mtime_ns")),
+    ):
+        try:
+            status = os.stat(path)
+        except OSError:
+            found.append(())
+        else:
+            found.append(tuple(getattr(status, name) for name in fields))
+    return tuple(found)
 
 
 def _reporting(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.state.edit_line import line_in_sight, line_named, line_of_passage, line_of_query
+from tui.views.context import line_in_sight, line_named, line_of_passage, line_of_query
 
 TEXT = """---
 questions: [Where does a river begin?]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.server.operations import COMMANDS
-from tui.state.prompt import COMPLETIONS, ELSEWHERE, OPTIONS, Typed, parse
+from tui.app.menus import COMPLETIONS, ELSEWHERE, OPTIONS, Typed, parse
 
 
 def verification(level):

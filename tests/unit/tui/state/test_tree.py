@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.formatting.lines import line
-from tui.state.tree import PAGE, Document, Pending, TreeRows, folder_above, own_name, way_of
+from tui.state.rows import PAGE, Document, Pending, TreeRows, folder_above, own_name, way_of
 
 
 class Told:

@@ -19,7 +19,7 @@ from tui.workers.tasks import (
     pack,
     unpack,
 )
-from tui.workers.worker_main import MOST_AT_ONCE, merged
+from tui.workers.worker_process import MOST_AT_ONCE, merged
 
 
 def error_classes() -> list[type[FilestoreError]]:

@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from filestore.cli import _parser
-from tui.actions import table
-from tui.actions.table import ACTIONS, ActionContext
+from tui import actions
+from tui.actions import ACTIONS, ActionContext
 
 PAGES = ("browse", "verify", "repair")
 FULL = ActionContext(
@@ -39,7 +39,7 @@ def test_every_action_has_a_command_line_or_says_why_not(action):
 @pytest.mark.parametrize("now", [FULL, ActionContext()], ids=["full", "empty"])
 def test_every_command_line_is_one_of_the_program(action, now):
     """Whatever is under the cursor, the command line of an action parses, with names unchanged."""
-    line = table.command_line(action, now)
+    line = actions.command_line(action, now)
     if not line or line.endswith("--help"):
         return
     program, *words = shlex.split(line)
@@ -54,16 +54,16 @@ def test_every_command_line_is_one_of_the_program(action, now):
 @pytest.mark.parametrize("page", PAGES)
 def test_no_key_means_two_things(page):
     """On a page, each key does one thing, whether the page, the frame or its lists bind it."""
-    keys = [key for action in table.available(page) for key in action.keys]
-    keys += [key for action in table.of_place("lists") for key in action.keys]
+    keys = [key for action in actions.available(page) for key in action.keys]
+    keys += [key for action in actions.of_place("lists") for key in action.keys]
     assert sorted(keys) == sorted(set(keys))
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_foot_has_room_for_seven_keys(page):
     """At 80 columns the seven keys of the foot fit, two columns apart."""
-    shown = sorted((one for one in table.available(page) if one.footer), key=lambda a: -a.footer)
-    words = [f"{table.key_label(one.keys[0])} {one.title}" for one in shown[:7]]
+    shown = sorted((one for one in actions.available(page) if one.footer), key=lambda a: -a.footer)
+    words = [f"{actions.key_label(one.keys[0])} {one.title}" for one in shown[:7]]
     assert len("  ".join(words)) <= 80
 
 
@@ -71,7 +71,7 @@ def test_the_foot_has_room_for_seven_keys(page):
 def test_what_writes_is_refused_in_a_read_only_session(action):
     """Every action that writes is refused with the session's own reason."""
     now = ActionContext(read_only="started to read", steps=1, can_undo="1", can_redo="1")
-    assert table.refusal(action, now) == "started to read"
+    assert actions.refusal(action, now) == "started to read"
 
 
 def test_what_writes_is_refused_while_something_is_under_way():
@@ -79,12 +79,12 @@ def test_what_writes_is_refused_while_something_is_under_way():
     now = ActionContext(busy="verify (full)", steps=1, can_undo="1", can_redo="1")
     for action in ACTIONS:
         if action.writes:
-            assert "verify (full) is running" in table.refusal(action, now)
+            assert "verify (full) is running" in actions.refusal(action, now)
 
 
 def test_names_that_would_steer_a_terminal_are_written_out():
     r"""A hostile name stands in a command line as \xNN, which a shell reads back."""
-    show = table.find("browse", "open")
-    line = table.command_line(show, ActionContext(path="chunked/\x1b]0;x\x07.md"))
+    show = actions.find("browse", "open")
+    line = actions.command_line(show, ActionContext(path="chunked/\x1b]0;x\x07.md"))
     assert "\x1b" not in line
     assert "\\x1b]0;x\\x07" in line

@@ -1,1 +1,0 @@
-"""What keys do: the table of actions, their context, the page of keys."""
