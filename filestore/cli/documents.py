@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
     from filestore.ingest.provenance import Outcome
     from filestore.ingest.update import UpdateReport
-    from filestore.ingest.update_plan import SourceChange, UpdatePlan
+    from filestore.ingest.update_plan import UpdatePlan
 
 _KEPT_HINT = """\
 hand edits are kept; the new source text is kept beside them. Choose for each file:
@@ -140,10 +140,7 @@ def _outcome(outcome: "Outcome") -> None:
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
     if outcome.note:
         _output.line(f"    {shown_path(outcome.note)}")
-    for path in _output.first(outcome.merged, _SHOWN, _output.say):
-        _output.line(
-            f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"
-        )
+    _merged(outcome)
     for path, kept in _output.first(outcome.kept.items(), _SHOWN, _output.say):
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
@@ -157,6 +154,12 @@ def _outcome(outcome: "Outcome") -> None:
     for document, error in _output.first(outcome.failures, _SHOWN, _output.say):
         _output.say_error(f"failed {shown_path(document)}", error)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
+
+
+def _merged(outcome: "Outcome") -> None:
+    for path in _output.first(outcome.merged, _SHOWN, _output.say):
+        shown = shown_path(CHUNKS.store_path(path))
+        _output.line(f"    merged {shown}: your edit and the new source text")
 
 
 def _say_passed_over(
@@ -206,48 +209,36 @@ class PlannedUpdate(JsonObject, Struct, frozen=True):
 
 def _plan(planned: "UpdatePlan") -> None:
     for change in planned:
-        _change(change, remove_gone=planned.remove_gone)
+        originals = {
+            "changed": change.modified,
+            "new": change.new,
+            "renamed": [f"{old} -> {new}" for old, new in change.renamed.items()],
+            "gone": change.gone,
+        }
+        counted = ", ".join(f"{len(some):,} {word}" for word, some in originals.items() if some)
+        where = f", now in {shown_path(change.moved_to)}" if change.moved_to else ""
+        _output.line(f"{shown_path(change.resource)}: {counted}{where}")
+        for word, some in originals.items():
+            if word == "renamed" and change.moved_to:
+                continue
+            for one in _output.first(some, _SHOWN):
+                _output.line(f"    {word} {shown_path(one)}")
+        if change.gone:
+            is_one = change.chunks == 1
+            chunks = _output.count(change.chunks, "chunk")
+            edited = f", {change.edited:,} of them edited by hand" if change.edited else ""
+            stays = f"{'stays' if is_one else 'stay'}; --remove-gone removes"
+            kept = f"{stays} {'it' if is_one else 'them'}"
+            verb = kept if not planned.remove_gone else "goes" if is_one else "go"
+            _output.line(f"    made from what is gone: {chunks}{edited}: {verb}")
     if not planned.changes and not planned.waiting:
         _output.line("originals are as they were added")
     if planned.waiting:
-        originals = _output.count(len(planned.waiting), "original")
-        _output.line(f"{originals} with new text behind a hand edit: 'filestore status' says where")
+        number = _output.count(len(planned.waiting), "original")
+        _output.line(f"{number} with new text behind a hand edit: 'filestore status' says where")
     if planned.outside:
-        originals = _output.count(len(planned.outside), "original")
-        _output.say(f"not looked at: {originals}; 'filestore status' says why")
-
-
-def _change(change: "SourceChange", *, remove_gone: bool) -> None:
-    counts = [
-        (len(change.modified), "changed"),
-        (len(change.new), "new"),
-        (len(change.renamed), "renamed"),
-        (len(change.gone), "gone"),
-    ]
-    counted = ", ".join(f"{number:,} {word}" for number, word in counts if number)
-    where = f", now in {shown_path(change.moved_to)}" if change.moved_to else ""
-    _output.line(f"{shown_path(change.resource)}: {counted}{where}")
-    _list("changed", change.modified)
-    _list("new", change.new)
-    if not change.moved_to:
-        _list("renamed", [f"{old} -> {new}" for old, new in change.renamed.items()])
-    _list("gone", change.gone)
-    if change.gone:
-        chunks = _output.count(change.chunks, "chunk")
-        edited = f", {change.edited:,} of them edited by hand" if change.edited else ""
-        verb = "goes" if change.chunks == 1 else "go"
-        if not remove_gone:
-            verb = (
-                "stays; --remove-gone removes it"
-                if change.chunks == 1
-                else ("stay; --remove-gone removes them")
-            )
-        _output.line(f"    made from what is gone: {chunks}{edited}: {verb}")
-
-
-def _list(word: str, originals: Sequence[str]) -> None:
-    for one in _output.first(originals, _SHOWN):
-        _output.line(f"    {word} {shown_path(one)}")
+        number = _output.count(len(planned.outside), "original")
+        _output.say(f"not looked at: {number}; 'filestore status' says why")
 
 
 def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
@@ -272,9 +263,7 @@ def _update_words(report: "UpdateReport") -> None:
         counted = f" ({_output.count(outcome.chunks, 'chunk')})"
         chunks = "" if outcome.status == "removed" else counted
         _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
-        for path in _output.first(outcome.merged, _SHOWN):
-            shown = shown_path(CHUNKS.store_path(path))
-            _output.line(f"    merged {shown}: your edit and the new source text")
+        _merged(outcome)
     for outcome in report.failed:
         if outcome.error is not None:
             _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Struct, field
@@ -88,7 +89,7 @@ def run_serve(options: Serve) -> int:
         _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
     from filestore.config.layout import configuration_folder
     from filestore.server.http import run as running
-    from filestore.server.http.app import Parts
+    from filestore.server.http.app import AppParts
     from filestore.server.listening import Listener
     from filestore.server.stores import Access, Stores
 
@@ -106,18 +107,22 @@ def run_serve(options: Serve) -> int:
         )
         _context.tell_unknown(one for store in stores for one in store.unknown)
         collections = stack.enter_context(_collections(options, configuration))
-        parts = Parts(
-            stores=stores,
-            token=token,
-            is_local=address.is_local,
-            collections=collections,
+        parts = AppParts(
+            stores=stores, token=token, is_local=address.is_local, collections=collections
         )
         opened = running.listening(address)
         ended = _context.end_politely()
-        ready = _Ready(running.url_of(opened), token, path, stores.names, as_json=options.json)
+        on_ready = partial(
+            _print_ready,
+            running.url_of(opened),
+            token,
+            path,
+            stores.names,
+            as_json=options.json,
+        )
         try:
             with streams(), Listener(stores, run_words):
-                running.serve(parts, opened, ready)
+                running.serve(parts, opened, on_ready)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED
     return 0
@@ -145,28 +150,21 @@ def _named(options: Serve) -> list[str]:
         return []  # The collections alone.
 
 
-class _Ready:
-    """Prints what a person, or a program, needs to ask the server, once it answers."""
-
-    def __init__(
-        self, url: str, token: str | None, path: str, names: list[str], *, as_json: bool
-    ) -> None:
-        self._url, self._token, self._path, self._names = url, token, path, names
-        self._as_json = as_json
-
-    def __call__(self) -> None:
-        if self._as_json:
-            serving = Serving(self._url, self._path, self._names)
-            _output.write_json_line(serving.to_dict())
-            return
-        _output.line(f"serving {', '.join(self._names) or 'collections'} at {self._url}")
-        if self._token and sys.stdout.isatty():
-            # On a terminal alone: what is written elsewhere is a log.
-            _output.line(f"open {self._url}#token={self._token}")
-        elif self._path:
-            _output.line(f"the token is in {safe_text(self._path)}")
-        sys.stdout.flush()
-        _output.say("Ctrl-C ends it")
+def _print_ready(
+    url: str, token: str | None, path: str, names: list[str], *, as_json: bool
+) -> None:
+    """Print what a person, or a program, needs to ask the server."""
+    if as_json:
+        _output.write_json_line(Serving(url, path, names).to_dict())
+        return
+    _output.line(f"serving {', '.join(names) or 'collections'} at {url}")
+    if token and sys.stdout.isatty():
+        # On a terminal alone: what is written elsewhere is a log.
+        _output.line(f"open {url}#token={token}")
+    elif path:
+        _output.line(f"the token is in {safe_text(path)}")
+    sys.stdout.flush()
+    _output.say("Ctrl-C ends it")
 
 
 # What a command writes that is answered is kept, and sent whole. One rule: what fails is not

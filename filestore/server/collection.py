@@ -45,7 +45,7 @@ _FORMAT: Final = 1
 _MOST_RECORD_BYTES: Final = 64 * 1024 * 1024
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class CollectionRecord(Struct, frozen=True, kw_only=True):
     """What is known of a collection besides its documents."""
 
     created_at: str
@@ -78,11 +78,11 @@ def strange(path: str) -> list[str]:
     return sorted(set(os.listdir(path)) - _OURS)
 
 
-def record_of(path: str) -> Record:
+def record_of(path: str) -> CollectionRecord:
     """The record; where it cannot be used, what the files tell."""
     try:
         data = disk.read_path(os.path.join(path, RECORD), limit=_MOST_RECORD_BYTES)
-        found = converted(json_of(data), Record)
+        found = converted(json_of(data), CollectionRecord)
         for one in (found.created_at, found.updated_at):
             datetime.fromisoformat(one)
         return found
@@ -92,7 +92,7 @@ def record_of(path: str) -> Record:
         except (OSError, ValueError, OverflowError):
             moment = datetime.fromtimestamp(0, UTC)
         stamp = written_time(moment)
-        return Record(created_at=stamp, updated_at=stamp)
+        return CollectionRecord(created_at=stamp, updated_at=stamp)
 
 
 def written_time(moment: datetime) -> str:
@@ -353,7 +353,7 @@ _TEXTS: Final = ("text", "content")
 _KEYS: Final = frozenset((*_TEXTS, "id", "metadata"))
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class SentDocument(Struct, frozen=True, kw_only=True):
     """One text with its id and metadata."""
 
     id: str
@@ -368,7 +368,7 @@ class Document(Struct, frozen=True, kw_only=True):
         return {_ID: self.id, **own, **({_DEEPER: deeper} if deeper else {})}
 
 
-class Query(Struct, frozen=True, kw_only=True):
+class CollectionQuery(Struct, frozen=True, kw_only=True):
     """What is asked of a collection."""
 
     query: Annotated[str, Meta(max_length=LONGEST_QUERY, pattern=r"\S")]
@@ -381,7 +381,7 @@ class Query(Struct, frozen=True, kw_only=True):
     """what ranks the documents"""
 
 
-class Index(Struct, frozen=True, kw_only=True):
+class IndexRequest(Struct, frozen=True, kw_only=True):
     """The documents that replace all of a collection."""
 
     rag_name: str | None = None
@@ -406,7 +406,7 @@ def id_and_metadata(keys: Mapping[str, Any], path: str) -> tuple[str, dict[str, 
     return (identifier if isinstance(identifier, str) and identifier else path), own
 
 
-def documents_in(given: Sequence[str | Mapping[str, Any]]) -> list[Document]:
+def documents_in(given: Sequence[str | Mapping[str, Any]]) -> list[SentDocument]:
     """What a client sends as documents; one without an id gets its place in the list, from 0.
 
     Raises:
@@ -439,7 +439,7 @@ def checked_info(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _document(place: int, given: str | Mapping[str, Any]) -> Document:
+def _document(place: int, given: str | Mapping[str, Any]) -> SentDocument:
     wrong = f"document {place}:"
     if isinstance(given, str):
         given = {"text": given}
@@ -461,7 +461,7 @@ def _document(place: int, given: str | Mapping[str, Any]) -> Document:
         identifier = str(place if identifier is None else identifier)
     elif not isinstance(identifier, str) or not 1 <= len(identifier) <= LONGEST_ID:
         raise UsageError(f"{wrong} its id is a text of 1 to {LONGEST_ID:,} characters, or a number")
-    return Document(id=identifier, text=texts[0], metadata=dict(metadata or {}))
+    return SentDocument(id=identifier, text=texts[0], metadata=dict(metadata or {}))
 
 
 class RagStatus(JsonObject, Struct, frozen=True, kw_only=True):

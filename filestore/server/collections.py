@@ -26,7 +26,7 @@ from filestore.search.query import Mode
 from filestore.server import collection
 from filestore.server.collection import (
     FOLDER,
-    Document,
+    CollectionRecord,
     RagAnswer,
     RagDeleted,
     RagEntry,
@@ -35,7 +35,7 @@ from filestore.server.collection import (
     RagReloaded,
     RagResult,
     RagStatus,
-    Record,
+    SentDocument,
     ServedCollection,
     UnknownCollectionError,
     check_alike,
@@ -199,7 +199,7 @@ class Collections(disk.Closing):
     def index(
         self,
         name: str,
-        documents: Sequence[Document],
+        documents: Sequence[SentDocument],
         *,
         dataset_info: Mapping[str, Any] | None = None,
         overwrite: bool = False,
@@ -455,10 +455,10 @@ class Collections(disk.Closing):
             self._write_record(staging, None, {})
 
     def _write_record(
-        self, staging: str, before: Record | None, dataset_info: dict[str, Any]
+        self, staging: str, before: CollectionRecord | None, dataset_info: dict[str, Any]
     ) -> None:
         stamp = collection.written_time(self._clock())
-        made = Record(
+        made = CollectionRecord(
             created_at=before.created_at if before else stamp,
             updated_at=stamp,
             digest=collection.digest_of(staging),

@@ -44,7 +44,7 @@ _LOOK_S: Final = 2.0
 """So often it is seen to that the sockets are still there, or have become free."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class OwnedSocket(Struct, frozen=True, kw_only=True):
     """Where one store's commands ask."""
 
     listener: socket.socket
@@ -73,7 +73,7 @@ class Place(Struct, frozen=True, kw_only=True):
         os.close(self.folder)
 
 
-def taken(sidecar: str) -> Place | None:
+def own_socket(sidecar: str) -> OwnedSocket | None:
     """Listen in a sidecar; None where another server does, or where no socket can be."""
     if not sys.platform.startswith("linux"):
         # No way is known there to bind below an open folder, which long paths need.
@@ -94,7 +94,7 @@ def taken(sidecar: str) -> Place | None:
         return None
 
 
-def _bound(folder: int, path: str) -> Place:
+def _bound(folder: int, path: str) -> OwnedSocket:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(wire.NAME, dir_fd=folder)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -110,7 +110,7 @@ def _bound(folder: int, path: str) -> Place:
         listener.close()
         raise
     identity = seen.st_dev, seen.st_ino
-    return Place(listener=listener, folder=folder, path=path, identity=identity)
+    return OwnedSocket(listener=listener, folder=folder, path=path, identity=identity)
 
 
 def is_own_user(connection: socket.socket) -> bool:
@@ -199,7 +199,7 @@ class Listener(Closing):
     """Answers the commands of this user on some stores until it is closed. A context manager.
 
     A thread takes connections, and one answers each of them. Where another server answers for a
-    store, or no socket can be, that store is left out, and taken once it is free.
+    store, or no socket can be, that store is left out, and own_socket once it is free.
     """
 
     def __init__(self, stores: "Iterable[ServedStore]", run_words: RunWords) -> None:
@@ -212,7 +212,7 @@ class Listener(Closing):
         self._stores = list(stores)
         self._run_words = run_words
         self._surroundings = wire.surroundings()
-        self._places: dict[int, tuple[Place, ServedStore]] = {}
+        self._places: dict[int, tuple[OwnedSocket, ServedStore]] = {}
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
         self._open: dict[socket.socket, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -254,7 +254,7 @@ class Listener(Closing):
                 place.close()
         listened = {id(served) for _, served in self._places.values()}
         for served in self._stores:
-            if id(served) not in listened and (free := taken(served.places.sidecar)):
+            if id(served) not in listened and (free := own_socket(served.places.sidecar)):
                 self._places[free.listener.fileno()] = (free, served)
 
     def _accept(self) -> None:

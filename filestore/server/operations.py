@@ -396,21 +396,12 @@ OPERATIONS: Final = (
     Operation("rm", "remove resources; can be undone", "RemovedResources", "remove", writes=True),
     Operation("ls", "list resources, or the chunks of one", "Resources", "ls"),
     Operation(
-        "show",
-        "show one chunk file or document with its record",
-        "Shown",
-        "show",
-        tool=True,
+        "show", "show one chunk file or document with its record", "Shown", "show", tool=True
     ),
     Operation("status", "show what drifted between files and index", "Status", "status", tool=True),
     Operation("verify", "check everything, change nothing", "Checked", "verify", slow=True),
     Operation(
-        "sync",
-        "update the index from the files",
-        "SyncReport",
-        "sync",
-        tool=True,
-        writes=True,
+        "sync", "update the index from the files", "SyncReport", "sync", tool=True, writes=True
     ),
     Operation("repair", "plan repairs, ask, and apply them"),
     Operation("undo", "undo a change of files", "UndoResult", "undo", writes=True),

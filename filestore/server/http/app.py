@@ -59,7 +59,7 @@ _FIELDS: Final = tuple(pages.UPLOAD["properties"])
 _LOG: Final = logging.getLogger("filestore.server")
 
 
-class Parts(Struct, frozen=True, kw_only=True):
+class AppParts(Struct, frozen=True, kw_only=True):
     """What an application is made of."""
 
     stores: "Stores"
@@ -71,7 +71,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     """Set once the server is to end."""
 
 
-def make_app(parts: Parts) -> "ASGIApp":
+def make_app(parts: AppParts) -> "ASGIApp":
     """The application, from the outside in: gate, limits, figures, routes."""
     stores = parts.stores
     events = {store.name: Events(store) for store in stores}

@@ -17,7 +17,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.server.collection import Index, Query, check_name, checked_info, documents_in
+from filestore.server.collection import (
+    CollectionQuery,
+    IndexRequest,
+    check_name,
+    checked_info,
+    documents_in,
+)
 from filestore.server.collections import Collections
 from filestore.server.http.answers import answer, json_object
 from filestore.server.operations import decoded
@@ -86,7 +92,7 @@ def _of(kind: str, do: Callable[..., Values]) -> Asked:
 
 async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
     name = check_name(request.path_params["name"])
-    given = decoded(Query, json_object(await request.body()), "/rag/NAME/query")
+    given = decoded(CollectionQuery, json_object(await request.body()), "/rag/NAME/query")
     k = _one(given.k, given.top_k, "k and top_k") or _USUAL_K
     return await workers.do(
         "read", lambda: collections.query(name, given.query, k=k, mode=given.mode)
@@ -98,7 +104,7 @@ async def _index(collections: Collections, workers: Workers, request: Request) -
     data = await request.body()
 
     def job() -> Values:
-        given = decoded(Index, json_object(data), "/rag/index")
+        given = decoded(IndexRequest, json_object(data), "/rag/index")
         return collections.index(
             check_name(_one(given.rag_name, given.name, "rag_name and name")),
             documents_in(given.documents),
@@ -148,7 +154,7 @@ COLLECTION_ROUTES: Final = (
         "Index documents as a collection, or replace it",
         "RagIndexed",
         _index,
-        Index,
+        IndexRequest,
     ),
     CollectionRoute(
         "POST",
@@ -156,7 +162,7 @@ COLLECTION_ROUTES: Final = (
         "Find the documents that answer a question",
         "RagAnswer",
         _query,
-        Query,
+        CollectionQuery,
     ),
     CollectionRoute(
         "GET",

@@ -21,7 +21,7 @@ from msgspec import Struct
 from filestore.config.user_config import make_private, read_private
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.server.http import limits
-from filestore.server.http.app import Parts, make_app
+from filestore.server.http.app import AppParts, make_app
 from filestore.server.http.limits import MOST_PORT, SHORTEST_TOKEN
 
 TOKEN_FILE: Final = os.path.join("filestore", "server-token")
@@ -148,7 +148,7 @@ def url_of(opened: socket.socket) -> str:
     )
 
 
-def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(parts: AppParts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
     """Serve until the process gets a signal to end; pending requests are answered first.
 
     Args:

@@ -19,8 +19,8 @@ from filestore import FilestoreError, RefusedError, UsageError
 from filestore.config.settings import Backend, ModelOptions
 from filestore.search.query import Mode
 from filestore.server.collection import (
-    Document,
     NotIndexedError,
+    SentDocument,
     UnknownCollectionError,
     documents_in,
 )
@@ -225,7 +225,7 @@ def test_answers_are_of_one_generation(collections: Collections) -> None:
             asked += 1
         return asked
 
-    def replace(documents: list[Document]) -> None:
+    def replace(documents: list[SentDocument]) -> None:
         for _ in range(6):
             collections.index("trees", documents)
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 import filestore
 from filestore import FilestoreError
-from filestore.server.collection import Document, documents_in
+from filestore.server.collection import SentDocument, documents_in
 from filestore.server.collections import Collections
 
 EXAMPLES = 25
@@ -148,7 +148,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.place = tempfile.mkdtemp()
         self.collections = opened(self.place)
-        self.known: dict[str, list[Document]] = {}
+        self.known: dict[str, list[SentDocument]] = {}
         self.damaged: set[str] = set()
 
     def teardown(self) -> None:
@@ -172,8 +172,8 @@ class Histories(RuleBasedStateMachine):
     def fail(self, name: str, bad: str) -> None:
         """A save that fails leaves what was there."""
         broken = [
-            Document(id="0", text="fine", metadata={}),
-            Document(id="1", text=bad, metadata={}),
+            SentDocument(id="0", text="fine", metadata={}),
+            SentDocument(id="1", text=bad, metadata={}),
         ]
         with pytest.raises(FilestoreError):
             self.collections.index(name, broken)

@@ -20,7 +20,7 @@ from filestore.server.collection import documents_in
 from filestore.server.collections import Collections
 from filestore.server.http import pages
 from filestore.server.http import rag as routes
-from filestore.server.http.app import Parts, make_app
+from filestore.server.http.app import AppParts, make_app
 from filestore.server.stores import Stores
 
 TREES = ["The oak stands by the gate.", "The elm was cut down."]
@@ -47,7 +47,9 @@ def place(tmp_path: Path) -> Path:
 
 def app(collections: Collections | None) -> Any:
     """A server of collections alone, for whoever asks."""
-    return make_app(Parts(stores=Stores({}), token=None, is_local=False, collections=collections))
+    return make_app(
+        AppParts(stores=Stores({}), token=None, is_local=False, collections=collections)
+    )
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import filestore
 from filestore.cli.serve import run_words
 from filestore.core.example import copy_example
 from filestore.server import wire
-from filestore.server.listening import Listener, taken
+from filestore.server.listening import Listener, own_socket
 from filestore.server.stores import Access, Stores
 from tests.conftest import Finished, Run
 from tests.system.server.serving import PACKAGE, TIMEOUT_S, Served, serving
@@ -91,7 +91,7 @@ def server(place: Path) -> Iterator[Served]:
 @contextlib.contextmanager
 def pretending(place: Path, answer: Callable[[socket.socket], None]) -> Iterator[None]:
     """Something else that listens in the sidecar, and says what it likes."""
-    held = taken(str(place / ".sidecar"))
+    held = own_socket(str(place / ".sidecar"))
     assert held is not None
     held.listener.setblocking(True)
 

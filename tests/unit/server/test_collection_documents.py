@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import UsageError
-from filestore.server.collection import Document, Index, checked_info, documents_in, id_and_metadata
+from filestore.server.collection import (
+    IndexRequest,
+    SentDocument,
+    checked_info,
+    documents_in,
+    id_and_metadata,
+)
 from filestore.server.operations import decoded
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
@@ -17,7 +23,7 @@ VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
 @given(st.text(min_size=1), st.dictionaries(KEYS, VALUES))
 def test_id_and_metadata_come_back(identifier: str, metadata: dict[str, Any]) -> None:
     """Whatever they are called: names that the store needs for itself, too."""
-    document = Document(id=identifier, text="a", metadata=metadata)
+    document = SentDocument(id=identifier, text="a", metadata=metadata)
     assert id_and_metadata(document.frontmatter, "a.md") == (identifier, metadata)
 
 
@@ -29,7 +35,7 @@ def test_a_file_that_a_person_wrote_has_its_path_as_id() -> None:
 def sent(documents: object = "a", dataset_info: object = None) -> dict[str, Any]:
     """What is kept beside the documents of a request, whose documents are checked."""
     request = {"name": "a", "documents": documents, "dataset_info": dataset_info}
-    index = decoded(Index, request, "index")
+    index = decoded(IndexRequest, request, "index")
     documents_in(index.documents)
     return checked_info(index.dataset_info)
 

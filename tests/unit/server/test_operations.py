@@ -50,7 +50,7 @@ def kinds() -> Iterator[tuple[str, type[Struct]]]:
             yield from ((one.name, kind) for kind in of_command(one.name))
         if one.route or one.tool:
             yield one.name, one.kind
-    yield from (("rag", kind) for kind in (documents.Query, documents.Index))
+    yield from (("rag", kind) for kind in (documents.CollectionQuery, documents.IndexRequest))
 
 
 def test_the_table_and_the_modules_agree() -> None:
