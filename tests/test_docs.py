@@ -248,6 +248,11 @@ def test_readme_is_short() -> None:
     assert len(text_of("README.md").splitlines()) < 140
 
 
+def test_contributing_can_be_read_in_ten_minutes() -> None:
+    """It has at most 1,600 words."""
+    assert len(text_of("CONTRIBUTING.md").split()) <= 1_600
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_readme_names_the_command(command: str) -> None:
     """The README names every command."""
