@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from filestore.embed.pack import PackedModel
     from filestore.exchange.base import Imported, LeftOut
-    from filestore.exchange.foreign_chunks import Document
+    from filestore.exchange.rebuild import Document
     from filestore.sync.prune import Pruning
 
 
@@ -349,7 +349,7 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
     Raises:
         UsageError: They name nothing that can be read.
     """
-    from filestore.exchange import foreign_chunks
+    from filestore.exchange import rebuild as rebuilding
     from filestore.exchange.vector_store import VectorStore
 
     name = ", ".join(map(shown_path, options.names)) or origin
@@ -368,7 +368,7 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
             left_out=left_out,
             counter=counter,
         ).documents()
-    readers = {"folder": foreign_chunks.in_folder, "jsonl": foreign_chunks.in_lines}
+    readers = {"folder": rebuilding.in_folder, "jsonl": rebuilding.in_lines}
     if origin not in readers:
         raise UsageError(
             f"--from {origin}: expected folder, jsonl or openai:VECTOR_STORE_ID",

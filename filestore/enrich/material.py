@@ -1,7 +1,9 @@
-"""What a resource has: its texts with their vectors, its chunk files, its summaries. Reads only.
+"""What a resource has: its texts with their vectors, its files, its summaries. Reads only.
 
 Taken from the catalog, in which a text and its hash belong together; what is on disk is held
-against it when a file is written. One rule: a text stands for all files that have it.
+against it when a file is written. Two rules: a text stands for all files that have it; and nothing
+is written into a document in place: what is made of it lies in a folder of its own below
+`.filestore-summaries/`.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.catalog import FileRow, summaries
 from filestore.chunking import count_tokens
-from filestore.chunks import chunk_file
+from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.chunk_file import Chunk
-from filestore.chunks.observation import INDEXED, RECORD
+from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD
 from filestore.chunks.questions_file import Block
-from filestore.core.paths import TOP, ChunkPath, folder_of
+from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of, inside
 from filestore.enrich.tree import Leaf, Present
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sidecar.summary_tree import SummaryTree
@@ -25,6 +28,10 @@ from filestore.sidecar.summary_tree import SummaryTree
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.summary_tree import SummaryTree
 
 
 class ChunkFile(Struct, kw_only=True):
@@ -225,3 +232,86 @@ def _present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present,
             children[child.path] = children.get(child.path, frozenset()) | {child.key}
         found.append(Present(path=path, level=tree.level(path), children=children))
     return tuple(found)
+
+
+_HEADING_SEPARATOR: Final = " > "
+
+
+def gather_document(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Material:
+    """Read one document from the catalog."""
+    rows = snapshot.catalog.files_of(resource)
+    indexed = {row.path: row for row in rows if row.state == INDEXED}
+    document = next((row for row in indexed.values() if row.kind == DOCUMENT), None)
+    made = {
+        path: read_file(snapshot, row) for path, row in indexed.items() if row.kind == "summary"
+    }
+    folder = inside(ChunkPath(SUMMARIES), document.path if document else ChunkPath(resource))
+    path = inside(folder, questions_file.NAME)
+    excluded = excluded_of(rows)
+    unread = (path,) if path in excluded or ChunkPath(resource) in excluded else ()
+    questions = None
+    if not unread:
+        row = indexed.get(path)
+        data = snapshot.catalog.content(row.id) if row is not None else None
+        blocks = questions_file.blocks_of(kept.read(data).body) if data is not None else ()
+        questions = QuestionsFile(path=path, data=data, blocks=questions_file.joined(blocks))
+    sections = _sections(snapshot, document, questions) if document else []
+    texts = {one.key: Text(path=document.path, text=one.text) for one in sections if document}
+    headings = document.headings_and_pages()[0] if document else ()
+    return Material(
+        resource=resource,
+        folder=folder,
+        title=headings[0] if headings else resource,
+        excluded=excluded,
+        sections=() if unread else sections,
+        questions=questions,
+        unread=unread,
+        **shared_of(snapshot, tree, texts, made),
+    )
+
+
+def _sections(
+    snapshot: StoreSnapshot, row: FileRow, questions: QuestionsFile | None
+) -> list[SectionText]:
+    """The sections of a document, each text once, with the questions that are theirs."""
+    chunk = kept.read(snapshot.catalog.content(row.id) or b"")
+    keys = summaries.section_keys(snapshot.catalog, row.id)
+    found: dict[bytes, SectionText] = {}
+    for key, section in zip(keys, chunk.sections, strict=True):
+        body = chunk.body[section.start : section.end]
+        one = replace(chunk, headings=section.headings, body=body, sections=())
+        path = questions.path if questions is not None else row.path
+        found.setdefault(key, SectionText(path=path, data=b"", chunk=one, key=key))
+    blocks = of_sections(list(found.values()), questions)
+    for key, block in blocks.items():
+        found[key].chunk = replace(
+            found[key].chunk,
+            questions=block.questions,
+            questions_origin=block.questions_origin,
+        )
+    return list(found.values())
+
+
+def of_sections(
+    sections: Sequence[SectionText], questions: QuestionsFile | None
+) -> dict[bytes, Block]:
+    """The block of each section, by the section's key.
+
+    Where a text changed, it is the one that stood under the same headings.
+    """
+    blocks = questions.blocks if questions is not None else {}
+    own = {one.key: blocks[one.key] for one in sections if one.key in blocks}
+    left: dict[str, list[Block]] = {}
+    for block in blocks.values():
+        if block.key not in own and block.heading:
+            left.setdefault(block.heading, []).append(block)
+    for one in sections:
+        same = left.get(heading_of(one.chunk)) if one.key not in own else None
+        if same:
+            own[one.key] = same.pop(0)
+    return own
+
+
+def heading_of(chunk: Chunk) -> str:
+    """What stands above the questions of a section."""
+    return f"## {_HEADING_SEPARATOR.join(chunk.headings)}".rstrip()

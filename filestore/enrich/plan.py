@@ -14,7 +14,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import JsonObject
-from filestore.enrich.grouping import Threshold
+from filestore.enrich.tree import Threshold
 from filestore.generate import Generator, Made, Price, Task
 from filestore.generate.cache import GeneratedCache, key_of
 
@@ -156,7 +156,7 @@ _SECONDS_PER_REQUEST: Final = 3.0
 _REQUESTS_AT_ONCE: Final = 4
 
 
-class Wanted(TypedDict, total=False):
+class WishOptions(TypedDict, total=False):
     """`Wish` as keywords."""
 
     questions: int | None

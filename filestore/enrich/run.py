@@ -1,8 +1,9 @@
 """Enriching a store: a plan of what is wanted, then questions and summaries, level by level.
 
-The generator works without the store's lock; files are written under it, a level at a time, each
-held against what was indexed. One rule: what is made stays, whatever happens next: results lie in
-the cache, levels that are written are whole, and all of one run is undone together.
+The generator works without the lock of the store; files are written under it, a level at a time,
+each held against what was indexed. Two rules: one run at a time, since two would pay for the same
+results; and what is made stays, whatever happens next: results lie in the cache, levels that are
+written are whole, and all of one run is undone together.
 """
 
 from __future__ import annotations
@@ -13,22 +14,18 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, field
+from msgspec.structs import replace
 
-from filestore.catalog import summaries as summary_rows
 from filestore.chunks import chunk_file
-from filestore.core.errors import FilestoreError
+from filestore.config.layout import ENRICH_LOCK, GENERATED
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath, StorePath, inside
-from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.enrich import documents, grouping, writing
+from filestore.core.progress import OnProgress, ignore
+from filestore.enrich import writing
 from filestore.enrich.material import (
-    STORE_TREE,
     ChunkFile,
-    Material,
     SectionText,
     Text,
-    gather,
-    gather_across,
 )
 from filestore.enrich.plan import (
     EnrichPlan,
@@ -37,41 +34,134 @@ from filestore.enrich.plan import (
     Job,
     KeptFile,
     Wish,
+    WishOptions,
     Workshop,
 )
+from filestore.enrich.resources import PlannedResource, Resources
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
     Leaf,
-    Limits,
     Member,
-    TreePlan,
-    TreePlanning,
-    Wanted,
-    find_root,
+    PlannedSummary,
 )
 from filestore.enrich.writing import Writer
+from filestore.fs import disk
+from filestore.fs.lock import writer_lock
 from filestore.generate import Generator, Made, Task
+from filestore.generate.base import MOST_QUESTIONS
 from filestore.generate.cache import GeneratedCache
-from filestore.sidecar.snapshot import StoreSnapshot
-from filestore.sidecar.summary_tree import SummaryTree
+from filestore.git import repository
+from filestore.sidecar import recover
+from filestore.sync import apply as syncing
 
 if TYPE_CHECKING:
+    from filestore.generate import Generator
     from filestore.sidecar.session import Parts
 
-WAVE: Final = 5_000
-"""Resources are taken together until they have so many chunks."""
+
+def wish(parts: Parts, resources: Sequence[str], wanted: WishOptions) -> Wish:
+    """What is asked for, the resources by their exact names.
+
+    Raises:
+        UnknownResourceError: There is no such resource.
+    """
+    from filestore.browse.file import resource_named
+
+    if not resources:
+        return Wish(**wanted)
+    with parts.reading() as catalog:
+        names = [resource_named(catalog, name, parts.places) for name in resources]
+    return Wish(tuple(dict.fromkeys(names)), **wanted)
+
+
+def plan(
+    parts: Parts, wish: Wish, *, generator: str | None = None, on_progress: OnProgress = ignore
+) -> EnrichPlan:
+    """What enriching would take; changes nothing, and asks nobody.
+
+    Raises:
+        UnknownGenerator: There is no such generator.
+        UnknownResourceError: There is no such resource.
+        EndpointUntrusted: The generator would reach what this store may not.
+    """
+    _check(parts, wish)
+    opened = _opened(parts, generator)
+    asked = replace(wish, replace=generator is not None)
+    with GeneratedCache.open(_cache(parts)) as cache:
+        return Enriching(parts, opened, asked, on_progress=on_progress).plan(cache)
+
+
+def enrich(
+    parts: Parts,
+    wish: Wish,
+    *,
+    generator: str | None = None,
+    stop: threading.Event | None = None,
+    on_progress: OnProgress = ignore,
+) -> EnrichReport:
+    """Sync, then make and write what is wanted. What fails is in the report, the rest goes on.
+
+    Args:
+        parts: Of the store.
+        wish: What is asked for.
+        generator: Another one than the store's.
+        stop: Set when no more is to be begun.
+        on_progress: Called with the progress.
+
+    Raises:
+        As `plan`, and:
+        GitBusyError: A merge, rebase or the like is under way.
+        LockedError: Another writer holds the store, or another run is under way.
+        WriteFailedError: The disk refused; what was written before stays.
+    """
+    _check(parts, wish)
+    repository.refuse_during_operation(parts.places.root)
+    parts.model.ask()
+    opened = _opened(parts, generator)
+    syncing.catch_up(parts, syncing.Wanted(), on_progress)
+    asked = replace(wish, replace=generator is not None)
+    recover.make_sidecar(parts.places)
+    lock = os.path.join(parts.places.sidecar, ENRICH_LOCK)
+    with (
+        disk.disk_errors(parts.places.sidecar),
+        writer_lock(lock, command="filestore enrich", on_wait=parts.on_wait),
+        GeneratedCache.open(_cache(parts)) as cache,
+    ):
+        return Enriching(parts, opened, asked, stop=stop, on_progress=on_progress).run(cache)
+
+
+def _opened(parts: Parts, name: str | None) -> Generator:
+    """The generator.
+
+    Raises:
+        ModelMissing: What it makes could not be embedded, and making it costs nothing later either.
+    """
+    opened = parts.model.generator(name)
+    if opened.is_free and parts.model.embedder is None:
+        raise parts.model.why_not
+    return opened
+
+
+def _check(parts: Parts, wish: Wish) -> None:
+    if wish.questions is not None and not 1 <= wish.questions <= MOST_QUESTIONS:
+        raise UsageError(f"--questions must be 1 to {MOST_QUESTIONS}, found {wish.questions}")
+    if wish.across and not parts.layout.has_folders:
+        raise UsageError(
+            "--across needs the tree layout: elsewhere a summary belongs to one source",
+            remedy="filestore enrich, without --across",
+        )
+    if wish.budget is not None and wish.budget < 0:
+        raise UsageError(f"--budget must not be negative, found {wish.budget}")
+
+
+def _cache(parts: Parts) -> str:
+    return os.path.join(parts.places.sidecar, GENERATED)
+
+
 _KEYS: Final = (
     "the generator {} writes keys, a heading path and rare terms, in place of questions:"
     " name a chat service for questions, --generator openai:MODEL"
 )
-
-
-class _Resource(Struct, eq=False):
-    material: Material
-    tree: TreePlan
-    files: dict[int, ChunkFile] = field(default_factory=dict)
-    """By identity of the wanted summary: as it is, or as it was just made."""
-    taken: set[str] = field(default_factory=set)
 
 
 class Enriching:
@@ -91,13 +181,18 @@ class Enriching:
         self._wish = wish
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
-        self._threshold: grouping.Threshold | None = None
-        self._tree: tuple[int, SummaryTree] | None = None
         self._asked: set[ChunkPath] = set()
         self._written: set[ChunkPath] = set()
         self._removed: set[ChunkPath] = set()
         self.kept: dict[ChunkPath, KeptFile] = {}
         self.notes: list[str] = []
+        self._resources = Resources(
+            parts,
+            wish,
+            window=generator.window_tokens,
+            notes=self.notes,
+            on_progress=on_progress,
+        )
         if wish.questions is not None and generator.lines == "keys":
             self.notes.append(_KEYS.format(generator.name))
 
@@ -112,13 +207,13 @@ class Enriching:
             price=self._generator.price,
         )
         workshop = self._workshop(cache)
-        for wave in self._waves():
+        for wave in self._resources.waves():
             jobs = [job for one in wave for _, job in self._question_jobs(one)]
             found.questions += len(jobs)
             self._estimate(found, workshop, [job.task for job in jobs])
             for resource in wave:
                 self._estimate_summaries(found, workshop, resource)
-        found.threshold = self._threshold
+        found.threshold = self._resources.threshold
         found.kept, found.notes = list(self.kept.values()), self.notes
         return found
 
@@ -130,7 +225,7 @@ class Enriching:
             found.tokens_out += tokens_out
 
     def _estimate_summaries(
-        self, found: EnrichPlan, workshop: Workshop, resource: _Resource
+        self, found: EnrichPlan, workshop: Workshop, resource: PlannedResource
     ) -> None:
         found.removed += len(self._removable(resource))
         for wanted in resource.tree.summaries:
@@ -165,7 +260,7 @@ class Enriching:
         report.bill = workshop.bill
         try:
             self._follow(writer)
-            for wave in self._waves(writer):
+            for wave in self._resources.waves(writer.flush):
                 self._questions(wave, workshop, writer)
                 self._summaries(wave, workshop, writer)
                 if self._stop.is_set():
@@ -181,7 +276,7 @@ class Enriching:
         report.questions = len(self._asked & writer.done)
         report.summaries = len(self._written & writer.done)
         report.removed = len(self._removed & writer.done)
-        report.threshold = self._threshold
+        report.threshold = self._resources.threshold
         report.kept, report.notes = list(self.kept.values()), self.notes
         report.failed = [
             FailedTask(path=self._shown(one.path), kind=one.kind, error=one.error.message)
@@ -211,7 +306,7 @@ class Enriching:
 
     def _questions(
         self,
-        wave: Sequence[_Resource],
+        wave: Sequence[PlannedResource],
         workshop: Workshop,
         writer: Writer,
     ) -> None:
@@ -247,13 +342,13 @@ class Enriching:
         return list(dict.fromkeys([*there, *made.lines]))
 
     def _of_document(
-        self, resource: _Resource, answered: Mapping[bytes, Sequence[str]], writer: Writer
+        self, resource: PlannedResource, answered: Mapping[bytes, Sequence[str]], writer: Writer
     ) -> None:
         """Write the file of a document's questions, if it is to be another."""
         questions = resource.material.questions
         if questions is None or self._wish.questions is None:
             return
-        data, has_loose = documents.with_questions(resource.material, answered)
+        data, has_loose = writing.with_document_questions(resource.material, answered)
         if has_loose:
             self._keep(questions.path, "a person wrote a question; its text is gone")
         if data != questions.data:
@@ -262,7 +357,7 @@ class Enriching:
 
     def _summaries(
         self,
-        wave: Sequence[_Resource],
+        wave: Sequence[PlannedResource],
         workshop: Workshop,
         writer: Writer,
     ) -> None:
@@ -281,12 +376,12 @@ class Enriching:
     def _level(
         self,
         level: int,
-        wave: Sequence[_Resource],
+        wave: Sequence[PlannedResource],
         workshop: Workshop,
         writer: Writer,
     ) -> None:
         jobs: list[Job] = []
-        owners: list[tuple[_Resource, Wanted]] = []
+        owners: list[tuple[PlannedResource, PlannedSummary]] = []
         for resource in wave:
             for wanted in resource.tree.summaries:
                 if wanted.level != level:
@@ -310,7 +405,7 @@ class Enriching:
                     writer.put(file.path, file.data, there.data if there else None)
                     self._written.add(file.path)
 
-    def _take(self, resource: _Resource, wanted: Wanted, made: Made) -> ChunkFile:
+    def _take(self, resource: PlannedResource, wanted: PlannedSummary, made: Made) -> ChunkFile:
         """The file of a summary, from what was made."""
         material = resource.material
         texts = self._texts(resource, wanted.members)
@@ -333,7 +428,7 @@ class Enriching:
         return file
 
     def _new_path(
-        self, resource: _Resource, wanted: Wanted, children: Sequence[ChunkPath]
+        self, resource: PlannedResource, wanted: PlannedSummary, children: Sequence[ChunkPath]
     ) -> ChunkPath:
         material = resource.material
         if not resource.taken:
@@ -351,7 +446,7 @@ class Enriching:
 
     # What is wanted
 
-    def _question_jobs(self, resource: _Resource) -> Iterator[tuple[ChunkFile, Job]]:
+    def _question_jobs(self, resource: PlannedResource) -> Iterator[tuple[ChunkFile, Job]]:
         """Texts that have no questions yet, or those of another text."""
         material = resource.material
         for path in material.unread:
@@ -378,7 +473,9 @@ class Enriching:
         is_done = origin is not None and len(origin.made) >= count
         return 0 if is_done else count
 
-    def _summary_job(self, resource: _Resource, wanted: Wanted) -> Job | ChunkFile | None:
+    def _summary_job(
+        self, resource: PlannedResource, wanted: PlannedSummary
+    ) -> Job | ChunkFile | None:
         """A task; the file that is there where it stays; None where a child is not written."""
         texts = self._texts(resource, wanted.members)
         there = resource.material.summaries.get(wanted.path) if wanted.path else None
@@ -401,7 +498,7 @@ class Enriching:
         task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
         return Job(path=wanted.path or texts[0].path, task=task)
 
-    def _texts(self, resource: _Resource, members: Sequence[Member]) -> list[Text] | None:
+    def _texts(self, resource: PlannedResource, members: Sequence[Member]) -> list[Text] | None:
         """What a summary is made from; None where a part of it is not there."""
         found: list[Text] = []
         for member in members:
@@ -415,7 +512,7 @@ class Enriching:
                 return None
         return found
 
-    def _removable(self, resource: _Resource) -> list[ChunkFile]:
+    def _removable(self, resource: PlannedResource) -> list[ChunkFile]:
         """Summaries of nothing that is there, which no person had a hand in."""
         if not self._wish.summaries:
             return []
@@ -450,95 +547,6 @@ class Enriching:
             stop=self._stop,
             on_progress=self._on_progress,
         )
-
-    def _waves(self, writer: Writer | None = None) -> Iterator[list[_Resource]]:
-        """The resources, some at a time, each batch of one generation."""
-        with self._parts.looking(sound=True) as (snapshot, _):
-            names = self._names(snapshot)
-            chosen = snapshot.settings.generator.threshold
-            if chosen is not None:
-                self._threshold = grouping.Threshold(value=chosen, texts=0, is_set=True)
-            elif self._wish.summaries:
-                self._threshold = self._choose(snapshot)
-            value = self._threshold.value if self._threshold else 1.0
-            limits = Limits(threshold=value, window=self._generator.window_tokens)
-        while names:
-            wave: list[_Resource] = []
-            size = 0
-            with self._parts.looking(sound=True) as (snapshot, _):
-                tree = self._tree_of(snapshot)
-                while names and size < WAVE:
-                    take = documents.gather if snapshot.layout.has_sections else gather
-                    found = take(snapshot, tree, names.pop(0))
-                    size += max(len(found.chunks), len(found.leaves))
-                    wave.append(self._planned(found, limits))
-                    self._on_progress(Progress(stage="reading", done=size, total=None))
-            yield wave
-        if self._wants_across():
-            if writer is not None:
-                # What resources have on top is read from the index.
-                writer.flush()
-            with self._parts.looking(sound=True) as (snapshot, _):
-                tree = self._tree_of(snapshot)
-                material = gather_across(snapshot, tree)
-            yield [self._planned(material, limits)]
-
-    def _tree_of(self, snapshot: StoreSnapshot) -> SummaryTree:
-        """The summaries that are there, read once a generation."""
-        generation = snapshot.catalog.generation
-        if self._tree is None or self._tree[0] != generation:
-            self._tree = generation, SummaryTree(summary_rows.all_children(snapshot.catalog))
-        return self._tree[1]
-
-    def _wants_across(self) -> bool:
-        """Whether a tree over the store is asked for, or is there and may be out of date."""
-        if not self._wish.summaries or not self._parts.layout.has_folders:
-            return False
-        with self._parts.looking(sound=True) as (snapshot, _):
-            is_there = bool(snapshot.catalog.files_of(STORE_TREE))
-        return self._wish.across or (is_there and not self._wish.resources)
-
-    def _names(self, snapshot: StoreSnapshot) -> list[str]:
-        catalog = snapshot.catalog
-        names = [name for name, _, n in catalog.resources() if n and name != STORE_TREE]
-        if self._wish.resources:
-            names = list(self._wish.resources)
-        if not self._wish.refresh:
-            return names
-        tree = self._tree_of(snapshot)
-        loose = [path for path, _ in summary_rows.questions_out_of_step(catalog)]
-        stale = summary_rows.resources_of(catalog, [*tree.stale_paths(), *loose])
-        stale |= summary_rows.with_stale_questions(catalog)
-        stale |= summary_rows.texts_in_none(catalog).keys()
-        return [name for name in names if name in stale]
-
-    def _choose(self, snapshot: StoreSnapshot) -> grouping.Threshold:
-        import numpy as np
-
-        keys = summary_rows.sample_of_keys(snapshot.catalog, grouping.SAMPLE)
-        if snapshot.embedder is None or snapshot.embeddings is None:
-            return grouping.choose_threshold(np.zeros((0, 1), dtype=np.float32))
-        vectors, found = snapshot.embeddings.get(snapshot.embedder.fingerprint, keys)
-        return grouping.choose_threshold(vectors[found])
-
-    def _planned(self, material: Material, limits: Limits) -> _Resource:
-        if material.without_vector:
-            texts = (
-                "1 text" if material.without_vector == 1 else f"{material.without_vector:,} texts"
-            )
-            self.notes.append(
-                f"{material.resource or 'the top folder'}: {texts} without a vector, so its"
-                " summaries stay as they are; 'filestore sync' embeds them"
-            )
-        is_wanted = self._wish.summaries and (material.present or not self._wish.refresh)
-        tree = TreePlan()
-        # Which texts belong together is known only of all of them.
-        if is_wanted and not material.without_vector:
-            root = find_root(material.present)
-            tree = TreePlanning(
-                material.leaves, material.vectors, material.present, limits, root=root
-            ).plan()
-        return _Resource(material, tree)
 
 
 @contextlib.contextmanager

@@ -1,25 +1,195 @@
 """The tree of summaries that a resource is to have, beside the one it has. Pure.
 
-What belongs together is told by the vectors of the texts alone; a summary stands where its texts
-stand, whatever it says. So the whole tree is known before a word of it is written, and is the same
-whichever generator writes it. One rule: a group that is there stays together, while its texts are
-as they were; what is new joins one, or makes its own.
+Which texts belong together is told by how alike their vectors are, not by how many there are, nor
+by the order in which they came or lie; a summary stands where its texts stand, whatever it says. So
+the whole tree is known before a word of it is written, and is the same whichever generator writes
+it. One rule: a group that is there stays together, while its texts are as they were; what is new
+joins one, or makes its own.
+
+Average linkage over the nearest neighbours, merged best first (R. Sokal, C. Michener, "A
+statistical method for evaluating systematic relationships", 1958): for rows of length 1 the mean
+cosine between two groups is the product of their sums over the product of their sizes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from msgspec import Struct, field
 
 from filestore.core.paths import ChunkPath
-from filestore.enrich.grouping import MOST_CHILDREN, Merging
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+MOST_CHILDREN: Final = 64
+"""So many names fit the frontmatter of a summary, and a person's eye."""
+SAMPLE: Final = 1_500
+"""So many texts tell how alike texts of a store are."""
+_NEIGHBOURS: Final = 32
+_ROWS_AT_ONCE: Final = 512
+_DIGITS: Final = 5
+"""Cosines are compared to so many digits: the last bits differ from machine to machine."""
+_LEAST: Final = 0.01
+_DEFAULT: Final = 0.5
+_FEWEST: Final = 3
+
+
+class Threshold(Struct, frozen=True, kw_only=True):
+    """The least mean cosine of texts under one summary, and where it comes from."""
+
+    value: float
+    texts: int
+    """How many were looked at."""
+    is_set: bool = False
+    """Whether a person set it."""
+    strangers: float = 0.0
+    """As alike two texts are by chance: as far above the median of all pairs as the least alike
+    hundredth of them is below it. What is above belongs together in some way."""
+    nearest: float = 0.0
+    """Half of the texts have another one that is more alike."""
+
+    def __str__(self) -> str:
+        if self.is_set:
+            return f"threshold {self.value:.2f}, as set"
+        if self.texts < _FEWEST:
+            return f"threshold {self.value:.2f}: there are too few texts to choose by"
+        return (
+            f"threshold {self.value:.2f}: halfway between what any two texts share by chance"
+            f" ({self.strangers:.2f}) and what nearest neighbours share ({self.nearest:.2f}),"
+            f" of {self.texts:,} texts"
+        )
+
+
+def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:
+    """Between what any two texts share and what two neighbours share.
+
+    Args:
+        vectors: Of a sample of different texts, ``(n, dim) float32, rows of length 1``.
+    """
+    import numpy as np
+
+    count = len(vectors)
+    if count < _FEWEST:
+        return Threshold(value=_DEFAULT, texts=count)
+    cosines = vectors @ vectors.T
+    pairs = cosines[np.triu_indices(count, 1)]
+    median, least = map(float, np.quantile(pairs, (0.5, _LEAST)))
+    np.fill_diagonal(cosines, -1.0)
+    nearest = max(0.0, float(np.median(cosines.max(axis=1))))
+    strangers = min(max(0.0, 2 * median - least), nearest)
+    value = round((strangers + nearest) / 2, 2)
+    return Threshold(value=value, texts=count, strangers=strangers, nearest=nearest)
+
+
+class Merging:
+    """Texts that belong together: groups that grow, each known by its smallest member."""
+
+    def __init__(
+        self, vectors: NDArray[np.float32], sizes: Sequence[int], *, threshold: float, window: int
+    ) -> None:
+        """Put every text in a group of its own.
+
+        Args:
+            vectors: ``(n, dim) float32, rows of length 1``; the same texts in the same order, which
+                is not the order of arrival: sort them by their keys.
+            sizes: Tokens of each.
+            threshold: The least mean cosine between two groups that become one.
+            window: The most tokens of a group.
+        """
+        import numpy as np
+
+        self._sums = np.asarray(vectors, dtype=np.float64).copy()
+        self._tokens = list(sizes)
+        self._counts = [1] * len(sizes)
+        self._parents = list(range(len(sizes)))
+        self._is_there = [False] * len(sizes)
+        self._vectors, self._threshold, self._window = vectors, threshold, window
+
+    def groups(self, existing: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+        """Places in ascending order; what is alone is in none.
+
+        Args:
+            existing: Groups that are there already, and stay together.
+        """
+        for members in existing:
+            for other in members[1:]:
+                self._join(self._root(members[0]), self._root(other))
+            self._is_there[self._root(members[0])] = True
+        for first, second in _pairs(self._vectors, self._threshold):
+            self._consider(first, second)
+        found: dict[int, list[int]] = {}
+        for place in range(len(self._parents)):
+            found.setdefault(self._root(place), []).append(place)
+        return [members for members in found.values() if len(members) > 1]
+
+    def _root(self, place: int) -> int:
+        while self._parents[place] != place:
+            self._parents[place] = self._parents[self._parents[place]]
+            place = self._parents[place]
+        return place
+
+    def _consider(self, first: int, second: int) -> None:
+        """Make two groups one where they are alike and small enough."""
+        one, other = self._root(first), self._root(second)
+        if one == other:
+            return
+        count = self._counts[one] + self._counts[other]
+        if self._is_there[one] and self._is_there[other]:
+            return
+        if count > MOST_CHILDREN or self._tokens[one] + self._tokens[other] > self._window:
+            return
+        product = float(self._sums[one] @ self._sums[other])
+        mean = round(product / (self._counts[one] * self._counts[other]), _DIGITS)
+        if mean >= self._threshold:
+            self._join(one, other)
+
+    def _join(self, one: int, other: int) -> None:
+        if one == other:
+            return
+        one, other = min(one, other), max(one, other)
+        self._parents[other] = one
+        self._is_there[one] = self._is_there[one] or self._is_there[other]
+        self._sums[one] += self._sums[other]
+        self._counts[one] += self._counts[other]
+        self._tokens[one] += self._tokens[other]
+
+
+def _pairs(vectors: NDArray[np.float32], threshold: float) -> Iterator[tuple[int, int]]:
+    """Pairs of neighbours that are alike enough, the most alike first, ties by place."""
+    import numpy as np
+
+    count = len(vectors)
+    firsts, seconds, cosines = [], [], []
+    for start in range(0, count, _ROWS_AT_ONCE):
+        block = np.round(vectors[start : start + _ROWS_AT_ONCE] @ vectors.T, _DIGITS)
+        rows = np.arange(len(block))
+        block[rows, start + rows] = -2.0
+        nearest = min(_NEIGHBOURS, count - 1)
+        if nearest < 1:
+            break
+        # Among equals the first: which of them a partition picks is not said anywhere.
+        order = np.argpartition(-block, nearest - 1, axis=1)[:, :nearest]
+        found = np.take_along_axis(block, order, axis=1)
+        alike = found >= threshold
+        firsts.append(np.repeat(rows + start, nearest).reshape(len(block), nearest)[alike])
+        seconds.append(order[alike])
+        cosines.append(found[alike])
+    if not firsts:
+        return
+    first, second, cosine = map(np.concatenate, (firsts, seconds, cosines))
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = np.lexsort((high, low, -cosine))
+    before = (-1, -1)
+    for place in order.tolist():
+        pair = int(low[place]), int(high[place])
+        if pair != before:
+            yield pair
+        before = pair
+
 
 DEPTH: Final = 5
 """So many levels are grouped; one summary of all may come on top."""
@@ -39,7 +209,7 @@ class Leaf(Struct, frozen=True, kw_only=True):
     level: ClassVar[int] = 0
 
 
-class Wanted(Struct, kw_only=True, eq=False):
+class PlannedSummary(Struct, kw_only=True, eq=False):
     """A summary that is to be there."""
 
     level: int
@@ -53,7 +223,7 @@ class Wanted(Struct, kw_only=True, eq=False):
     """Of the file that is there for it; None for a new one."""
 
 
-Member: TypeAlias = Leaf | Wanted
+Member: TypeAlias = Leaf | PlannedSummary
 
 
 class Present(Struct, frozen=True, kw_only=True):
@@ -68,17 +238,17 @@ class Present(Struct, frozen=True, kw_only=True):
 class TreePlan(Struct, kw_only=True):
     """What is to be there, and what is there for nothing."""
 
-    summaries: list[Wanted] = field(default_factory=list)
+    summaries: list[PlannedSummary] = field(default_factory=list)
     """Each behind its members."""
     superfluous: list[ChunkPath] = field(default_factory=list)
 
     @property
-    def root(self) -> Wanted | None:
+    def root(self) -> PlannedSummary | None:
         """The one over all, which is always the last; None where there is no summary."""
         return self.summaries[-1] if self.summaries else None
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class TreeLimits(Struct, frozen=True, kw_only=True):
     """How large a group may be, how alike its texts have to be, how high the tree."""
 
     threshold: float
@@ -108,7 +278,7 @@ class TreePlanning:
         leaves: Sequence[Leaf],
         vectors: NDArray[np.float32],
         present: Sequence[Present],
-        limits: Limits,
+        limits: TreeLimits,
         *,
         root: ChunkPath | None = None,
     ) -> None:
@@ -179,7 +349,7 @@ class TreePlanning:
         nodes = sorted(nodes, key=lambda node: node.place)
         if path is None and self._is_as_the_root([node.member for node in nodes]):
             path = self._root
-        wanted = Wanted(
+        wanted = PlannedSummary(
             level=1 + max(node.member.level for node in nodes),
             members=tuple(node.member for node in nodes),
             place=nodes[0].place,
@@ -238,7 +408,7 @@ class TreePlanning:
             is_whole = all(key in by_key for key in keys)
             for place in by_path.get(path, ()):
                 node = self._nodes[place]
-                if isinstance(node.member, Wanted) or node.key in keys:
+                if isinstance(node.member, PlannedSummary) or node.key in keys:
                     sure.append(place)
                 elif node.key not in self._read and not is_whole:
                     # A document in place has many sections. One that another was made from stays

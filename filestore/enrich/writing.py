@@ -28,11 +28,12 @@ from filestore.chunks.chunk_file import (
     text_mark,
 )
 from filestore.chunks.observation import DOCUMENT
+from filestore.chunks.questions_file import Block
 from filestore.core.hashing import ORIGIN_PREFIX, embedding_key, origin_hash, vector_id
 from filestore.core.paths import SUMMARIES, ChunkPath, inside, made_of
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import shown_path
-from filestore.enrich.material import ChunkFile
+from filestore.enrich.material import ChunkFile, Material, heading_of, of_sections
 from filestore.fs import disk
 from filestore.generate import Made
 from filestore.git import repository
@@ -110,6 +111,47 @@ def with_questions(file: ChunkFile, made: Sequence[str]) -> bytes:
     if found.questions == file.chunk.questions and found.origin == file.chunk.questions_origin:
         return file.data
     return chunk_file.update(file.data, questions=found.questions, questions_origin=found.origin)
+
+
+def with_document_questions(
+    material: Material, answered: Mapping[bytes, Sequence[str]]
+) -> tuple[bytes | None, bool]:
+    """The file of a document's questions with new ones.
+
+    Args:
+        material: With a file that can be read.
+        answered: What was generated, by the key of the section.
+
+    Returns:
+        Its bytes, None for no file; and whether it has a person's for a text that is gone.
+    """
+    questions = material.questions
+    assert questions is not None
+    blocks = of_sections(material.sections, questions)
+    found: list[Block] = []
+    for section in material.sections:
+        block = blocks.get(section.key)
+        made = answered.get(section.key)
+        if made is not None:
+            new = merged(block, section.text, made)
+            block = Block(
+                heading=heading_of(section.chunk),
+                key=section.key,
+                made=new.origin.made,
+                questions=new.questions,
+            )
+        elif block is not None and not block.made:
+            # Nothing that is there was made from a text: it goes where the text went.
+            block = replace(block, key=section.key)
+        if block is not None:
+            found.append(block)
+    taken = {block.key for block in blocks.values()}
+    orphans = [block for key, block in questions.blocks.items() if key not in taken]
+    own = [block for block in orphans if chunk_file.own_questions(block)]
+    found += [replace(block, questions=chunk_file.own_questions(block)) for block in own]
+    if found == list(questions.blocks.values()):
+        return questions.data, bool(own)
+    return questions_file.written(found, questions.data) if found else None, bool(own)
 
 
 def summary(

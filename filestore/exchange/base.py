@@ -8,9 +8,10 @@ when it is opened. A new one is a module beside this, and one entry in `FORMS`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import orjson
 from msgspec import Struct, field
@@ -25,14 +26,35 @@ from filestore.fs import disk
 from filestore.fs.staged_file import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy import float32
     from numpy.typing import NDArray
 
 
 class FormDamaged(FilestoreError, ValueError):
     """What was to be read is not what its form says; nothing of it was taken."""
+
+
+def refuse(
+    problem: str, remedy: str = "have it exported again by the program that it comes from"
+) -> NoReturn:
+    """Raise the error for what does not hold.
+
+    Raises:
+        FormDamaged: Always.
+    """
+    raise FormDamaged(problem, remedy=remedy)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put the name of a file before what is wrong in it."""
+    try:
+        yield
+    except FormDamaged as error:
+        # Of the same class: some are answered for.
+        raise type(error)(
+            f"{shown_path(path)}: {error.message}", remedy=error.remedy, detail=error.detail
+        ) from error
 
 
 def opened(source: str) -> IO[bytes]:
@@ -56,9 +78,9 @@ def check_version(source: str, stamp: object, known: str) -> None:
         FormDamaged: The stamp is another one than this version's.
     """
     if stamp != known:
-        raise FormDamaged(
+        refuse(
             f"{shown_path(source)} has the format {stamp!r:.60}, this version reads {known}",
-            remedy=f"{UPGRADE}, or have it exported by this version",
+            f"{UPGRADE}, or have it exported by this version",
         )
 
 
@@ -196,11 +218,11 @@ class Form(ABC):
 
 
 FORMS: Final = {
-    "faiss-json": "vector_files.faiss_json:FaissJson",
+    "faiss-json": "faiss_json:FaissJson",
     "jsonl": "rows:JsonLines",
     "markdown": "markdown:Markdown",
     "parquet": "parquet:ParquetForm",
-    "ragmd": "vector_files.ragmd:RagMd",
+    "ragmd": "ragmd:RagMd",
 }
 """Name to module and class."""
 READ: Final = tuple(name for name in FORMS if name != "markdown")

@@ -5,7 +5,6 @@ for a store, so that what is written is sound.
 """
 
 import os
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -15,8 +14,11 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.exchange.vector_files import faiss_folder, faiss_json, ragmd
-from filestore.exchange.vector_files.document_map import DocumentMap
+from filestore.exchange import faiss_json, ragmd
+from filestore.exchange.document_map import DocumentMap
+from filestore.exchange.faiss_json import FaissJson
+from filestore.exchange.mapped import MapForm
+from filestore.exchange.ragmd import RagMd
 from filestore.fs import disk
 
 RAGMD: Final = ".ragmd file"
@@ -24,7 +26,7 @@ FOLDER: Final = "FAISS + JSON folder"
 PAIR: Final = "FAISS + JSON pair"
 _NAMES: Final = {
     RAGMD: "a file KB.ragmd",
-    FOLDER: f"a folder with {', '.join(faiss_folder.FILES)}",
+    FOLDER: f"a folder with {', '.join(faiss_json.FILES)}",
     PAIR: "a file vectors-NAME.faiss, beside which metadata-NAME.json stands",
 }
 _ANY: Final = f"name {_NAMES[RAGMD]}; {_NAMES[FOLDER]}; or {_NAMES[PAIR]}"
@@ -33,6 +35,7 @@ _TARGETS: Final = {
     FOLDER: "a folder",
     PAIR: "a file vectors-NAME.faiss",
 }
+_FORM_OF: Final[dict[str, MapForm]] = {RAGMD: RagMd(), FOLDER: FaissJson(), PAIR: FaissJson()}
 _PARTS: Final = (".faiss", ".json", ".npy")
 """How a name ends that is more likely meant for a file than for a folder."""
 
@@ -90,21 +93,11 @@ def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
             f"{shown_path(source)} is a {read_as}, and {shown_path(target)} would be one, too",
             remedy=f"name {others} as the target",
         )
-    if written_as == RAGMD:
-        ragmd.check_target(target)
-    else:
-        faiss_json.check_target(target)
-    notes: Sequence[str] = ()
-    if read_as == RAGMD:
-        found = ragmd.read_map(source)
-    else:
-        found, notes = faiss_json.read_map(source)
+    form = _FORM_OF[written_as]
+    form.check_target(target)
+    found, notes = _FORM_OF[read_as].read_map(source)
     Counter(limits, shown_path(source)).add(Size(rows=len(found.rows), bytes=found.rows.nbytes))
-    if written_as == RAGMD:
-        files: tuple[str, ...] = (target,)
-        ragmd.write_map(target, found)
-    else:
-        files = faiss_json.write_map(target, found)
+    files = form.write_map(target, found)
     return Converted(
         source=source,
         read_as=read_as,
@@ -130,7 +123,7 @@ def _lost(found: DocumentMap, written_as: str) -> list[str]:
     if lacking and written_as == FOLDER:
         lost.append(
             f"{lacking:,} of {len(found.documents):,} documents have no full_text: the texts of"
-            f" their rows in {faiss_folder.CORPUS} are empty"
+            f" their rows in {faiss_json.CORPUS} are empty"
         )
     return lost
 
@@ -141,7 +134,7 @@ def _kind_of_source(path: str) -> str:
     try:
         if os.path.isdir(path):
             inside = set(os.listdir(path))
-            if inside.intersection(faiss_folder.FILES):
+            if inside.intersection(faiss_json.FILES):
                 return FOLDER
             if any(map(faiss_json.is_pair, inside)):
                 return PAIR

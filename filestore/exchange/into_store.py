@@ -37,9 +37,14 @@ from filestore.exchange.base import (
     Wanted,
     open_form,
 )
-from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
-from filestore.exchange.names import Names, ResourceNames
-from filestore.exchange.vectors import Vectors
+from filestore.exchange.incoming import (
+    Names,
+    ResourceNames,
+    UnusableChunkError,
+    Vectors,
+    has_same_content,
+    written,
+)
 from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository

@@ -16,12 +16,13 @@ from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.reading_order import without_overlap
+from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
-from filestore.exchange.names import FileNames
 from filestore.fs import disk, staged_folder
+from filestore.verify.names import why_unportable
 
 MANIFEST: Final = "filestore-export.json"
 _FORMAT: Final = "filestore-markdown/2"
@@ -29,6 +30,40 @@ _INDEX: Final = "index.md"
 _ENDING: Final = ".md"
 _MOST_FOLDERS: Final = 8
 """So many folders lie in one another."""
+
+_MOST_NAME_BYTES: Final = 200
+_UNSAFE_ANYWHERE: Final = re.compile(
+    r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\ufeff]+'
+)
+
+
+class FileNames(Struct):
+    """Names for the files of one folder, written for a person, whatever a stranger called them."""
+
+    _taken: set[str] = field(default_factory=set)
+    _folders: dict[str, str] = field(default_factory=dict)
+
+    def folder(self, name: str) -> str:
+        """The name of a folder: the same for the same."""
+        if name not in self._folders:
+            self._folders[name] = self.take(name, "")
+        return self._folders[name]
+
+    def take(self, name: str, ending: str) -> str:
+        """A name as near to what it was called as can be, with an ending."""
+        text = name.encode("utf-8", "replace").decode()
+        # Parts that lead up or stay are dropped.
+        parts = [part for part in re.split(r"[/\\]+", text) if part.strip(" .")]
+        stem = _UNSAFE_ANYWHERE.sub("-", "-".join(parts)).strip(" -").lstrip(".")
+        stem = stem.encode()[:_MOST_NAME_BYTES].decode("utf-8", "ignore").rstrip(" .") or "unnamed"
+        if why_unportable(stem + ending):  # a device, mostly
+            stem = f"_{stem}"
+        found, number = stem + ending, 1
+        while folded_path(found) in self._taken:
+            number += 1
+            found = f"{stem} ({number}){ending}"
+        self._taken.add(folded_path(found))
+        return found
 
 
 class Markdown(Form):

@@ -1,20 +1,29 @@
-"""Documents of a foreign collection, put together from their chunks and written to a folder.
+"""Documents that others cut into chunks, put together again and written to a folder.
 
-One rule: a document that cannot be read is named, and the others are written.
+The chunks come from the files of a folder, from JSON lines, or from `vector_store`; `joining` tells
+what they repeat. One rule: what cannot be read is named and left out, and the rest is written.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import IO, Any, Final
 
 from msgspec import Struct, field
 
+from filestore.chunks import chunk_file
+from filestore.chunks.reading_order import reconstruct
+from filestore.config.layout import RECORD_NAME
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import LINE_BYTES, Counter, Size
+from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import LeftOut
-from filestore.exchange.foreign_chunks import ENDING, Document
 from filestore.exchange.joining import (
     EXACT,
     NONE,
@@ -26,9 +35,296 @@ from filestore.exchange.joining import (
     count,
     join,
 )
-from filestore.exchange.names import FileNames
+from filestore.exchange.markdown import FileNames
+from filestore.exchange.rows import lines_of, parsed_line
 from filestore.fs import disk
 from filestore.remote import EndpointUnusable
+
+Read = Callable[[], Sequence[str] | Joined]
+
+
+class NoTextError(FilestoreError):
+    """Nothing of a document can be read."""
+
+
+class NoSuchSource(FilestoreError, FileNotFoundError):
+    """What was to be read is not there, or is of another kind."""
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A document in chunks, which are read when they are asked for."""
+
+    name: str
+    read: Read
+    """Its chunks in their order; a text where the chunks say themselves how they follow."""
+    identifier: str = ""
+    """What else it is asked for by."""
+    strategy: Strategy | None = None
+    """How much its chunks repeat, where its source says so."""
+
+
+ENDING: Final = ".reconstructed.md"
+"""Of what is written: no chunk, where it lies among those that are read."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_TEXT: Final = ("text", "page_content", "content", "chunk", "chunk_text", "body")
+_DOCUMENT: Final = (
+    *("document", "filename", "file_name", "file", "source", "path", "document_id", "doc_id"),
+    *("file_id", "url", "title"),
+)
+_ORDER: Final = (
+    *("index", "order", "chunk_index", "chunk_number", "position", "seq", "sequence", "number"),
+    *("chunk_id", "start", "start_index", "i_start"),
+)
+_NUMBER: Final = re.compile(r"(\d+)")
+_NUMBERED: Final = re.compile(
+    r"(?P<name>.*?)[\s._#-]*(?:(?<![a-z])(?P<word>chunk|part|page|section|segment|split|piece))?"
+    r"[\s._#(\[-]*(?P<number>\d+)(?:[\s._-]*of[\s._-]*\d+)?[)\]]?",
+    re.IGNORECASE | re.DOTALL,
+)
+_NUMBER_FIRST: Final = re.compile(r"(?P<number>\d+)[\s._#)-]+(?P<name>.+)", re.DOTALL)
+_FLAT_NAME: Final = re.compile(r"[a-z2-7]{13}\.md")
+_FLAT_RECORD: Final = re.compile(r"[a-z2-7]{13}\.json")
+_OTHER_FILES: Final = frozenset({".json", ".jsonl", ".csv", ".npy", ".pdf", ".png", ".jpg"})
+
+
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
+    """Sorts as a person does: chunk 10 after chunk 9."""
+    parts = _NUMBER.split(name.casefold())
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
+
+
+def in_folder(folder: str, left_out: LeftOut, counter: Counter) -> list[Document]:
+    """The documents of a folder of text files.
+
+    A folder inside is a document, or several where all of its names with numbers say so; at the
+    top, files whose names differ only by a number are one. Chunk files of a store are read as such.
+
+    Raises:
+        NoSuchSource: There is no such folder.
+        LimitExceededError: It has more files or bytes than are taken.
+    """
+    if not os.path.isdir(folder):
+        raise NoSuchSource(
+            f"there is no folder {folder}",
+            remedy="name a folder of text files; a file is read by '--from jsonl'",
+        )
+    found: list[Document] = []
+
+    def unread(error: OSError) -> None:
+        left_out.add(f"{error.filename}: {error.strerror}")
+
+    for path, folders, names in os.walk(folder, onerror=unread):
+        folders[:] = sorted((one for one in folders if not one.startswith(".")), key=natural_key)
+        files = [one for one in names if _is_chunk(one, path, left_out)]
+        for member in files:
+            size = 0
+            with suppress(OSError):  # what cannot be read is named later
+                size = os.stat(os.path.join(path, member)).st_size
+            counter.add(Size(rows=1, bytes=size))
+        below = os.path.relpath(path, folder)
+        top = os.path.basename(os.path.abspath(folder))
+        name = top if below == "." else below.replace(os.sep, "/")
+        if RECORD_NAME in names:  # a resource of a store
+            paths = [os.path.join(path, member) for member in sorted(files)]
+            found.append(Document(name=name, read=partial(_texts, paths, left_out)))
+            continue
+        flat = {member: _flat_source(path, member) for member in files}
+        for source in sorted(set(filter(None, flat.values())), key=natural_key):
+            paths = [os.path.join(path, one) for one in files if flat[one] == source]
+            own = os.path.basename(source)
+            found.append(Document(name=own, read=partial(_texts, paths, left_out)))
+        files = [one for one in files if not flat[one]]
+        for document, members in _grouped(name, files, is_top=below == "."):
+            paths = [os.path.join(path, member) for member in members]
+            found.append(Document(name=document, read=partial(_texts, paths, left_out)))
+    counter.add(Size(files=len(found)))
+    return found
+
+
+def _flat_source(folder: str, name: str) -> str:
+    """The document that a chunk file of a store in the flat layout comes from; "" for others."""
+    if not _FLAT_NAME.fullmatch(name):
+        return ""
+    try:
+        chunk = chunk_file.parse(disk.read_path(os.path.join(folder, name)))
+    except (OSError, FilestoreError) as error:
+        disk.pass_limits(error)
+        return ""
+    return chunk.source if chunk.source and chunk.order else ""
+
+
+def _is_chunk(name: str, folder: str, left_out: LeftOut) -> bool:
+    """Whether a file may be a chunk by its name."""
+    is_ours = name == RECORD_NAME or _FLAT_RECORD.fullmatch(name) or name.endswith(ENDING)
+    if is_ours or name.startswith("."):
+        return False
+    if os.path.splitext(name)[1].lower() in _OTHER_FILES:
+        left_out.add(f"{os.path.join(folder, name)}: no text file by its name")
+        return False
+    return True
+
+
+def _grouped(folder: str, names: Sequence[str], *, is_top: bool) -> list[tuple[str, list[str]]]:
+    """Documents and their files, in order."""
+    groups: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    certain: set[str] = set()
+    for name in names:
+        stem, suffix = os.path.splitext(name)
+        if suffix[1:].isdecimal():  # report.001
+            stem, suffix = name, ""
+        match = _NUMBERED.fullmatch(stem) or _NUMBER_FIRST.fullmatch(stem)
+        key = (match["name"].strip(), suffix) if match else (stem, suffix)
+        groups.setdefault(key, []).append((int(match["number"]) if match else -1, name))
+        if match and match.groupdict().get("word"):
+            certain.add(name)
+    alone = [members for members in groups.values() if len(members) == 1]
+    if not is_top and (len(groups) == 1 or alone):
+        return [(folder, sorted(names, key=natural_key))] if names else []
+    found = []
+    for (stem, _), members in groups.items():
+        files = [name for _, name in sorted(members, key=lambda one: (one[0], natural_key(one[1])))]
+        own = stem or folder
+        if len(files) == 1 and stem and files[0] not in certain:
+            own = os.path.splitext(files[0])[0]
+        found.append((own if is_top or not stem else f"{folder}/{own}", files))
+    return sorted(found, key=lambda one: natural_key(one[0]))
+
+
+def _texts(paths: Sequence[str], left_out: LeftOut) -> Sequence[str] | Joined:
+    found: list[tuple[str, bytes]] = []
+    for path in paths:
+        try:
+            found.append((path, disk.read_path(path)))
+        except (OSError, FilestoreError) as error:
+            disk.pass_limits(error)
+            left_out.add(f"{path}: {getattr(error, 'strerror', None) or error}")
+    ours = _own_chunks(found)
+    if ours is not None:
+        return ours
+    texts = []
+    for path, data in found:
+        try:
+            text = data.removeprefix(_BYTE_ORDER_MARK).decode()
+        except UnicodeDecodeError as error:
+            left_out.add(f"{path}: not UTF-8 at byte {error.start + 1:,}")
+            continue
+        if "\0" in text:
+            left_out.add(f"{path}: no text, it holds a NUL")
+            continue
+        texts.append(text)
+    if paths and not texts:
+        raise NoTextError("no file of it can be read as text", remedy="'left out' says why")
+    return texts
+
+
+def _own_chunks(files: Sequence[tuple[str, bytes]]) -> Joined | None:
+    """The text of chunk files that a store wrote; None for what others wrote."""
+    chunks: list[tuple[StorePath, chunk_file.Chunk]] = []
+    is_ours = False
+    for path, data in files:
+        try:
+            chunk = chunk_file.parse(data)
+        except FilestoreError:
+            return None
+        is_ours |= chunk.origin is not None or chunk.order is not None or bool(chunk.overlap)
+        if not chunk_file.is_summary(os.path.basename(path), chunk):
+            chunks.append((StorePath(path), chunk))
+    if not is_ours:
+        return None
+    done = reconstruct(chunks)
+    recorded = [
+        Overlap(overlap_chars=chunk.overlap or 0, confidence=EXACT, method="recorded")
+        for _, chunk in chunks[1:]
+    ]
+    return Joined(
+        text=done.text, chunks=done.chunks, overlaps=tuple(recorded), warnings=done.warnings
+    )
+
+
+class _Places(Struct):
+    """Where the lines of one document begin."""
+
+    lines: list[tuple[float, int, int]] = field(default_factory=list)
+    """Order, number of the line, offset."""
+
+
+def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
+    """The documents of a file of JSON lines: a chunk a line.
+
+    Raises:
+        NoSuchSource: There is no such file.
+        LimitExceededError: It has more lines or bytes than are taken.
+    """
+    found: dict[str, _Places] = {}
+    fallback = os.path.splitext(os.path.basename(path))[0]
+    with _opened(path) as file:
+        counter.add(Size(bytes=os.fstat(file.fileno()).st_size))
+        for where, number, offset, row in lines_of(file, left_out, path):
+            counter.add(Size(rows=1))
+            if problem := _unusable(row):
+                left_out.add(f"{where}: {problem}")
+                continue
+            named = (
+                str(one)
+                for one in _values(row, _DOCUMENT)
+                if isinstance(one, str | int) and not isinstance(one, bool) and one != ""
+            )
+            document = next(named, fallback)
+            if document not in found:
+                counter.add(Size(files=1))
+            places = found.setdefault(document, _Places())
+            places.lines.append((_order_of(row, number), number, offset))
+    return [
+        Document(name=name, read=partial(_texts_of_lines, path, places))
+        for name, places in found.items()
+    ]
+
+
+def _opened(path: str) -> IO[bytes]:
+    try:
+        descriptor = disk.open_regular(path, follow_links=True)
+    except (FileNotFoundError, disk.NotAFileError) as error:
+        raise NoSuchSource(
+            f"there is no file {path}", remedy="name a file of JSON lines, a chunk a line"
+        ) from error
+    return open(descriptor, "rb", buffering=1024 * 1024)
+
+
+def _unusable(row: object) -> str:
+    """What is wrong with the value of a line, "" for a chunk."""
+    if not isinstance(row, Mapping):
+        return f"expected an object, found {brief(row)}"
+    return "" if _text_of(row) is not None else f"no text in {brief(row)}"
+
+
+def _values(row: Mapping[str, Any], keys: Sequence[str]) -> Iterator[Any]:
+    """What stands at these keys, in the row or in its metadata."""
+    inner = row.get("metadata")
+    for place in (row, inner if isinstance(inner, Mapping) else {}):
+        yield from (place[key] for key in keys if place.get(key) is not None)
+
+
+def _text_of(row: Mapping[str, Any]) -> str | None:
+    return next((one for one in _values(row, _TEXT) if isinstance(one, str)), None)
+
+
+def _order_of(row: Mapping[str, Any], line: int) -> float:
+    for value in _values(row, _ORDER):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if isinstance(value, str) and (digits := _NUMBER.search(value)):
+            return float(digits[1][:15])
+    return float(line)
+
+
+def _texts_of_lines(path: str, places: _Places) -> list[str]:
+    texts = []
+    with _opened(path) as file:
+        for _, _, offset in sorted(places.lines):
+            file.seek(offset)
+            row, _ = parsed_line(file.readline(LINE_BYTES))
+            texts.append("" if _unusable(row) else _text_of(row) or "")
+    return texts
 
 
 class RebuiltFile(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):

@@ -16,8 +16,8 @@ from filestore.core.errors import UsageError
 from filestore.core.limits import Counter, Size
 from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
-from filestore.exchange.foreign_chunks import Document
 from filestore.exchange.joining import Strategy, tokens
+from filestore.exchange.rebuild import Document
 from filestore.remote import EndpointError, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, parse_address
 from filestore.remote.service import (

@@ -24,7 +24,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject, converted, json_of
-from filestore.exchange.vector_files import faiss_folder
+from filestore.exchange import faiss_json
 from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.fs.staged_folder import LONGEST_NAME_BYTES
@@ -37,7 +37,7 @@ from filestore.verify.names import why_no_name
 T = TypeVar("T")
 Kind = Literal["collection", "store", "faiss-json", ""]
 RECORD: Final = "collection.json"
-OLD_FILES: Final = frozenset(faiss_folder.FILES)
+OLD_FILES: Final = frozenset(faiss_json.FILES)
 SETTLED: Final = (SETTINGS, ".gitignore", ".gitattributes")
 """What stays where all documents are replaced."""
 _OURS: Final = OLD_FILES | {*SETTLED, RECORD, ".sidecar", ".undo", "chunked"}
@@ -70,7 +70,7 @@ def kind_of(path: str) -> Kind:
         return ""
     if SETTINGS in names:
         return "collection" if RECORD in names else "store"
-    return "faiss-json" if faiss_folder.INDEX in names else ""
+    return "faiss-json" if faiss_json.INDEX in names else ""
 
 
 def strange(path: str) -> list[str]:

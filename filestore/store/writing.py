@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from filestore.core.limits import Limits
-    from filestore.enrich.plan import EnrichPlan, EnrichReport
-    from filestore.enrich.plan import Wanted as EnrichWanted
+    from filestore.enrich.plan import EnrichPlan, EnrichReport, WishOptions
     from filestore.exchange.base import Imported
     from filestore.history.batch import State
     from filestore.index.backend import Sent
@@ -419,9 +418,9 @@ class Store(ReadableStore):
         generator: str | None = None,
         stop: "Event | None" = None,
         on_progress: OnProgress = ignore,
-        **wanted: "Unpack[EnrichWanted]",
+        **wanted: "Unpack[WishOptions]",
     ) -> "EnrichReport":
-        """Make questions and summaries, and write them as files; see `request.enrich`.
+        """Make questions and summaries, and write them as files; see `enrich.run.enrich`.
 
         Args:
             resources: Their names; none for all.
@@ -430,12 +429,12 @@ class Store(ReadableStore):
             on_progress: Called with the progress.
             wanted: ``questions``, ``summaries``, ``refresh``, ``budget``: see `enrich.plan.Wish`.
         """
-        from filestore.enrich import request
+        from filestore.enrich import run
 
-        wish = request.wish(self._parts, resources, wanted)
+        wish = run.wish(self._parts, resources, wanted)
         self.close()
         options: Any = {"generator": generator, "stop": stop, "on_progress": on_progress}
-        return self._with_vectors(request.enrich(self._parts, wish, **options), on_progress)
+        return self._with_vectors(run.enrich(self._parts, wish, **options), on_progress)
 
     def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
         """A report of what was written, once the texts of it have their vectors."""
@@ -446,13 +445,13 @@ class Store(ReadableStore):
         *resources: str,
         generator: str | None = None,
         on_progress: OnProgress = ignore,
-        **wanted: "Unpack[EnrichWanted]",
+        **wanted: "Unpack[WishOptions]",
     ) -> "EnrichPlan":
         """What `enrich` would make and take; changes nothing, and asks nobody."""
-        from filestore.enrich import request
+        from filestore.enrich import run
 
-        wish = request.wish(self._parts, resources, wanted)
-        return request.plan(self._parts, wish, generator=generator, on_progress=on_progress)
+        wish = run.wish(self._parts, resources, wanted)
+        return run.plan(self._parts, wish, generator=generator, on_progress=on_progress)
 
     def import_embeddings(
         self,

@@ -155,8 +155,8 @@ def _saving(kind: str, place: str, documents: int, chunks: int, text: int) -> Ca
 
 def _form(kind: str) -> Any:
     """A form that is loaded, with all that it imports when it is first used."""
+    from filestore.exchange import document_map, mapped  # noqa: F401
     from filestore.exchange.base import open_form
-    from filestore.exchange.vector_files import document_map, mapped  # noqa: F401
 
     _vectors(1, 1)
     return open_form(kind)

@@ -15,8 +15,16 @@ import measure
 import numpy as np
 
 from filestore.core.paths import ChunkPath
-from filestore.enrich.grouping import SAMPLE, choose_threshold
-from filestore.enrich.tree import Leaf, Limits, Present, TreePlan, TreePlanning, find_root
+from filestore.enrich.tree import (
+    SAMPLE,
+    Leaf,
+    Present,
+    TreeLimits,
+    TreePlan,
+    TreePlanning,
+    choose_threshold,
+    find_root,
+)
 
 TEXTS = 2_000
 CENTRES = 300
@@ -51,7 +59,7 @@ def main() -> None:
 def _compare(rows: Rows) -> tuple[int, int, int, int]:
     chance = random.Random(1)
     sample = np.array([vector for _, vector in sorted(rows, key=lambda one: one[0])[:SAMPLE]])
-    limits = Limits(threshold=choose_threshold(sample).value, window=WINDOW)
+    limits = TreeLimits(threshold=choose_threshold(sample).value, window=WINDOW)
     order = list(range(len(rows)))
     chance.shuffle(order)
     texts = [(ChunkPath(f"r/chunk{number}.md"), *rows[number]) for number in order]
@@ -69,7 +77,7 @@ def _compare(rows: Rows) -> tuple[int, int, int, int]:
 
 
 def _planned(
-    texts: Sequence[tuple[ChunkPath, bytes, np.ndarray]], present: list[Present], limits: Limits
+    texts: Sequence[tuple[ChunkPath, bytes, np.ndarray]], present: list[Present], limits: TreeLimits
 ) -> TreePlan:
     leaves = [Leaf(path=path, key=key, tokens=TOKENS) for path, key, _ in texts]
     vectors = np.array([vector for _, _, vector in texts], dtype=np.float32)

@@ -28,10 +28,10 @@ from typing import Any, Final
 import faiss
 import numpy as np
 
+from filestore.exchange import document_map, mapped
 from filestore.exchange.base import Chunk, Collection, Form, FormDamaged, Resource
-from filestore.exchange.vector_files import document_map, mapped
-from filestore.exchange.vector_files.faiss_json import FaissJson
-from filestore.exchange.vector_files.ragmd import RagMd
+from filestore.exchange.faiss_json import FaissJson
+from filestore.exchange.ragmd import RagMd
 
 COUNT: Final = 10_000
 SEED: Final = 16

@@ -34,9 +34,8 @@ from filestore.embed._model_folder import (
     read_record,
     weight_files,
 )
-from filestore.exchange import markdown, parquet_rows, rows
+from filestore.exchange import document_map, markdown, parquet_rows, rows
 from filestore.exchange.base import LeftOut
-from filestore.exchange.vector_files import document_map
 from filestore.exchange.vector_store import USE
 from filestore.extract._notebook import NotebookExtractor
 from filestore.extract.markdown import read_frontmatter
@@ -243,7 +242,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "chunks/frontmatter._json_value": (YAML, lambda data, _: frontmatter.parse(_between(data))),
     "exchange/rows.parsed_line": (ROW, _lines),
     "exchange/parquet_rows._conversion": (FILTER, _column),
-    "exchange/vector_files/document_map.read_json": (MAP, _map),
+    "exchange/document_map.read_json": (MAP, _map),
     "search/metrics._question": (QUESTION, lambda data, _: parse_queries(data, name="q")),
 }
 """Each place that reads what others give: what is sound there, and what reads it."""

@@ -9,7 +9,7 @@ import pytest
 from filestore.core.errors import UsageError
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
 from filestore.exchange.convert import NothingThere, convert
-from filestore.exchange.vector_files.ragmd import RagMd
+from filestore.exchange.ragmd import RagMd
 from tests.ragmd_files import INDEXES, NOW, ROWS, Foreign
 
 

@@ -7,9 +7,9 @@ import faiss
 import numpy as np
 import pytest
 
+from filestore.exchange import faiss_json
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
-from filestore.exchange.vector_files import faiss_folder
-from filestore.exchange.vector_files.faiss_json import FaissJson
+from filestore.exchange.faiss_json import FaissJson
 from filestore.fs.disk import WriteFailedError
 from tests.system.conftest import files_below
 from tests.vectors import unit_rows
@@ -61,7 +61,7 @@ def test_other_programs_find_a_whole_index(tmp_path):
     """Four files, row i of each belonging together; the index is one that FAISS loads."""
     target = tmp_path / "kb"
     FaissJson().write(str(target), collection())
-    assert sorted(os.listdir(target)) == sorted(faiss_folder.FILES)
+    assert sorted(os.listdir(target)) == sorted(faiss_json.FILES)
     index = faiss.read_index(str(target / "index.faiss"))
     rows = np.load(target / "embeddings.npy", allow_pickle=False)
     corpus = json.loads((target / "corpus.json").read_text())
@@ -76,7 +76,7 @@ def test_other_programs_find_a_whole_index(tmp_path):
     assert (about["document_count"], about["embedding_dimension"]) == (6, 8)
     assert (about["rag_name"], about["index_type"]) == ("kb", "IndexFlatL2")
     assert about["file_sizes"] == {
-        name: (target / name).stat().st_size for name in faiss_folder.FILES[:3]
+        name: (target / name).stat().st_size for name in faiss_json.FILES[:3]
     }
 
 
@@ -259,7 +259,7 @@ def test_files_that_disagree_are_refused(case, tmp_path):
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("name", faiss_folder.FILES)
+@pytest.mark.parametrize("name", faiss_json.FILES)
 def test_a_file_of_ten_gigabytes_is_not_read(name, tmp_path):
     """By its size alone: a sparse file costs its maker nothing."""
     path = write_foreign(tmp_path / "kb")

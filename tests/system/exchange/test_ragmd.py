@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
-from filestore.exchange.vector_files.ragmd import RagMd
+from filestore.exchange.ragmd import RagMd
 from filestore.fs.disk import WriteFailedError
 from tests.system.conftest import files_below
 from tests.vectors import unit_rows
@@ -105,10 +105,10 @@ def test_what_is_no_file_is_said(make, tmp_path):
 
 HOSTILE = """
 import resource, sys
-from filestore.exchange.vector_files.ragmd import RagMd
+from filestore.exchange.ragmd import RagMd
 from filestore.exchange.base import FormDamaged
 RagMd  # loaded before the limit
-import numpy, orjson, yaml, filestore.exchange.vector_files.mapped, filestore.chunks.frontmatter
+import numpy, orjson, yaml, filestore.exchange.mapped, filestore.chunks.frontmatter
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[2]), resource.RLIM_INFINITY))

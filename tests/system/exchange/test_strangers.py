@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from filestore.exchange.names import folder_name
+from filestore.exchange.incoming import folder_name
 from tests.vectors import unit_rows
 
 MODEL = "builtin/1:384"

@@ -7,18 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.core.paths import ChunkPath
-from filestore.enrich.grouping import MOST_CHILDREN, Merging, choose_threshold
 from filestore.enrich.tree import (
+    MOST_CHILDREN,
     Leaf,
-    Limits,
+    Merging,
+    PlannedSummary,
     Present,
+    TreeLimits,
     TreePlan,
     TreePlanning,
-    Wanted,
+    choose_threshold,
     find_root,
 )
 
-LIMITS = Limits(threshold=0.8, window=10_000)
+LIMITS = TreeLimits(threshold=0.8, window=10_000)
 
 
 def plan_tree(*texts, **options):
@@ -54,7 +56,7 @@ def below(wanted):
     """The paths of the leaves under a summary."""
     found = []
     for member in wanted.members:
-        found += below(member) if isinstance(member, Wanted) else [member.path]
+        found += below(member) if isinstance(member, PlannedSummary) else [member.path]
     return found
 
 
@@ -183,7 +185,7 @@ def test_no_group_is_larger_than_the_window() -> None:
     """Nor has one more children than a file holds, however alike texts are."""
     leaves, vectors = made([0] * 300)
     for window in (250, 100_000):
-        plan = plan_tree(leaves, vectors, [], Limits(threshold=0.5, window=window))
+        plan = plan_tree(leaves, vectors, [], TreeLimits(threshold=0.5, window=window))
         for one in plan.summaries:
             assert len(one.members) <= MOST_CHILDREN
         first = [one for one in plan.summaries if one.level == 1]

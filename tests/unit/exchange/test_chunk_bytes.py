@@ -8,7 +8,7 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED
 from filestore.core.paths import ChunkPath
-from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
+from filestore.exchange.incoming import UnusableChunkError, has_same_content, written
 
 PATH = ChunkPath("r/chunk1.md")
 KEYS = st.one_of(st.sampled_from(chunk_file.OUR_KEYS), st.text(max_size=10))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.exchange import faiss_bytes
 from filestore.exchange.base import FormDamaged
-from filestore.exchange.vector_files import faiss_bytes
 from tests.vectors import unit_rows
 
 ROWS = unit_rows(40, dimension=8)

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
+from filestore.exchange import faiss_bytes
 from filestore.exchange.base import FormDamaged
-from filestore.exchange.vector_files import faiss_bytes, faiss_folder
 from tests.vectors import unit_rows
 
 ROWS = unit_rows(5, dimension=6)
@@ -25,9 +25,9 @@ def saved(table, **options):
 def test_what_numpy_wrote_is_read(count, version):
     """Of every version, by rows or by columns."""
     rows = ROWS[:count]
-    assert np.array_equal(faiss_folder.parse_npy(saved(rows, version=version)), rows)
+    assert np.array_equal(faiss_bytes.parse_npy(saved(rows, version=version)), rows)
     assert np.array_equal(
-        faiss_folder.parse_npy(saved(np.asfortranarray(rows), version=version)), rows
+        faiss_bytes.parse_npy(saved(np.asfortranarray(rows), version=version)), rows
     )
 
 
@@ -35,7 +35,7 @@ def test_what_numpy_wrote_is_read(count, version):
 def test_what_is_written_numpy_reads(count):
     """At the place that numpy expects, so that it can map the file as well."""
     rows = ROWS[:count]
-    head = faiss_folder.head_of_npy(count, 6)
+    head = faiss_bytes.head_of_npy(count, 6)
     assert len(head) % 64 == 0
     data = io.BytesIO(head + bytes(faiss_bytes.bytes_of(rows)))
     assert np.array_equal(np.lib.format.read_array(data, allow_pickle=False), rows)
@@ -77,4 +77,4 @@ def test_any_other_file_is_refused(case):
     """By its head, before anything is made of its size."""
     data, expected = REFUSED[case]
     with pytest.raises(FormDamaged, match=expected):
-        faiss_folder.parse_npy(data)
+        faiss_bytes.parse_npy(data)

@@ -9,7 +9,8 @@ from filestore.chunks.layout import FLAT, TREE
 from filestore.config.layout import folded_path
 from filestore.core.paths import has_plain_names
 from filestore.exchange.base import Chunk, Resource
-from filestore.exchange.names import FileNames, Names, folder_name, is_usable
+from filestore.exchange.incoming import Names, folder_name, is_usable
+from filestore.exchange.markdown import FileNames
 from filestore.history.batch import is_truth
 from filestore.verify.names import why_unportable
 

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.exchange import faiss_bytes, mapped, ragmd
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource
-from filestore.exchange.vector_files import faiss_bytes, mapped, ragmd
 from tests.ragmd_files import INDEXES, KEYS, NOW, ROWS, Foreign, flat, other_index
 
 

@@ -11,10 +11,9 @@ import io
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 from msgspec import Struct
@@ -22,8 +21,8 @@ from msgspec import Struct
 from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import UnfitError, converted, json_of
-from filestore.exchange.base import FormDamaged, TargetRefused
-from filestore.exchange.vector_files import faiss_bytes
+from filestore.exchange import faiss_bytes
+from filestore.exchange.base import TargetRefused, refuse
 from filestore.fs import disk
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ OURS: Final = "filestore"
 UNKNOWN_MODEL: Final = "unknown"
 """The name of a model that no file tells."""
 UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
-_REMEDY: Final = "have it exported again by the program that it comes from"
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -83,15 +81,6 @@ class DocumentMap(Struct, frozen=True, kw_only=True):
         return [None if text is None else text[start:end] for text, start, end in found]
 
 
-def refuse(problem: str, remedy: str = _REMEDY) -> NoReturn:
-    """Raise the error for what does not hold.
-
-    Raises:
-        FormDamaged: Always.
-    """
-    raise FormDamaged(problem, remedy=remedy)
-
-
 def too_large(target: str, size_bytes: int) -> TargetRefused:
     """The error for what would not be read again."""
     return TargetRefused(
@@ -99,18 +88,6 @@ def too_large(target: str, size_bytes: int) -> TargetRefused:
         " read of it",
         remedy="name fewer resources, or export jsonl or parquet",
     )
-
-
-@contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Put the name of a file before what is wrong in it."""
-    try:
-        yield
-    except FormDamaged as error:
-        # Of the same class: some are answered for.
-        raise type(error)(
-            f"{shown_path(path)}: {error.message}", remedy=error.remedy, detail=error.detail
-        ) from error
 
 
 def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False) -> bytearray:

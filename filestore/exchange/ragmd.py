@@ -9,8 +9,7 @@ from __future__ import annotations
 import binascii
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -18,9 +17,9 @@ import orjson
 from filestore.chunks import frontmatter
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.safe_text import brief, safe_text
-from filestore.exchange.base import Collection, Form
-from filestore.exchange.vector_files import faiss_bytes, mapped
-from filestore.exchange.vector_files.document_map import (
+from filestore.exchange import faiss_bytes
+from filestore.exchange.base import naming, refuse
+from filestore.exchange.document_map import (
     MOST_BYTES,
     MOST_JSON_BYTES,
     DocumentMap,
@@ -28,13 +27,11 @@ from filestore.exchange.vector_files.document_map import (
     check_index,
     check_map,
     check_time,
-    naming,
     read_bytes,
     read_json,
-    refuse,
     too_large,
-    utc,
 )
+from filestore.exchange.mapped import MapForm
 from filestore.fs import disk, staged_file
 from filestore.fs.staged_file import HEAD_BYTES, staged
 
@@ -65,57 +62,37 @@ _MOST_MARKS: Final = 10_000
 _BACKTICKS: Final = (b"```", b"\\u0060\\u0060\\u0060")
 
 
-class RagMd(Form):
+class RagMd(MapForm):
     """The form `ragmd`."""
 
     name: ClassVar[str] = "ragmd"
+    flat: ClassVar[str] = faiss_bytes.INNER_PRODUCT
 
-    def __init__(self, now: Callable[[], str] = lambda: utc(time.time())) -> None:
-        self._now = now
+    def check_target(self, target: str) -> None:
+        """See `MapForm.check_target`."""
+        staged_file.check_target(
+            target, lambda head: not head or _is_head(head), found="it is no .ragmd file"
+        )
 
-    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
-        """See `Form.write`."""
-        check_target(target)
-        kind = faiss_bytes.INNER_PRODUCT
-        write_map(target, mapped.of_collection(collection, flat=kind, now=self._now()))
+    def write_map(self, target: str, made: DocumentMap) -> tuple[str, ...]:
+        """See `MapForm.write_map`."""
+        self.check_target(target)
+        pieces = serialize(made)
+        text = next(pieces)
+        if len(text) > MOST_JSON_BYTES or len(text) + 4 * (made.rows.nbytes // 3) > MOST_BYTES:
+            raise too_large(target, len(text) + 4 * (made.rows.nbytes // 3))
+        with disk.disk_errors(target):
+            disk.make_folders(os.path.dirname(target))
+        with staged(target) as descriptor:
+            disk.write_all(descriptor, text)
+            for piece in pieces:
+                disk.write_all(descriptor, piece)
         return (target,)
 
-    def read(self, source: str) -> Collection:
-        """See `Form.read`."""
-        found = read_map(source)
+    def read_map(self, source: str) -> tuple[DocumentMap, Sequence[str]]:
+        """See `MapForm.read_map`."""
         with naming(source):
-            return mapped.to_collection(found)
-
-
-def write_map(target: str, made: DocumentMap) -> None:
-    """Write a file.
-
-    Raises:
-        TargetRefused: Another file is there, or it would be larger than is read.
-        WriteFailedError: The disk refused.
-    """
-    check_target(target)
-    pieces = serialize(made)
-    text = next(pieces)
-    if len(text) > MOST_JSON_BYTES or len(text) + 4 * (made.rows.nbytes // 3) > MOST_BYTES:
-        raise too_large(target, len(text) + 4 * (made.rows.nbytes // 3))
-    with disk.disk_errors(target):
-        disk.make_folders(os.path.dirname(target))
-    with staged(target) as descriptor:
-        disk.write_all(descriptor, text)
-        for piece in pieces:
-            disk.write_all(descriptor, piece)
-
-
-def read_map(source: str) -> DocumentMap:
-    """Read a file, whoever wrote it.
-
-    Raises:
-        FormDamaged: It is not of this form, or disagrees with itself.
-        FileNotFoundError: There is nothing.
-    """
-    with naming(source):
-        return parse(read_bytes(source, follow_links=True))
+            return parse(read_bytes(source, follow_links=True)), ()
 
 
 def is_ragmd(path: str) -> bool:
@@ -134,17 +111,6 @@ def _is_head(data: bytes) -> bool:
     except MalformedFrontmatter:
         return False
     return values.keys() >= {"format_version", "vector_count", "index_type"}
-
-
-def check_target(target: str) -> None:
-    """Let no file be replaced that is none of this form.
-
-    Raises:
-        TargetRefused: Something else is there.
-    """
-    staged_file.check_target(
-        target, lambda head: not head or _is_head(head), found="it is no .ragmd file"
-    )
 
 
 def parse(data: bytes | bytearray) -> DocumentMap:

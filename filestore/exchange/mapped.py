@@ -8,8 +8,10 @@ the rest is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, TypeVar
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar
 
 import orjson
 from msgspec import Struct, field
@@ -17,8 +19,8 @@ from msgspec import Struct, field
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
 from filestore.core.schema import UnfitError, converted
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
-from filestore.exchange.vector_files.document_map import OURS, DocumentMap, Place, refuse
+from filestore.exchange.base import Chunk, Collection, Form, LeftOut, Resource, naming, refuse
+from filestore.exchange.document_map import OURS, DocumentMap, Place, utc
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -37,6 +39,56 @@ _MOST_METADATA: Final = 4_096
 """Bytes that are taken over from a document into the frontmatter of each of its chunks."""
 _DEEPEST: Final = 6
 _DOCUMENT_KEYS: Final = frozenset({"id", "source", "full_text", "content", "chunks"})
+
+
+class MapForm(Form):
+    """A form that is one map of documents, held in memory as a whole."""
+
+    flat: ClassVar[str]
+    """The flat class of FAISS that its index is written as."""
+
+    def __init__(self, now: Callable[[], str] = lambda: utc(time.time())) -> None:
+        self._now = now
+
+    def write(self, target: str, collection: Collection) -> tuple[str, ...]:
+        """See `Form.write`."""
+        self.check_target(target)
+        return self.write_map(target, of_collection(collection, flat=self.flat, now=self._now()))
+
+    def read(self, source: str) -> Collection:
+        """See `Form.read`."""
+        found, left_out = self.read_map(source)
+        with naming(source):
+            collection = to_collection(found)
+        for sentence in left_out:
+            collection.left_out.add(sentence)
+        return collection
+
+    @abstractmethod
+    def check_target(self, target: str) -> None:
+        """Let nothing be replaced that is not of this form.
+
+        Raises:
+            TargetRefused: Something else is there.
+        """
+
+    @abstractmethod
+    def write_map(self, target: str, made: DocumentMap) -> tuple[str, ...]:
+        """Write a map; returns the paths of its files.
+
+        Raises:
+            TargetRefused: Something else is there, or it would be larger than is read.
+            WriteFailedError: The disk refused; what was there is untouched.
+        """
+
+    @abstractmethod
+    def read_map(self, source: str) -> tuple[DocumentMap, Sequence[str]]:
+        """Read a map, whoever wrote it; with a sentence for each part that was left out.
+
+        Raises:
+            FormDamaged: It is not of this form, or disagrees with itself.
+            FileNotFoundError: There is nothing.
+        """
 
 
 Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"

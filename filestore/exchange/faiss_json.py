@@ -1,8 +1,10 @@
-"""FAISS + JSON as a folder of four files, of which row i belongs together.
+"""FAISS + JSON: an index beside JSON that says what its vectors are of, in two variants.
 
-`index.faiss`, `embeddings.npy`, `corpus.json` with the texts, `metadata.json`. FORMAT.md says what
-we put where. One rule: the files are counted against each other, and neither FAISS nor pickle sees
-any of them: of the `.npy` file the header is compared with what numpy writes, never evaluated.
+A folder of four files, of which row i belongs together: `index.faiss`, `embeddings.npy`,
+`corpus.json` with the texts, `metadata.json`. Or two files, `vectors-NAME.faiss` and
+`metadata-NAME.json`, which has the list of chunks and the map of documents of `.ragmd`. FORMAT.md
+says what we put where. One rule: what is read comes from strangers: the files are counted against
+each other, and neither FAISS nor pickle sees any of them.
 """
 
 from __future__ import annotations
@@ -10,88 +12,218 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.safe_text import brief, shown_path
-from filestore.exchange.base import FormDamaged, TargetRefused
-from filestore.exchange.vector_files import faiss_bytes
-from filestore.exchange.vector_files.document_map import (
+from filestore.core.hashing import content_hash
+from filestore.core.safe_text import brief, listed, shown_path
+from filestore.exchange import faiss_bytes
+from filestore.exchange.base import FormDamaged, TargetRefused, naming, refuse
+from filestore.exchange.document_map import (
+    MOST_BYTES,
     MOST_JSON_BYTES,
     OURS,
     UNKNOWN_MODEL,
     UNKNOWN_TIME,
     DocumentMap,
     check_count,
+    check_index,
     check_map,
     check_time,
-    naming,
     read_bytes,
     read_json,
-    refuse,
     too_large,
 )
-from filestore.fs import disk
+from filestore.exchange.mapped import MapForm
+from filestore.fs import disk, staged_file
+from filestore.fs.staged_file import staged
 from filestore.fs.staged_folder import staged_folder
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-_NPY_MAGIC: Final = b"\x93NUMPY"
-_NPY_VERSIONS: Final = {b"\x01\x00": 10, b"\x02\x00": 12, b"\x03\x00": 12}
-"""Where the header begins."""
-_NPY_HEADER: Final = re.compile(
-    rb"\{'descr': '([^'\n]{1,20})', 'fortran_order': (True|False),"
-    rb" 'shape': \(([0-9]{1,12}), ([0-9]{1,12})\), \} *\n?"
-)
-_LARGEST_NPY_HEADER: Final = 1_000
-_NPY_ALIGNMENT: Final = 64
+VERSION: Final = "1.0"
+_VECTORS: Final = re.compile(r"vectors-(.+)\.faiss", re.DOTALL)
+_METADATA: Final = re.compile(r"metadata-(.+)\.json", re.DOTALL)
+_CHECKSUM: Final = "vectors_xxh3"
+"""The key for the hash of the file beside, which tells one that was replaced alone."""
+_REMEDY: Final = "name another place, or an empty folder"
 
 
-def parse_npy(data: bytes | bytearray) -> NDArray[float32]:
-    """The table in the bytes of a file: (n, dimension) float32, every number finite.
+class FaissJson(MapForm):
+    """The form `faiss-json`; a target named `vectors-NAME.faiss` gets the variant of two files."""
 
-    Raises:
-        FormDamaged: They are of another kind of file, or not whole.
-    """
-    import numpy
+    name: ClassVar[str] = "faiss-json"
+    flat: ClassVar[str] = faiss_bytes.L2
 
-    start = _NPY_VERSIONS.get(bytes(data[6:8]), 0)
-    if not data.startswith(_NPY_MAGIC) or not start:
-        refuse("it is no .npy file of a version that is known")
-    size = int.from_bytes(data[8:start], "little")
-    header = (
-        _NPY_HEADER.fullmatch(data[start : start + size]) if size < _LARGEST_NPY_HEADER else None
+    def check_target(self, target: str) -> None:
+        """See `MapForm.check_target`."""
+        try:
+            if os.path.islink(target):
+                raise TargetRefused(f"{shown_path(target)} is a symbolic link", remedy=_REMEDY)
+            (_check_files if is_pair(target) else _check_folder)(target)
+        except OSError as error:
+            disk.pass_limits(error)
+            raise TargetRefused(
+                f"{shown_path(target)} is not written: {error.strerror or error}", remedy=_REMEDY
+            ) from error
+
+    def write_map(self, target: str, made: DocumentMap) -> tuple[str, ...]:
+        """See `MapForm.write_map`."""
+        self.check_target(target)
+        if made.rows.nbytes + 1_000 > MOST_BYTES:
+            raise too_large(target, made.rows.nbytes)
+        return (_write_pair if is_pair(target) else _write_folder)(target, made)
+
+    def read_map(self, source: str) -> tuple[DocumentMap, Sequence[str]]:
+        """See `MapForm.read_map`."""
+        with naming(source):
+            if is_pair(source) and not os.path.isdir(source):
+                return _read_pair(os.path.dirname(source), _stem(os.path.basename(source))), ()
+            try:
+                there = set(os.listdir(source))
+            except NotADirectoryError:
+                refuse("it is no folder", "name a folder, or a file called vectors-NAME.faiss")
+            pairs = sorted(match[1] for match in map(_VECTORS.fullmatch, there) if match)
+            if there.intersection(FILES) or not pairs:
+                return _read_folder(source)
+            if len(pairs) > 1:
+                some = listed(f"vectors-{one}.faiss" for one in pairs)
+                refuse(f"it has {len(pairs):,} indexes: {some}", "name the file of one of them")
+            return _read_pair(source, pairs[0]), ()
+
+
+def is_pair(path: str) -> bool:
+    """Whether a path is that of a file of the variant of two files."""
+    name = os.path.basename(path)
+    return bool(_VECTORS.fullmatch(name) or _METADATA.fullmatch(name))
+
+
+def _check_files(target: str) -> None:
+    """Let an index and its metadata be replaced, and nothing else."""
+    folder, name = os.path.split(target)
+    vectors, metadata = _names(_stem(name))
+    for path, start in ((vectors, b"I"), (metadata, b"{")):
+
+        def begins(head: bytes, start: bytes = start) -> bool:
+            return head[:1] in (start, b"")
+
+        staged_file.check_target(
+            os.path.join(folder, path),
+            begins,
+            found="it is no part of an index",
+        )
+
+
+def _stem(name: str) -> str:
+    """What the names of two files have in common."""
+    match = _VECTORS.fullmatch(name) or _METADATA.fullmatch(name)
+    assert match is not None
+    return match[1]
+
+
+def _names(stem: str) -> tuple[str, str]:
+    return f"vectors-{stem}.faiss", f"metadata-{stem}.json"
+
+
+def _read_pair(folder: str, stem: str) -> DocumentMap:
+    vectors, metadata = _names(stem)
+    for name in (vectors, metadata):
+        if not os.path.lexists(os.path.join(folder, name)):
+            refuse(f"there is no {shown_path(name)}", "put the two files beside each other")
+    with naming(metadata):
+        data = read_bytes(os.path.join(folder, metadata), most=MOST_JSON_BYTES)
+        about = read_json(data, "file")
+        if type(about) is not dict:
+            refuse(f"an object was expected, found {brief(about)}")
+    with naming(vectors):
+        data = read_bytes(os.path.join(folder, vectors))
+        checksum = about.get(_CHECKSUM)
+        if checksum is not None and checksum != content_hash(data).hex():
+            refuse(f"it is not the index that {shown_path(metadata)} was written with")
+        found = faiss_bytes.parse(data)
+    with naming(metadata):
+        return _paired(about, found, stem)
+
+
+def _paired(about: Mapping[str, Any], found: faiss_bytes.Vectors, stem: str) -> DocumentMap:
+    """The index with what the JSON beside it says."""
+    chunks = _value_of(about, "chunks", list, "list of chunks")
+    documents = _value_of(about, "documents", dict, "map of documents")
+    places = check_map(chunks, documents, len(found.rows))
+    for key, number, what in (
+        ("vector_count", len(found.rows), "vectors"),
+        ("document_count", len(documents), "documents"),
+        ("embedding_dim", found.dimension, "numbers in a vector"),
+    ):
+        if about.get(key) is not None:
+            check_count(about[key], number, key, what)
+    if about.get("index_type") is not None:
+        check_index(about["index_type"], found)
+    model = about.get("model_name")
+    times = (
+        UNKNOWN_TIME if about.get(key) is None else check_time(about[key], key)
+        for key in ("created_at", "updated_at")
     )
-    if header is None:
-        refuse("its header is not the one of a table of float32")
-    kind, by_column = header[1].decode(errors="replace"), header[2] == b"True"
-    count, dimension = int(header[3]), int(header[4])
-    if kind != "<f4":
-        refuse(f"its numbers must be float32 ('<f4'), found {brief(kind)}")
-    if dimension > faiss_bytes.LARGEST_DIMENSION or (count and not dimension):
-        refuse(f"{count:,} rows of {dimension:,} numbers")
-    there = len(data) - start - size
-    if there != 4 * count * dimension:
-        refuse(f"{there:,} bytes for {count:,} rows of {dimension:,} numbers")
-    numbers = numpy.frombuffer(data, "<f4", offset=start + size)
-    table = numbers.reshape((count, dimension), order="F" if by_column else "C")
-    table = numpy.ascontiguousarray(table, numpy.float32)
-    faiss_bytes.check_finite(table)
-    return table
+    created_at, updated_at = times
+    return DocumentMap(
+        model=model if isinstance(model, str) and model.strip() else stem,
+        dimension=found.dimension,
+        flat=found.flat,
+        kind=found.kinds[0],
+        created_at=created_at,
+        updated_at=updated_at,
+        places=places,
+        documents=documents,
+        rows=found.rows,
+    )
 
 
-def head_of_npy(count: int, dimension: int) -> bytes:
-    """What stands before the numbers of a table."""
-    shape = f"({count}, {dimension})"
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-    blanks = " " * (-(10 + len(header) + 1) % _NPY_ALIGNMENT)
-    padded = f"{header}{blanks}\n".encode()
-    return _NPY_MAGIC + b"\x01\x00" + len(padded).to_bytes(2, "little") + padded
+def _value_of(about: Mapping[str, Any], key: str, kind: type, called: str) -> Any:
+    """The value of a key; where that is of another type, the only one of this type."""
+    if type(about.get(key)) is kind:
+        return about[key]
+    found = [value for value in about.values() if type(value) is kind]
+    if len(found) != 1:
+        refuse(f"it must have the {called} under {key!r}")
+    return found[0]
+
+
+def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
+    folder, name = os.path.split(target)
+    files = tuple(os.path.join(folder, one) for one in _names(_stem(name)))
+    count, dimension = made.rows.shape
+    index = faiss_bytes.head(made.flat, count, dimension) + bytes(faiss_bytes.bytes_of(made.rows))
+    metadata = orjson.dumps(
+        {
+            "format_version": VERSION,
+            "model_name": made.model,
+            "embedding_dim": made.dimension,
+            "vector_count": count,
+            "document_count": len(made.documents),
+            "index_type": made.flat,
+            "created_at": made.created_at,
+            "updated_at": made.updated_at,
+            _CHECKSUM: content_hash(index).hex(),
+            "chunks": made.chunk_list(),
+            "documents": made.documents,
+        }
+    )
+    if len(metadata) > MOST_JSON_BYTES:
+        raise too_large(target, len(metadata))
+    with disk.disk_errors(folder):
+        disk.make_folders(folder)
+    # Nothing takes its name before both are on the disk.
+    with staged(files[0]) as vectors:
+        disk.write_all(vectors, index)
+        os.fsync(vectors)
+        with staged(files[1]) as beside:
+            disk.write_all(beside, metadata)
+    return files
 
 
 INDEX: Final = "index.faiss"
@@ -105,7 +237,7 @@ _LEAST_COSINE: Final = 0.999
 _COMPARED_AT_ONCE: Final = 4_096
 _LONGEST_NAME: Final = 1_000
 _GAP: Final = "\n\n"
-_AGAIN: Final = "have the documents indexed again by the program that it comes from"
+_INDEX_AGAIN: Final = "have the documents indexed again by the program that it comes from"
 
 
 class _Files(Struct, frozen=True, kw_only=True):
@@ -120,7 +252,7 @@ class _Files(Struct, frozen=True, kw_only=True):
     """What of them was not taken; "" for nothing."""
 
 
-def read(folder: str) -> tuple[DocumentMap, Sequence[str]]:
+def _read_folder(folder: str) -> tuple[DocumentMap, Sequence[str]]:
     """Read a folder, whoever wrote it; with what of it was not taken.
 
     Raises:
@@ -140,10 +272,10 @@ def read(folder: str) -> tuple[DocumentMap, Sequence[str]]:
 
 def _files(folder: str) -> _Files:
     """The four files, of which every row must be there in each."""
-    texts = _texts(_json(folder, CORPUS))
+    texts = _texts(_read_json(folder, CORPUS))
     with naming(EMBEDDINGS):
-        rows = parse_npy(read_bytes(os.path.join(folder, EMBEDDINGS)))
-    about = _json(folder, METADATA)
+        rows = faiss_bytes.parse_npy(read_bytes(os.path.join(folder, EMBEDDINGS)))
+    about = _read_json(folder, METADATA)
     if type(about) is not dict:
         refuse(f"{METADATA} must be an object, found {brief(about)}")
     with naming(INDEX):
@@ -152,10 +284,10 @@ def _files(folder: str) -> _Files:
     counts = {CORPUS: len(texts), EMBEDDINGS: len(rows), INDEX: count}
     if len(set(counts.values())) > 1:
         stated = ", ".join(f"{name} has {number:,}" for name, number in counts.items())
-        refuse(f"its files have different numbers of rows: {stated}", _AGAIN)
+        refuse(f"its files have different numbers of rows: {stated}", _INDEX_AGAIN)
     if dimension != rows.shape[1]:
         stated = f"{INDEX} has vectors of {dimension:,} numbers, {EMBEDDINGS} of {rows.shape[1]:,}"
-        refuse(stated, _AGAIN)
+        refuse(stated, _INDEX_AGAIN)
     for key, number, what in (
         ("document_count", count, f"rows in {INDEX}"),
         ("embedding_dimension", dimension, f"numbers in a row of {EMBEDDINGS}"),
@@ -173,7 +305,7 @@ def _files(folder: str) -> _Files:
     return _Files(about=about, texts=texts, rows=rows, kind=kind, flat=flat, note=note)
 
 
-def _json(folder: str, name: str) -> Any:
+def _read_json(folder: str, name: str) -> Any:
     with naming(name):
         return read_json(read_bytes(os.path.join(folder, name), most=MOST_JSON_BYTES), "file")
 
@@ -203,7 +335,7 @@ def _compare(index: NDArray[float32], rows: NDArray[float32]) -> None:
         near = (one * other).sum(axis=1) >= _LEAST_COSINE * lengths
         if not near.all():
             row = f"row {start + int(numpy.argmin(near)):,}"
-            refuse(f"{row} of {INDEX} is another vector than {row} of {EMBEDDINGS}", _AGAIN)
+            refuse(f"{row} of {INDEX} is another vector than {row} of {EMBEDDINGS}", _INDEX_AGAIN)
 
 
 def _own_map(found: _Files) -> tuple[DocumentMap, str]:
@@ -254,20 +386,20 @@ def _foreign_map(found: _Files) -> DocumentMap:
         dimension=int(found.rows.shape[1]),
         flat=found.flat,
         kind=found.kind,
-        created_at=_time(about, "created_at"),
-        updated_at=_time(about, "updated_at"),
+        created_at=_time_of(about, "created_at"),
+        updated_at=_time_of(about, "updated_at"),
         places=[(name, key) for key in chunks],
         documents={name: document},
         rows=found.rows,
     )
 
 
-def _time(about: Mapping[str, Any], key: str) -> str:
+def _time_of(about: Mapping[str, Any], key: str) -> str:
     value = about.get(key)
     return UNKNOWN_TIME if value is None else check_time(value, f"{key} of {METADATA}")
 
 
-def check_target(target: str) -> None:
+def _check_folder(target: str) -> None:
     """Let no folder be replaced that holds anything else.
 
     Raises:
@@ -291,7 +423,7 @@ def check_target(target: str) -> None:
         )
 
 
-def write(target: str, made: DocumentMap) -> tuple[str, ...]:
+def _write_folder(target: str, made: DocumentMap) -> tuple[str, ...]:
     """Write a folder in place of what is there; returns the paths of its files.
 
     Raises:
@@ -305,7 +437,7 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
     contents = {
         CORPUS: (corpus,),
         INDEX: (faiss_bytes.head(made.flat, count, dimension), numbers),
-        EMBEDDINGS: (head_of_npy(count, dimension), numbers),
+        EMBEDDINGS: (faiss_bytes.head_of_npy(count, dimension), numbers),
     }
     sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
     own = {"chunks": made.chunk_list(), "documents": made.documents}

@@ -1,4 +1,4 @@
-"""The vectors in a serialised index of FAISS that comes from a stranger; written, too.
+"""The vectors in an index of FAISS, or a table of numpy, that a stranger wrote; written, too.
 
 FAISS believes the sizes that its files state, so it is never given one of these: what is here reads
 the layout itself. One rule: a size is held against the bytes there are before anything is made.
@@ -6,17 +6,20 @@ Read are vectors as they are (flat), in lists (`IndexIVFFlat`), and ids around o
 (`IndexIDMap`). Written is the flat one.
 
 Layout, as `write_index` of FAISS has it, all numbers little-endian: four letters for the class; its
-head; what the class adds. A list of numbers is preceded by their count as uint64.
+head; what the class adds. A list of numbers is preceded by their count as uint64. Of a `.npy` file
+the header is compared with what numpy writes, and never evaluated.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec import Struct
 
-from filestore.exchange.base import FormDamaged
+from filestore.core.safe_text import brief
+from filestore.exchange.base import FormDamaged, refuse
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -54,6 +57,16 @@ FLAT_HEAD_BYTES: Final = 4 + _HEAD.size + 8
 _MOST_LISTS: Final = 1_000_000
 """Each costs an object in memory, and an index of many vectors has some thousands."""
 _METRICS: Final = {0: INNER_PRODUCT, 1: L2}
+
+_NPY_MAGIC: Final = b"\x93NUMPY"
+_NPY_VERSIONS: Final = {b"\x01\x00": 10, b"\x02\x00": 12, b"\x03\x00": 12}
+"""Where the header begins."""
+_NPY_HEADER: Final = re.compile(
+    rb"\{'descr': '([^'\n]{1,20})', 'fortran_order': (True|False),"
+    rb" 'shape': \(([0-9]{1,12}), ([0-9]{1,12})\), \} *\n?"
+)
+_LARGEST_NPY_HEADER: Final = 1_000
+_NPY_ALIGNMENT: Final = 64
 
 
 class Vectors(Struct, frozen=True, kw_only=True):
@@ -152,9 +165,9 @@ def bytes_of(rows: NDArray[float32]) -> memoryview:
 
 
 def _refuse(problem: str) -> NoReturn:
-    raise FormDamaged(
+    refuse(
         f"the FAISS index cannot be read: {problem}",
-        remedy="have it written again by the program that it comes from",
+        "have it written again by the program that it comes from",
     )
 
 
@@ -344,3 +357,45 @@ def _sizes(reader: _Reader, lists: int, vector_bytes: int) -> list[int]:
             _refuse("the sizes of its lists are out of order")
     # Each is taken from the bytes that are left, so the sum cannot pass them either.
     return [int(size) for size in sizes[sizes > 0]]
+
+
+def parse_npy(data: bytes | bytearray) -> NDArray[float32]:
+    """The table in the bytes of a file: (n, dimension) float32, every number finite.
+
+    Raises:
+        FormDamaged: They are of another kind of file, or not whole.
+    """
+    import numpy
+
+    start = _NPY_VERSIONS.get(bytes(data[6:8]), 0)
+    if not data.startswith(_NPY_MAGIC) or not start:
+        refuse("it is no .npy file of a version that is known")
+    size = int.from_bytes(data[8:start], "little")
+    header = (
+        _NPY_HEADER.fullmatch(data[start : start + size]) if size < _LARGEST_NPY_HEADER else None
+    )
+    if header is None:
+        refuse("its header is not the one of a table of float32")
+    kind, by_column = header[1].decode(errors="replace"), header[2] == b"True"
+    count, dimension = int(header[3]), int(header[4])
+    if kind != "<f4":
+        refuse(f"its numbers must be float32 ('<f4'), found {brief(kind)}")
+    if dimension > LARGEST_DIMENSION or (count and not dimension):
+        refuse(f"{count:,} rows of {dimension:,} numbers")
+    there = len(data) - start - size
+    if there != 4 * count * dimension:
+        refuse(f"{there:,} bytes for {count:,} rows of {dimension:,} numbers")
+    numbers = numpy.frombuffer(data, "<f4", offset=start + size)
+    table = numbers.reshape((count, dimension), order="F" if by_column else "C")
+    table = numpy.ascontiguousarray(table, numpy.float32)
+    check_finite(table)
+    return table
+
+
+def head_of_npy(count: int, dimension: int) -> bytes:
+    """What stands before the numbers of a table."""
+    shape = f"({count}, {dimension})"
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    blanks = " " * (-(10 + len(header) + 1) % _NPY_ALIGNMENT)
+    padded = f"{header}{blanks}\n".encode()
+    return _NPY_MAGIC + b"\x01\x00" + len(padded).to_bytes(2, "little") + padded

@@ -1,1 +1,0 @@
-"""Vectors in one file or folder beside what they are of: `.ragmd`, FAISS + JSON; converted, too."""
