@@ -16,9 +16,8 @@ from filestore.browse.records import ChunkFile, Record
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept, resource_record
-from filestore.chunks.interpretation import interpret_chunk
 from filestore.chunks.kept import DocumentDamagedError
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, interpret_chunk
 from filestore.chunks.observation import (
     DOCUMENT,
     INDEXED,

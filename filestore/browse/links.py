@@ -17,14 +17,21 @@ from filestore.browse.meant import Meant, meant
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
-from filestore.chunks.link_targets import Names, called, link_key, path_keys, written_path
-from filestore.chunks.links import document_of, target_of
+from filestore.chunks.links import (
+    Names,
+    called,
+    document_of,
+    link_key,
+    path_keys,
+    target_of,
+    written_path,
+)
 from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
 from filestore.extract import links as extracted
-from filestore.extract.markdown_spans import destinations
+from filestore.extract.markdown_read import destinations
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts

@@ -1,6 +1,9 @@
 """Splits a text into pieces that each make a good file: whole sections, tables, code that fits.
 
 Pure: no disk, no model; tokens are counted in one way, so that another model means no other pieces.
+A token is about a word piece of an English BERT vocabulary: up to seven letters, two digits, one
+character of a script without spaces, one sign.
+
 One rule: the pieces partition the text, character for character, whatever it holds. Block structure
 comes from markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and
 every size is then verified. A size is counted without the white space around a piece, plus its
@@ -13,8 +16,34 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.chunking._tokens import count_tokens as count_tokens
 from filestore.core.encoded_data import blanked_data
+from filestore.core.spelling import UNSPACED
+
+_LETTERS_PER_TOKEN: Final = 7
+# Compiled when a text that is not ASCII asks for it: `re` keeps it then.
+_TOKEN: Final = (
+    rf"[A-Za-z]{{1,{_LETTERS_PER_TOKEN}}}|[0-9]{{1,2}}"
+    rf"|[{UNSPACED}]|[^\W\dA-Za-z_{UNSPACED}]{{1,2}}|\S"
+)
+_LETTERS: Final = bytes(97 if code < 128 and chr(code).isalpha() else 32 for code in range(256))
+_NOT_LETTERS: Final = bytes(
+    32 if chr(code).isspace() or chr(code).isalpha() else 48 if chr(code).isdigit() else 46
+    for code in range(256)
+)
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens a text has: the same everywhere, and 0 for an empty text."""
+    if not text.isascii():
+        return len(re.findall(_TOKEN, text))
+    # Three times as fast: runs collapse to one byte a token.
+    data = text.encode("ascii")
+    letters = b" " + data.translate(_LETTERS)
+    letters = letters.replace(b"a" * _LETTERS_PER_TOKEN, b"A")
+    others = data.translate(_NOT_LETTERS).replace(b"00", b".")
+    tails = letters.count(b" a") + letters.count(b"Aa")
+    return letters.count(b"A") + tails + len(others) - others.count(b" ")
+
 
 CHUNKER: Final = "structure/2"
 """Name and version of what `split` makes; another output needs another version."""
@@ -111,9 +140,8 @@ def split(
     if budget < 1:
         raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
     # Who only asks how a text would be split needs none of it.
-    from filestore.chunking._code import code_spans
     from filestore.chunking._splitting import Measure, clean_title
-    from filestore.chunking.blocks import text_spans
+    from filestore.chunking.blocks import code_spans, text_spans
 
     plain = blanked_data(text)
     if plain is not text:

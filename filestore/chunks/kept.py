@@ -18,8 +18,8 @@ from msgspec.structs import asdict
 
 from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.chunk_file import Chunk, Section
-from filestore.chunks.interpretation import interpret_chunk
-from filestore.chunks.link_targets import link_key
+from filestore.chunks.layout import interpret_chunk
+from filestore.chunks.links import link_key
 from filestore.chunks.observation import DOCUMENT, Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES, content_hash, embedding_key

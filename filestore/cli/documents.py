@@ -19,9 +19,8 @@ from filestore.server.operations import argument
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
-    from filestore.ingest.provenance import Outcome
-    from filestore.ingest.update import UpdateReport
-    from filestore.ingest.update_plan import UpdatePlan
+    from filestore.ingest.sources import Outcome
+    from filestore.ingest.update import UpdatePlan, UpdateReport
 
 _KEPT_HINT = """\
 hand edits are kept; the new source text is kept beside them. Choose for each file:

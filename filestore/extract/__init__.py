@@ -144,7 +144,7 @@ _PROSE: Final = (
 )
 """Read as plain text; what a person writes to be read, unlike settings and keys."""
 _FAMILY: Final = (
-    ("_text:TextExtractor", ".txt .text"),
+    ("base:TextExtractor", ".txt .text"),
     ("markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
     ("_pdf:PdfExtractor", ".pdf"),

@@ -12,13 +12,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filestore.extract._text import UTF8, attempt, decode, decode_marked, encoding_metadata
 from filestore.extract.base import (
+    UTF8,
     Document,
     ExtractionError,
     Extractor,
+    attempt,
+    decode,
+    decode_marked,
     document_text,
     empty_error,
+    encoding_metadata,
     json_value,
 )
 from filestore.extract.html_markdown import markdown, tidy

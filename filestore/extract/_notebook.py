@@ -9,8 +9,15 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from filestore.extract._text import decode, encoding_metadata
-from filestore.extract.base import Document, ExtractionError, Extractor, document_text, empty_error
+from filestore.extract.base import (
+    Document,
+    ExtractionError,
+    Extractor,
+    decode,
+    document_text,
+    empty_error,
+    encoding_metadata,
+)
 from filestore.extract.markdown import first_title
 
 _LIMIT_BYTES: Final = 64_000_000

@@ -18,11 +18,10 @@ from msgspec.structs import replace
 
 from filestore.core.encoded_data import blanked
 from filestore.extract import FRONTMATTER_ERROR, for_name
-from filestore.extract._text import decode
-from filestore.extract.base import Document, ExtractionError, document_text
+from filestore.extract.base import Document, ExtractionError, decode, document_text
 from filestore.extract.links import MOST_LINKS, Link, links
 from filestore.extract.markdown import plain_text, read_frontmatter
-from filestore.extract.markdown_spans import DEFINITION, INLINE, without_any_code
+from filestore.extract.markdown_read import DEFINITION, INLINE, without_any_code
 
 MAX_TITLE: Final = 500
 MAX_DESCRIPTION: Final = 500

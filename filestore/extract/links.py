@@ -1,7 +1,7 @@
 """The links that stand in a Markdown text, as they are written: `[[name]]` and `[label](path)`.
 
 Pure, and in linear time whatever the text. One rule: what a link leads to is not asked here; that
-depends on the other files, and so is told by `chunks/link_targets` when somebody wants to know.
+depends on the other files, and so is told by `chunks/links` when somebody wants to know.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.extract.markdown_spans import (
+from filestore.extract.markdown_read import (
     DEFINITION,
     INLINE,
     SCHEME,

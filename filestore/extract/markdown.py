@@ -22,13 +22,14 @@ from filestore.core.frontmatter_yaml import (
 )
 from filestore.core.safe_text import listed
 from filestore.extract import FRONTMATTER_ERROR
-from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import (
     DepthError,
     Document,
     Extractor,
+    decode,
     document_text,
     empty_error,
+    encoding_metadata,
     json_value,
 )
 

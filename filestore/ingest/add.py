@@ -30,9 +30,8 @@ from filestore.history.write import (
     look_at_existing,
 )
 from filestore.ingest.pipeline import Begun, Ingest, OnCopy
-from filestore.ingest.provenance import Lineage, Outcome, Passed
 from filestore.ingest.resource_names import Naming
-from filestore.ingest.sources import SourceError, SourcePath, Sources
+from filestore.ingest.sources import Lineage, Outcome, Passed, SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, Writing

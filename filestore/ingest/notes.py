@@ -37,7 +37,7 @@ from filestore.history import write
 from filestore.history.backup_store import list_batches
 from filestore.history.batch import is_note, is_truth
 from filestore.ingest import put
-from filestore.ingest.remove import refuse_unmerged
+from filestore.ingest.put import refuse_unmerged
 from filestore.sync.actions import put_settled
 from filestore.verify.names import why_unportable
 

@@ -28,7 +28,6 @@ from filestore.extract.pool import Extraction, Pending
 from filestore.fs import disk
 from filestore.git.merge import merge
 from filestore.history.write import change, look_at_existing
-from filestore.ingest.provenance import Lineage, Outcome
 from filestore.ingest.regenerate import (
     Existing,
     Lost,
@@ -47,7 +46,15 @@ from filestore.ingest.resource_names import (
     renames_found,
     writable_renames,
 )
-from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
+from filestore.ingest.sources import (
+    Lineage,
+    Original,
+    Outcome,
+    SourceError,
+    SourcePath,
+    read_original,
+    unreadable,
+)
 from filestore.sidecar.cutting import Chunker
 
 UNCHANGED: Final = "unchanged"

@@ -1,30 +1,356 @@
-"""Bringing resources up to date with their originals: what changed is re-ingested.
+"""Bringing resources up to date with their originals: what changed, and how it is ingested again.
 
-What changed is told by `update_plan`; `apply` goes through `add`. One rule: a hand edit stays even
-where what was made from originals that are gone is removed.
+Planning changes nothing; `apply` goes through `add`. One rule: a hand edit stays, and what was made
+from an original that is gone stays until a person asks for its removal.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.errors import FilestoreError
+from filestore.catalog import FileRow, UnknownResourceError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import Finding, worst_first
+from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.ingest.add import AddReport, MergeConflict, add_all
-from filestore.ingest.provenance import Outcome
-from filestore.ingest.sources import SourcePath
-from filestore.ingest.update_plan import UpdatePlan, Wanted, look
+from filestore.ingest.sources import Outcome, SourcePath
+from filestore.sidecar import originals
+from filestore.sidecar.originals import SourceDrift, is_followed
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot, Writing
 from filestore.sync.apply import SyncReport, catch_up
 from filestore.sync.apply import Wanted as SyncWanted
 from filestore.verify import source_drift
+from filestore.verify.source_drift import NewFiles
+from filestore.verify.source_moves import came_beside, edited_on_the_way, where_to
+
+
+class Wanted(Struct, frozen=True):
+    """What an update is asked for."""
+
+    resources: tuple[str, ...] = ()
+    """Exact names; none for all."""
+    around: str = ""
+    """A folder, absolute: only resources whose source holds it, or lies in it; "" for all."""
+    followed_only: bool = False
+    """Whether only resources are meant that follow their originals without being asked."""
+    remove_gone: bool = False
+    """Whether what was made from originals that are gone is to go."""
+
+
+class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
+    """How the originals of one resource differ from its record."""
+
+    KEYS = "resource source moved_to modified new renamed gone chunks edited"
+    SPARSE = "moved_to"
+
+    resource: str
+    """Its resource."""
+    record_path: ChunkPath
+    source: str
+    """As recorded, below the store root."""
+    place: str
+    """Where that is now: elsewhere if it was renamed."""
+    modified: tuple[str, ...] = ()
+    """Originals that say something else now."""
+    new: tuple[str, ...] = ()
+    """Originals that were never added."""
+    renamed: Mapping[str, str]
+    """Originals that were renamed, with their new names."""
+    gone: tuple[str, ...] = ()
+    """Originals that are not there any more."""
+    is_all_gone: bool = False
+    """Whether no document is left."""
+    chunks: int = 0
+    """How many chunk files were made from those that are gone."""
+    edited: int = 0
+    """How many of these were edited by hand."""
+    found_in: str = ""
+    """The folder of which it is a new child, where each child is a resource."""
+    copied_from: str = ""
+    """Where its original lies on this machine, if that is to be copied again."""
+
+    @property
+    def moved_to(self) -> str:
+        """Where its source is now; "" where it is where it was."""
+        return "" if self.place == self.source else self.place
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to re-ingest."""
+        return bool(self.modified or self.new or self.renamed)
+
+
+class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
+    """What an update would do."""
+
+    KEYS = "changes remove_gone outside"
+
+    changes: tuple[SourceChange, ...]
+    """Each resource whose originals differ."""
+    outside: tuple[str, ...] = ()
+    """Originals that the store may not look at."""
+    watched: tuple[str, ...] = ()
+    """Absolute paths of the originals that were looked at, and of the folders they lie in where
+    new ones are taken in."""
+    remove_gone: bool = False
+    """Whether what was made from originals that are gone is to go."""
+    waiting: tuple[str, ...] = ()
+    """Originals whose new text waits behind a hand edit."""
+
+    def __iter__(self) -> Iterator[SourceChange]:
+        return iter(self.changes)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to be done."""
+        return any(one.has_news or (self.remove_gone and one.gone) for one in self.changes)
+
+
+def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
+    """What changed among originals; changes nothing.
+
+    Args:
+        snapshot: The store, its catalog inside a snapshot or a transaction.
+        wanted: Which resources are meant.
+
+    Raises:
+        UnknownResourceError: There is none of a name.
+    """
+    work = _Looking(snapshot, wanted)
+    changes = [*(work.change(*record) for record in work.records), *work.new_children()]
+    return UpdatePlan(
+        changes=tuple(one for one in changes if one.has_news or one.gone),
+        outside=tuple(work.outside()),
+        watched=tuple(work.watched()),
+        remove_gone=wanted.remove_gone,
+        waiting=tuple(work.waiting()),
+    )
+
+
+class _Looking:
+    """One look at the originals of a store."""
+
+    def __init__(self, snapshot: StoreSnapshot, wanted: Wanted) -> None:
+        self._snapshot = snapshot
+        self._catalog = snapshot.catalog
+        self._wanted = wanted
+        self._reachable = source_drift.reachable(snapshot)
+        known = [
+            (path, resource, source) for path, resource, source, _ in self._catalog.all_records()
+        ]
+        names = {resource for _, resource, _ in known}
+        for name in wanted.resources:
+            if name not in names:
+                raise UnknownResourceError(
+                    f"no resource {name!r}", remedy="'filestore ls' lists what is there"
+                )
+        self.records = [one for one in known if self._is_meant(*one[1:])]
+        if wanted.around and not self.records:
+            raise UsageError(
+                f"no resource was made from {wanted.around}, what lies in it, or what is around it",
+                remedy="name what is to be added: filestore add PATH",
+            )
+        meant = {path for path, _, _ in self.records}
+        self._documents = [one for one in self._catalog.documents() if one[0] in meant]
+
+    def _is_meant(self, resource: str, source: str) -> bool:
+        wanted = self._wanted
+        if wanted.resources and resource not in wanted.resources:
+            return False
+        if wanted.around:
+            reachable = self._reachable
+            place = reachable.followed(source) or reachable.folder(source)
+            place = place or reachable.named(source)
+            if not (is_below(wanted.around, place) or is_below(place, wanted.around)):
+                return False
+        follow = self._snapshot.settings.follow
+        return not wanted.followed_only or is_followed(follow, self._reachable, resource, source)
+
+    @cached_property
+    def drift(self) -> SourceDrift:
+        """What a look at the recorded documents found."""
+        return originals.look(self._catalog, self._reachable, documents=self._documents)
+
+    @cached_property
+    def _new(self) -> NewFiles:
+        wanted = self._wanted
+        return source_drift.untracked(
+            self._snapshot,
+            self._reachable,
+            followed_only=wanted.followed_only,
+            resources=wanted.resources or None,
+        )
+
+    @cached_property
+    def _missing(self) -> dict[str, str]:
+        seen = self.drift.seen
+        return {
+            source: digest
+            for _, _, source, digest in self._documents
+            if source in seen and not seen[source].found and not seen[source].reason
+        }
+
+    @cached_property
+    def _renamed(self) -> dict[str, str]:
+        new = [one.source for one in self._new.files]
+        folders = self._new.folders
+        return where_to(self._missing, new, folders, self._catalog, self._reachable)
+
+    @cached_property
+    def _edited(self) -> dict[str, str]:
+        """Of what was renamed, what was edited as well."""
+        return edited_on_the_way(self._pairs(), self._catalog, self._reachable)
+
+    @cached_property
+    def _went(self) -> dict[str, str]:
+        return self._renamed | self._edited
+
+    def _pairs(self) -> Iterator[tuple[str, Sequence[FileRow], str]]:
+        """What went alone from a folder that was added, or beside which one alone came."""
+        there = {*self._renamed, *self._renamed.values()}
+        sources = {path: source for path, _, source in self.records}
+        went: dict[tuple[bool, str], list[tuple[str, str]]] = {}
+        for path, resource, one, _ in self._documents:
+            if one in self._missing and one not in there and not originals.is_copy(one):
+                is_file = sources[path] == one
+                place = one.rpartition("/")[0] if is_file else resource
+                went.setdefault((is_file, place), []).append((one, resource))
+        for (is_file, _), [(one, resource), *others] in went.items():
+            if others:
+                continue
+            if is_file:
+                came = came_beside(one, self._catalog, self._reachable)
+                rows = [row for row in self._catalog.files_of(resource) if row.origin]
+            else:
+                came = [each.source for each in self._new.files if each.resource == resource]
+                rows = self._catalog.files_from([one])
+            came = [each for each in came if each not in there]
+            if len(came) == 1:
+                yield one, rows, came[0]
+
+    @cached_property
+    def _moved_folders(self) -> dict[str, str]:
+        return source_drift.moved_folders(
+            self._went,
+            self._missing,
+            self._new.folders,
+            documents=[source for _, _, source, _ in self._documents],
+            reachable=self._reachable,
+        )
+
+    @cached_property
+    def _waiting(self) -> set[tuple[str, str]]:
+        """Documents whose text now waits behind a hand edit, with its hash."""
+        return {(one.source, one.document) for one in self._catalog.conflicts()}
+
+    def waiting(self) -> list[str]:
+        """Those of the documents that wait for a choice."""
+        return sorted({source for _, _, source, _ in self._documents} & dict(self._waiting).keys())
+
+    def outside(self) -> list[str]:
+        """What the store may not look at."""
+        return self.drift.outside
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, str]:
+        """The originals of copies, where they may be read."""
+        sources = (source for _, _, source, _ in self._documents)
+        found = originals.of_copies(self._catalog, sources)
+        return {source: path for source, path in found.items() if self._reachable.path(path)}
+
+    def watched(self) -> Iterator[str]:
+        """Where the originals lie, the folders in which new ones may come, and their rules."""
+        documents = [source for _, _, source, _ in self._documents]
+        yield from filter(None, map(self._reachable.path, documents))
+        yield from self._elsewhere.values()
+        for folder in self._new.entered:
+            yield folder
+            yield from (os.path.join(folder, name) for name in (OWN_RULES, GIT_RULES))
+
+    def change(self, path: ChunkPath, resource: str, source: str) -> SourceChange:
+        """How the originals of one resource differ."""
+        documents = [one for one in self._documents if one[0] == path]
+        seen = self.drift.seen
+        modified = [
+            one
+            for _, _, one, digest in documents
+            if one in seen and seen[one].found not in ("", digest) and not seen[one].reason
+            if (one, seen[one].found) not in self._waiting
+        ]
+        # Where the original of a copy is; "" where there is none, or the store may not look.
+        named = self._catalog.originals().get(source)
+        where = self._reachable
+        copied = "" if named is None else where.followed(named) or where.tree(named) or ""
+        elsewhere = [one for _, _, one, _ in documents if copied and one in self._elsewhere]
+        again = [
+            one
+            for one in elsewhere
+            if one in self.drift.elsewhere and one not in modified
+            if (one, self.drift.elsewhere[one].found) not in self._waiting
+        ]
+        missing = [one for _, _, one, _ in documents if one in self._missing]
+        is_file = [one for _, _, one, _ in documents] == [source]
+        place = self._went.get(source, source) if is_file else self._moved_folders.get(source)
+        renamed = {one: self._went[one] for one in missing if self._is_followed_to(one, source)}
+        gone = [one for one in missing if one not in renamed and (one, "") not in self._waiting]
+        modified += [one for one in renamed if one in self._edited]
+        there = set(renamed.values())
+        new = [
+            one.source
+            for one in self._new.files
+            if one.resource == resource and one.source not in there
+        ]
+        rows = list(self._catalog.files_from(gone)) if gone else []
+        if gone and is_file:
+            rows = [row for row in self._catalog.files_of(resource) if row.origin]
+        return SourceChange(
+            resource=resource,
+            record_path=path,
+            source=source,
+            place=place or source,
+            modified=(*modified, *again),
+            copied_from=copied if again else "",
+            new=tuple(new),
+            renamed=renamed,
+            gone=tuple(gone),
+            is_all_gone=len(missing) - len(renamed) == len(documents) and not new,
+            chunks=len(rows),
+            edited=sum(row.edited for row in rows),
+        )
+
+    def new_children(self) -> Iterator[SourceChange]:
+        """What came to folders each child of which is a resource."""
+        there, wanted = set(self._went.values()), self._wanted
+        for new in self._new.files:
+            place = os.path.realpath(os.path.join(self._snapshot.places.root, new.source))
+            is_meant = new.is_followed or not wanted.followed_only
+            is_meant = is_meant and (not wanted.around or is_below(place, wanted.around))
+            if new.found_in and is_meant and new.source not in there:
+                yield SourceChange(
+                    resource=new.resource,
+                    record_path=TOP,
+                    source=new.source,
+                    place=new.source,
+                    new=(new.source,),
+                    renamed={},
+                    found_in=new.found_in,
+                )
+
+    def _is_followed_to(self, document: str, source: str) -> bool:
+        """Whether a missing document is still one of its resource where it went."""
+        if document not in self._went:
+            return False
+        place = self._went[document]
+        return document == source or is_below(place, self._moved_folders.get(source, source))
 
 
 class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, merge, repository
 from filestore.git.attributes import attributes_file
 from filestore.history import write
-from filestore.ingest import add, remove
+from filestore.ingest import add, put
 from filestore.ingest.add import AddReport
 from filestore.repair import planner
 from filestore.repair.plan import ABSENT, KINDS, Plan, State, Step, moved_on
@@ -203,7 +203,7 @@ def _resolve(changes: TreeChanges, step: Step) -> Made:
 
 
 def _take_side(changes: TreeChanges, step: Step) -> Made:
-    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
+    put.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     data = changes.held(step, step.path)
     made = merge.with_side(data or b"", planner.SIDES[step.kind])
     if data is None or step.hash != content_hash(made).hex():
@@ -212,7 +212,7 @@ def _take_side(changes: TreeChanges, step: Step) -> Made:
 
 
 def _remove_duplicate(changes: TreeChanges, step: Step) -> Made:
-    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
+    put.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     stays = changes.held(step, step.other)
     if stays is None or changes.after.get(step.other, stays) != stays:
         raise _MovedOnError(f"{step.other}, which has its text, does not stay as it was")

@@ -228,7 +228,7 @@ class Remove(Request, CommonOptions, frozen=True, kw_only=True):
 
     def answer(self, store: "Store") -> Any:
         """What was removed."""
-        from filestore.ingest.remove import RemovedResources
+        from filestore.ingest.put import RemovedResources
 
         return RemovedResources(store.remove(*self.resources))
 

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
-    from filestore.ingest.put import Put
-    from filestore.ingest.remove import Removed, RemovedChunks
-    from filestore.ingest.update import UpdateReport
-    from filestore.ingest.update_plan import UpdatePlan
-    from filestore.ingest.update_plan import Wanted as UpdateWanted
+    from filestore.ingest.put import Put, Removed, RemovedChunks
+    from filestore.ingest.update import UpdatePlan, UpdateReport
+    from filestore.ingest.update import Wanted as UpdateWanted
     from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
@@ -229,7 +227,7 @@ class Store(ReadableStore):
         self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
     ) -> "UpdateWanted":
         from filestore.browse.file import resource_named
-        from filestore.ingest.update_plan import Wanted
+        from filestore.ingest.update import Wanted
 
         with self._parts.reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []
@@ -244,12 +242,12 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
         """
         from filestore.browse.file import resource_named
-        from filestore.ingest import remove as removal
+        from filestore.ingest import put as changes
 
         refuse_useless(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             names = dict.fromkeys(resource_named(catalog, name, self.places) for name in resources)
-            removed = removal.remove(self.places, catalog, list(names))
+            removed = changes.remove(self.places, catalog, list(names))
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget([path for one in removed for path in one.paths])
                 commit.finish()
@@ -341,13 +339,13 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
         """
         from filestore.browse import file
-        from filestore.ingest import remove as removal
+        from filestore.ingest import put as changes
 
         refuse_useless(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             given = list(map(os.fsdecode, paths))
             chunks = file.chunk_paths(self.places, given, missing_ok=missing_ok)
-            removed = removal.remove_chunks(self.places, chunks)
+            removed = changes.remove_chunks(self.places, chunks)
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget(chunks, by_hand=True)
                 commit.finish()

@@ -18,8 +18,7 @@ from filestore.catalog import Catalog, decode_path, file_of_text, part_of_text, 
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
 from filestore.chunks.chunk_file import pairs_of
 from filestore.chunks.layout import resource_of
-from filestore.chunks.link_targets import Names, written_path
-from filestore.chunks.links import own_links
+from filestore.chunks.links import Names, own_links, written_path
 from filestore.chunks.observation import DOCUMENT, RECORD
 from filestore.config.layout import CATALOG, FULLTEXT
 from filestore.core.findings import Finding

@@ -22,7 +22,7 @@ from typing import Final
 
 from filestore.chunking import Piece, Section, count_tokens, split
 from filestore.embed._builtin import BuiltinEmbedder
-from filestore.extract._code_outline import parsed_outline
+from filestore.extract._code import parsed_outline
 from filestore.fulltext import Entry, Reader, Writer, parse_query
 from filestore.search.metrics import ndcg
 

@@ -12,18 +12,22 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from filestore.extract._pdf.furniture import without_furniture
-from filestore.extract._pdf.headings import evident_title, find_headings
-from filestore.extract._pdf.layout import (
+from filestore.extract._pdf.headings import evident_title, find_headings, without_furniture
+from filestore.extract._pdf.lines import (
     BULLETS,
     Block,
+    Line,
+    Words,
     flowing_on,
     is_bullet,
     is_item,
+    joined,
+    measure,
     page_blocks,
+    vocabulary,
     without_bullet,
+    without_leader,
 )
-from filestore.extract._pdf.lines import Line, Words, joined, measure, vocabulary, without_leader
 from filestore.extract._pdf.reading import (
     has_pictures,
     opened,

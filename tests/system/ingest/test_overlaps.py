@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from filestore.ingest.provenance import Outcome
+from filestore.ingest.sources import Outcome
 from filestore.store import Store
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.chunks.link_targets import Names, link_key, path_keys
+from filestore.chunks.links import Names, link_key, path_keys
 from filestore.extract.links import Link, links
 
 FILES = (

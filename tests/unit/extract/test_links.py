@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.extract.links import MAX_LABEL, MAX_TARGET, MOST_LINKS, links
-from filestore.extract.markdown_spans import without_any_code, without_remarks
+from filestore.extract.markdown_read import without_any_code, without_remarks
 
 NAMES = st.text(st.sampled_from("abé 1/-_."), min_size=1, max_size=12).filter(
     lambda name: name == name.strip()

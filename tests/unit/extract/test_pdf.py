@@ -6,16 +6,21 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filestore.extract._pdf import iso_date, to_markdown
-from filestore.extract._pdf.furniture import without_furniture
-from filestore.extract._pdf.headings import OutlineEntry, evident_title, find_headings
-from filestore.extract._pdf.layout import flowing_on, page_blocks
+from filestore.extract._pdf.headings import (
+    OutlineEntry,
+    evident_title,
+    find_headings,
+    without_furniture,
+)
 from filestore.extract._pdf.lines import (
     Line,
     PageLines,
     Words,
+    flowing_on,
     joined,
     joined_pieces,
     measure,
+    page_blocks,
     plain,
     vocabulary,
 )

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filestore.extract._text import TextExtractor, decode
-from filestore.extract.base import DepthError, ExtractionError, json_value
+from filestore.extract.base import DepthError, ExtractionError, TextExtractor, decode, json_value
 
 GERMAN = "Müller heißt übrigens Größe."
 LEGACY = [
