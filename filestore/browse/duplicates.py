@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
-    from filestore.index.base import VectorIndex
+    from filestore.index import VectorIndex
 
 MOST_DIFFED: Final = 10
 """So many files of a group have a diff: a group of hundreds is boilerplate."""

@@ -30,10 +30,9 @@ from filestore.extract import is_code
 from filestore.extract.markdown_read import Markdown
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
-from filestore.search.passage import trails
+from filestore.search.passage import trails, units_of
 from filestore.search.query import Query
 from filestore.search.session import SearchSession
-from filestore.search.units import units_of
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order
 from filestore.verify.recorded_state import why_stale

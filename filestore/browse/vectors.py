@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from filestore.embed.cache import EmbeddingCache
-    from filestore.index.base import VectorIndex
+    from filestore.index import VectorIndex
 
 MOST_POINTS: Final = 20_000
 """Of a map; more would be drawn over each other."""

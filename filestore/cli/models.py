@@ -22,8 +22,7 @@ from filestore.core.packages import PACKAGES, install_line, missing_packages
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders
-from filestore.embed.known_models import KINDS, MODELS
-from filestore.embed.models import DEFAULT_MODEL, fetch_model, try_out
+from filestore.embed.models import DEFAULT_MODEL, KINDS, MODELS, fetch_model, try_out
 from filestore.server.operations import CommonOptions, argument, option
 from filestore.sidecar import vector_change
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model

@@ -18,7 +18,7 @@ from filestore.core.example import FOLDER, copy_example
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
-from filestore.embed.known_models import about
+from filestore.embed.models import about
 from filestore.server.operations import CommonOptions, argument, option
 from filestore.store import Store
 from filestore.sync.apply import SyncReport

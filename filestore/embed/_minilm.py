@@ -4,13 +4,19 @@ The file beside is written by `tests/minilm_file.py`. Its matrices are int8, wid
 loaded; of the words, which are half of it, only those of a text are. One rule: the file is read
 whole, and nothing in it is believed before its hash was seen: no damage gives other vectors, and a
 file that changes later changes nothing here.
+
+Texts are cut as BERT does: words, signs apart, and the longest known pieces of each. The ids are
+those of the ``tokenizers`` library. Which character is a sign, a space or nothing is data that
+comes with the vocabulary, so that no version of Python decides it.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from bisect import bisect
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,11 +25,10 @@ from msgspec import Struct
 
 from filestore.core.hashing import content_hash
 from filestore.core.packages import REINSTALL
-from filestore.embed._all_cores import on_all_cores, one_thread
-from filestore.embed._local import LocalEmbedder, Window
+from filestore.core.spelling import normalized
+from filestore.embed import Choice, Embedder, ModelUnusable
+from filestore.embed._local import LocalEmbedder, Window, on_all_cores, one_thread
 from filestore.embed._model_folder import ModelFolder, own_record
-from filestore.embed._word_pieces import WordPieces
-from filestore.embed.base import Choice, Embedder, ModelUnusable
 from filestore.fs import disk
 
 if TYPE_CHECKING:
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
     Tensors = dict[str, NDArray[Any]]
+
 
 FILE: Final = os.path.join(os.path.dirname(__file__), "minilm", "model.safetensors")
 SHA256: Final = "120118a4aa1e706db4bd33ee244ccc95b092f3cc577d5499a4f47f3fa2a20dce"
@@ -274,3 +280,92 @@ def gelu(rows: Floats) -> Floats:
         np.maximum(some, 0, out=some)
         some -= beyond
     return rows
+
+
+_SPECIAL: Final = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
+"""Stands for itself in a text, as the library has it."""
+_UNKNOWN: Final = "[UNK]"
+_LONGEST_WORD: Final = 100
+_WORDS_KEPT: Final = 1 << 16
+
+
+class Pieces(Struct, frozen=True):
+    """The tokens of a text."""
+
+    ids: Sequence[int]
+    word_ids: Sequence[int]
+    offsets: tuple[tuple[int, int], ...] = ()
+    """None: no prefix is put before a text."""
+
+
+class WordPieces:
+    """A tokenizer of one vocabulary, in lower case and without accents."""
+
+    def __init__(self, vocabulary: Sequence[str], signs: Sequence[tuple[int, int]]) -> None:
+        """Take the words by their ids, and where in Unicode which kind of character begins."""
+        self._ids = {word: place for place, word in enumerate(vocabulary)}
+        self._longest = max(map(len, vocabulary))
+        self._signs = _Signs(signs)
+        self._pieces = lru_cache(_WORDS_KEPT)(self._cut)
+        self.before: tuple[int, ...] = (self._ids["[CLS]"],)
+        self.after: tuple[int, ...] = (self._ids["[SEP]"],)
+        self.unknown: int | None = self._ids[_UNKNOWN]
+
+    def encode(self, texts: Sequence[str]) -> list[Pieces]:
+        """The tokens of some texts, without special ones around them."""
+        return [self._encode(text) for text in texts]
+
+    def _encode(self, text: str) -> Pieces:
+        ids: list[int] = []
+        word_ids: list[int] = []
+        for number, word in enumerate(self._words(text)):
+            pieces = self._pieces(word if len(word) <= _LONGEST_WORD else _UNKNOWN)
+            ids += pieces
+            word_ids += [number] * len(pieces)
+        return Pieces(ids, word_ids)
+
+    def _words(self, text: str) -> list[str]:
+        words: list[str] = []
+        for place, part in enumerate(_SPECIAL.split(text)):
+            words += [part] if place % 2 else self._plain_words(part)
+        return words
+
+    def _plain_words(self, text: str) -> list[str]:
+        text = text.translate(self._signs)
+        if not text.isascii():
+            # A sigma that ends a word is lower-cased as any other.
+            text = normalized("NFD", text).replace("Σ", "σ").lower()
+            text = text.translate(self._signs)  # the accents that came apart
+        return text.lower().split()
+
+    def _cut(self, word: str) -> tuple[int, ...]:
+        """The longest piece that begins the word, then of what is left; unknown if any is."""
+        if word in self._ids and not word.startswith("##"):
+            return (self._ids[word],)
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = self._ids.get(mark + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return (self._ids[_UNKNOWN],)
+            found.append(piece)
+            start = end
+        return tuple(found)
+
+
+class _Signs(dict[int, str | None]):
+    """What `str.translate` puts in the place of a character, found when it is first met."""
+
+    def __init__(self, begins: Sequence[tuple[int, int]]) -> None:
+        self._begins = [begin for begin, _ in begins]
+        self._kinds = [kind for _, kind in begins]
+
+    def __missing__(self, code: int) -> str | None:
+        sign = chr(code)
+        kind = self._kinds[bisect(self._begins, code) - 1]
+        self[code] = (sign, None, " ", f" {sign} ")[kind]
+        return self[code]

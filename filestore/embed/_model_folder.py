@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from filestore.config.settings import ModelOptions
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import UnfitError, converted, json_of
-from filestore.embed.base import ModelUnusable
+from filestore.embed import ModelUnusable
 from filestore.fs import disk
 
 _RECORD: Final = "filestore.json"

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.packages import imported_name, install_line, missing_packages
-from filestore.embed._all_cores import on_all_cores, one_thread
+from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable
+from filestore.embed._local import on_all_cores, one_thread
 from filestore.embed._model_folder import check_dimension
-from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
 from filestore.embed.models import BUNDLED_INSTEAD, LOAD_ERRORS, weights_digest
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.embed._all_cores import cores
-from filestore.embed._local import LocalEmbedder, Window, padded
+from filestore.embed import Choice, Embedder, ModelUnusable
+from filestore.embed._local import LocalEmbedder, Window, cores, padded
 from filestore.embed._model_folder import (
     ModelFolder,
     Record,
@@ -28,7 +28,6 @@ from filestore.embed._model_folder import (
     read_record,
     unusable,
 )
-from filestore.embed.base import Choice, Embedder, ModelUnusable
 from filestore.embed.models import BUNDLED_INSTEAD, installed_model, weights_digest
 from filestore.fs import disk
 

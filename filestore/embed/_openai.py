@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.embed.base import (
+from filestore.embed import (
     Choice,
     Embedder,
     ModelUnusable,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.embed import Choice, Embedder
 from filestore.embed._local import LocalEmbedder, Window, padded
 from filestore.embed._model_folder import (
     own_record,
@@ -12,7 +13,6 @@ from filestore.embed._model_folder import (
     unusable,
     weight_files,
 )
-from filestore.embed.base import Choice, Embedder
 from filestore.embed.models import (
     BUNDLED_INSTEAD,
     LOAD_ERRORS,

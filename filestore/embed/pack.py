@@ -24,8 +24,8 @@ from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import ORIGIN_PREFIX, content_hash
 from filestore.core.packages import UPGRADE
 from filestore.core.schema import JsonObject
-from filestore.embed._database import are_sound, is_sound, row_checksum, seed_of
-from filestore.embed.base import odd_lengths
+from filestore.embed import odd_lengths
+from filestore.embed.cache import are_sound, is_sound, row_checksum, seed_of
 from filestore.fs import disk
 
 if TYPE_CHECKING:

@@ -47,8 +47,7 @@ from filestore.enrich.tree import (
 from filestore.enrich.writing import Writer
 from filestore.fs import disk
 from filestore.fs.lock import writer_lock
-from filestore.generate import Generator, Made, Task
-from filestore.generate.base import MOST_QUESTIONS
+from filestore.generate import MOST_QUESTIONS, Generator, Made, Task
 from filestore.generate.cache import GeneratedCache
 from filestore.git import repository
 from filestore.sidecar import recover

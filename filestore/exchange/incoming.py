@@ -27,9 +27,16 @@ from filestore.core.errors import FilestoreError
 from filestore.core.frontmatter_yaml import MAX_BLOCK_BYTES
 from filestore.core.hashing import DIGEST_BYTES, origin_hash
 from filestore.core.paths import CHUNKS, ChunkPath, around, inside
-from filestore.embed import EndpointError, ModelMissing, ModelUnusable
-from filestore.embed.base import odd_lengths
-from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
+from filestore.embed import (
+    COMPARED,
+    LEAST_COSINE,
+    EndpointError,
+    ModelMissing,
+    ModelUnusable,
+    Sampled,
+    first_unlike,
+    odd_lengths,
+)
 from filestore.exchange.base import Chunk, Resource
 from filestore.fs import part
 from filestore.fs.scan import MAX_DEPTH
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
 
 _MOST_BYTES: Final = 200

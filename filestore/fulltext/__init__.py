@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from filestore.fulltext._query import most_telling as most_telling
     from filestore.fulltext._query import parse_query as parse_query
     from filestore.fulltext._reader import Reader as Reader
-    from filestore.fulltext._respelling import Respelling as Respelling
-    from filestore.fulltext._respelling import corrected as corrected
-    from filestore.fulltext._respelling import respelled as respelled
+    from filestore.fulltext._reader import Respelling as Respelling
+    from filestore.fulltext._reader import corrected as corrected
+    from filestore.fulltext._reader import respelled as respelled
     from filestore.fulltext._writer import Entry as Entry
     from filestore.fulltext._writer import Writer as Writer
 
 _HOMES = {
     "BINDING": "_query",
     "MAX_CLAUSES": "_query",
-    "Respelling": "_respelling",
+    "Respelling": "_reader",
     "SYNTAXES": "_query",
     "Clause": "_query",
     "Entry": "_writer",
@@ -57,10 +57,10 @@ _HOMES = {
     "Syntax": "_query",
     "Understood": "_query",
     "Writer": "_writer",
-    "corrected": "_respelling",
+    "corrected": "_reader",
     "most_telling": "_query",
     "parse_query": "_query",
-    "respelled": "_respelling",
+    "respelled": "_reader",
 }
 
 

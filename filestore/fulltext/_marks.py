@@ -19,6 +19,7 @@ from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
     GRAM_CHARACTERS,
+    HASH,
     LETTERED,
     MAX_WORD_BYTES,
     MIN_COMPOUND_CHARACTERS,
@@ -26,19 +27,16 @@ from filestore.fulltext._analysis import (
     WORD,
     build_exact_analyzer,
     build_stem_analyzer,
-    clean,
-    has_spaceless,
-    parted_words,
-    width_of,
-)
-from filestore.fulltext._identifiers import (
-    HASH,
     camel_parts,
     camel_words_of,
+    clean,
     compounds_in,
     emoji_of,
+    has_spaceless,
     is_telling,
+    parted_words,
     wholes_of,
+    width_of,
 )
 from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery

@@ -18,8 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.schema import JsonObject
-from filestore.fulltext._analysis import clean, space_pairs
-from filestore.fulltext._identifiers import PART, emoji_of, is_name, wholes_of
+from filestore.fulltext._analysis import PART, clean, emoji_of, is_name, space_pairs, wholes_of
 
 MAX_QUERY_CHARACTERS: Final = 100_000
 """Of a longer text the beginning and the end are read: a log ends with what went wrong."""

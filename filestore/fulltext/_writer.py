@@ -22,6 +22,7 @@ from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
     MIN_COMPOUND_CHARACTERS,
+    beside_words,
     build_exact_analyzer,
     build_gram_analyzer,
     build_schema,
@@ -30,7 +31,6 @@ from filestore.fulltext._analysis import (
     grams_of,
     prepare,
 )
-from filestore.fulltext._identifiers import beside_words
 from filestore.fulltext._languages import language_of, main_of
 from filestore.fulltext._stamp import (
     Seal,

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filestore.generate.base import GenerationFailed, Kind, Made, Task
+from filestore.generate import GenerationFailed, Kind, Made, Task
 from filestore.remote.service import start_of
 
 LONGEST_ANSWER: Final = 20_000

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from filestore.generate._checked import STOP_WORDS, well_formed
-from filestore.generate.base import (
+from filestore.generate import (
     MOST_QUESTIONS,
     GenerationFailed,
     Generator,
@@ -23,6 +22,7 @@ from filestore.generate.base import (
     Task,
     UnknownGenerator,
 )
+from filestore.generate._checked import STOP_WORDS, well_formed
 
 if TYPE_CHECKING:
     import threading

@@ -16,6 +16,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError
+from filestore.generate import (
+    GENERATION,
+    GenerationFailed,
+    Generator,
+    GeneratorChoice,
+    Made,
+    Price,
+    Result,
+    Task,
+    UnknownGenerator,
+)
 from filestore.generate._checked import read_answer
 from filestore.generate._prompts import (
     Prompts,
@@ -27,17 +38,6 @@ from filestore.generate._prompts import (
     names_a_parameter,
     prompts_with,
     read_own,
-)
-from filestore.generate.base import (
-    GENERATION,
-    GenerationFailed,
-    Generator,
-    GeneratorChoice,
-    Made,
-    Price,
-    Result,
-    Task,
-    UnknownGenerator,
 )
 from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Address, key_for, trusted_address

@@ -23,8 +23,8 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
 from filestore.core.safe_text import encodable
 from filestore.fs import disk
+from filestore.generate import Kind, OwnPrompts, PromptsUnusable, Task
 from filestore.generate._checked import LINES_KEY
-from filestore.generate.base import Kind, Task
 from filestore.remote.service import Answer, message_of, says_too_long
 
 MOST_BYTES: Final = 64 * 1024
@@ -56,10 +56,6 @@ _REFUSING: Final = frozenset({400, 422})
 _REFUSING_IF_NAMED: Final = frozenset({400, 422, 500, 501})
 
 
-class PromptsUnusable(FilestoreError, ValueError):
-    """A store's own prompts cannot be read."""
-
-
 class Prompts(Struct, frozen=True, kw_only=True):
     """The instructions for each kind of task."""
 
@@ -71,16 +67,6 @@ class Prompts(Struct, frozen=True, kw_only=True):
     def text(self, kind: Kind, count: int) -> str:
         """The instructions for one task."""
         return self.by_kind[kind].replace(_COUNT, str(count))
-
-
-class OwnPrompts(Struct, frozen=True, kw_only=True):
-    """The prompts in a store's own folder, as they are now."""
-
-    files: tuple[str, ...]
-    """Their paths below the root."""
-    reach: str
-    """What the user allows: a text that changes with them."""
-    texts: Mapping[Kind, str]
 
 
 @functools.cache

@@ -17,7 +17,7 @@ import orjson
 from xxhash import xxh3_64_hexdigest
 
 from filestore.fs import disk, part
-from filestore.generate.base import Made, Task
+from filestore.generate import Made, Task
 
 _MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
 _START: Final = b'{"key":"'

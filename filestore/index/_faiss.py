@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
 from filestore.fs.path_names import in_utf8
-from filestore.index.base import HeldIndex, IndexDamagedError, Where, best_first
+from filestore.index import HeldIndex, IndexDamagedError, Where, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64

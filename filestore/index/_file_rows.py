@@ -1,22 +1,31 @@
-"""Backends that keep files: rows in memory, written whole by `save`."""
+"""Backends that keep files: rows in memory, written whole by `save`.
+
+Beside the vectors are lines of JSON, with a checksum each. The first line is the stamp; it says how
+many lines follow, and which. A line is read only when its checksum is right, and a file only when
+all of them are: a part of an index is no index.
+"""
 
 import contextlib
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from msgspec import Struct
+import orjson
+from msgspec import Struct, field
+from xxhash import xxh3_128, xxh3_128_hexdigest
 
 from filestore.core.hashing import content_hash
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import listed, shown_path
 from filestore.fs import disk
-from filestore.index import _row_lines
+from filestore.index import ExactIndex, Where
 from filestore.index._faiss import FaissIndex, flat_parts
 from filestore.index.backend import (
     BackendChoice,
     BackendSettingsWrong,
+    BackendUnreachable,
+    BackendUnusable,
     Capabilities,
     EmbedConfig,
     Hit,
@@ -34,11 +43,161 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
-from filestore.index.base import ExactIndex, Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
+
+
+FORMAT: Final = "filestore-index/1"
+_START: Final = b'{"sum":"'
+_HEX: Final = 32
+_AFTER: Final = len(_START) + _HEX + len(b'",')
+_MOST_LINE: Final = 64 * 1024 * 1024
+_NAMED: Final = 5
+"""So many damaged lines are named by number."""
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    stamp: Stamp
+    items: int
+    of: str
+    """Over the checksums of all lines that follow, in their order."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """What the backend that wrote it needs besides."""
+
+
+def written(stamp: Stamp, rows: Iterable[dict[str, Any]], more: dict[str, Any]) -> bytes:
+    """The bytes of a file: the same for the same rows."""
+    lines, over = [], xxh3_128()
+    for row in rows:
+        line = _line(row)
+        over.update(line[len(_START) : len(_START) + _HEX])
+        lines.append(line)
+    head = {
+        "format": FORMAT,
+        "owner": stamp.owner,
+        "generation": stamp.generation,
+        "fingerprint": stamp.embed.fingerprint,
+        "dimension": stamp.embed.dimension,
+        "items": len(lines),
+        "of": over.hexdigest(),
+        "more": more,
+    }
+    return b"".join([_line(head), *lines])
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    body = orjson.dumps(value)
+    return _START + xxh3_128_hexdigest(body).encode() + b'",' + body[1:] + b"\n"
+
+
+def read_head(path: str) -> Head | None:
+    """The first line of a file; None where there is no file.
+
+    Raises:
+        BackendUnusable: It is no such file, or that line is damaged.
+        BackendUnreachable: The disk does not give it.
+    """
+    for number, line in _lines(path):
+        return _head(path, number, line)
+    return None
+
+
+def _read_lines(path: str) -> tuple[Head, list[dict[str, Any]]] | None:
+    """All of a file; None where there is none.
+
+    Raises:
+        BackendUnusable: It is no such file, or a line is damaged, missing or too many.
+        BackendUnreachable: The disk does not give it.
+    """
+    head: Head | None = None
+    rows, damaged, over = [], [], xxh3_128()
+    for number, line in _lines(path):
+        if head is None:
+            head = _head(path, number, line)
+            continue
+        over.update(line[len(_START) : len(_START) + _HEX])
+        row = _checked(line)
+        if row is None:
+            damaged.append(number)
+        else:
+            rows.append(row)
+    if head is None:
+        return None
+    if damaged:
+        numbers = listed(damaged, _NAMED)
+        raise unusable(path, f"{len(damaged):,} of {head.items:,} lines are damaged: {numbers}")
+    if len(rows) != head.items or over.hexdigest() != head.of:
+        raise unusable(path, f"its first line counts {head.items:,} others, found {len(rows):,}")
+    return head, rows
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers; an empty one has one empty line."""
+    try:
+        descriptor = disk.open_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        disk.pass_limits(error)
+        raise unreachable(path, error) from error
+    with os.fdopen(descriptor, "rb") as file:
+        number = 0
+        while True:
+            try:
+                line = file.readline(_MOST_LINE)
+            except OSError as error:
+                raise unreachable(path, error) from error
+            if not line and number:
+                return
+            number += 1
+            yield number, line
+            if not line:
+                return
+
+
+def _checked(line: bytes) -> dict[str, Any] | None:
+    """What a line says; None where its checksum is wrong."""
+    if not line.startswith(_START) or not line.endswith(b"}\n"):
+        return None
+    body = b"{" + line[_AFTER:-1]
+    if line[len(_START) : _AFTER] != xxh3_128_hexdigest(body).encode() + b'",':
+        return None
+    try:
+        value: dict[str, Any] = orjson.loads(body)
+    except ValueError:
+        return None
+    return value
+
+
+def _head(path: str, number: int, line: bytes) -> Head:
+    found = _checked(line)
+    if found is None or found.get("format") != FORMAT:
+        raise unusable(path, f"line {number} is not what an index of filestore begins with")
+    embed = EmbedConfig(fingerprint=found["fingerprint"], dimension=found["dimension"])
+    stamp = Stamp(owner=found["owner"], generation=found["generation"], embed=embed)
+    return Head(stamp=stamp, items=found["items"], of=found["of"], more=found["more"])
+
+
+def unusable(path: str, what: str) -> BackendUnusable:
+    """Say what is wrong with a file."""
+    shown = shown_path(path)
+    return BackendUnusable(
+        f"{shown} cannot be used: {what}",
+        remedy="name another path, or move it away and run 'filestore sync --full', which writes "
+        "it from the embeddings",
+    )
+
+
+def unreachable(path: str, error: OSError) -> BackendUnreachable:
+    """Say that the disk does not give a file."""
+    return BackendUnreachable(
+        f"cannot read {shown_path(path)}: {error.strerror}" if error.strerror else f"{error}",
+        remedy="make it readable, or set another path",
+    )
 
 
 _PAYLOAD: Final = {"id": int, "doc_id": str, "content_hash": str, "text": str, "metadata": dict}
@@ -90,7 +249,7 @@ class FileRows(IndexBackend):
 
     def stamp(self) -> Stamp | None:
         """See the contract."""
-        head = _row_lines.read_head(self._stamp_path)
+        head = read_head(self._stamp_path)
         return None if head is None else head.stamp
 
     @property
@@ -180,7 +339,7 @@ class FileRows(IndexBackend):
             BackendUnusable: They are not.
         """
         self._forget()
-        if _row_lines.read_head(paths[0]) is None:
+        if read_head(paths[0]) is None:
             return
         with disk.disk_errors(self._path):
             for path in paths:
@@ -202,7 +361,7 @@ class FileRows(IndexBackend):
 
     def _stamped(self, owner: str, generation: int) -> Stamp:
         # Whoever did not load may not know that the file is somebody else's.
-        _row_lines.read_head(self._stamp_path)
+        read_head(self._stamp_path)
         if self._embed is None:
             raise not_announced(self.address())
         return Stamp(owner=owner, generation=generation, embed=self._embed)
@@ -227,7 +386,7 @@ class FileRows(IndexBackend):
         if not all(
             _PAYLOAD.items() <= {key: type(one[key]) for key in one}.items() for one in rows
         ):
-            raise _row_lines.unusable(path, "a line lacks what stands beside a vector")
+            raise unusable(path, "a line lacks what stands beside a vector")
         self._rows = {
             one["id"]: Row(
                 doc_id=one["doc_id"],
@@ -238,7 +397,7 @@ class FileRows(IndexBackend):
             for one in rows
         }
         if len(self._rows) != len(rows):
-            raise _row_lines.unusable(path, "two of its lines have the same id")
+            raise unusable(path, "two of its lines have the same id")
 
 
 class LocalRows(FileRows):
@@ -258,7 +417,7 @@ class LocalRows(FileRows):
     def load(self) -> None:
         """See the contract."""
         self._forget()
-        found = _row_lines.read(self._path)
+        found = _read_lines(self._path)
         if found is None:
             return
         head, rows = found
@@ -274,9 +433,9 @@ class LocalRows(FileRows):
         try:
             parts = [b64decode(one["vector"], validate=True) for one in rows]
         except (KeyError, TypeError, ValueError):
-            raise _row_lines.unusable(self._path, "a line has no vector") from None
+            raise unusable(self._path, "a line has no vector") from None
         if {len(part) for part in parts} != {4 * dimension}:
-            raise _row_lines.unusable(self._path, f"not all vectors have {dimension} numbers")
+            raise unusable(self._path, f"not all vectors have {dimension} numbers")
         data = numpy.frombuffer(b"".join(parts), "<f4")
         vectors = data.reshape(-1, dimension).astype(numpy.float32)
         self._index.add(numpy.array([one["id"] for one in rows], numpy.int64), vectors)
@@ -289,7 +448,7 @@ class LocalRows(FileRows):
         ids = sorted(self._rows)
         assert self._index is not None
         vectors = self._index.vectors_of(numpy.array(ids, numpy.int64)).astype("<f4", copy=False)
-        data = _row_lines.written(
+        data = written(
             stamp,
             (
                 [
@@ -340,19 +499,19 @@ class FaissRows(FileRows):
     def load(self) -> None:
         """See the contract."""
         self._forget()
-        found = _row_lines.read(self._stamp_path)
+        found = _read_lines(self._stamp_path)
         if found is None:
             if os.path.lexists(self._path):
                 is_folder = os.path.isdir(self._path)
                 what = "it is a folder" if is_folder else "nothing beside it says what it holds"
-                raise _row_lines.unusable(self._path, what)
+                raise unusable(self._path, what)
             return
         head, rows = found
         self.set_embed_config(head.stamp.embed)
         self._take(rows)
         self._index = self._parsed(head)
 
-    def _parsed(self, head: _row_lines.Head) -> FaissIndex:
+    def _parsed(self, head: Head) -> FaissIndex:
         """The index that the lines name, out of bytes that were checked."""
         dimension = head.stamp.embed.dimension
         for path in (self._path, f"{self._path}.new"):
@@ -361,13 +520,13 @@ class FaissRows(FileRows):
                 continue
             ids, vectors = flat_parts(data) or (None, None)
             if ids is None or vectors is None or vectors.shape[1] != dimension:
-                raise _row_lines.unusable(path, f"it is no exact index of dimension {dimension}")
+                raise unusable(path, f"it is no exact index of dimension {dimension}")
             if sorted(ids.tolist()) != sorted(self._rows):
-                raise _row_lines.unusable(path, "it holds other ids than the lines beside it")
+                raise unusable(path, "it holds other ids than the lines beside it")
             index = FaissIndex(dimension)
             index.add(ids, vectors)
             return index
-        raise _row_lines.unusable(self._path, "it is not the file that the lines beside it name")
+        raise unusable(self._path, "it is not the file that the lines beside it name")
 
     def save(self, *, owner: str, generation: int) -> None:
         """See the contract."""
@@ -375,7 +534,7 @@ class FaissRows(FileRows):
         assert isinstance(self._index, FaissIndex)
         data = self._index.serialized()
         rows = (self._payload(identifier) for identifier in sorted(self._rows))
-        lines = _row_lines.written(stamp, rows, {_HASH: content_hash(data).hex()})
+        lines = written(stamp, rows, {_HASH: content_hash(data).hex()})
         with disk.disk_errors(self._path):
             disk.make_folders(os.path.dirname(self._path))
             self._finish()
@@ -385,7 +544,7 @@ class FaissRows(FileRows):
 
     def _finish(self) -> None:
         """Put a new file into its place, if the lines beside it name it already."""
-        head = _row_lines.read_head(self._stamp_path)
+        head = read_head(self._stamp_path)
         waiting = f"{self._path}.new"
         data = None if head is None else _read(waiting)
         if data is not None and head and content_hash(data).hex() == head.more.get(_HASH):
@@ -406,5 +565,5 @@ def _read(path: str) -> bytes | None:
             raise
         except OSError as error:
             disk.pass_limits(error)
-            raise _row_lines.unreachable(path, error) from error
+            raise unreachable(path, error) from error
     return None

@@ -17,7 +17,7 @@ from filestore.core.safe_text import Unshown, brief
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
-from filestore.index.base import BackendError, VectorIndex, Where
+from filestore.index import BackendError, VectorIndex, Where
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64

@@ -21,18 +21,23 @@ from filestore.core.schema import JsonObject
 from filestore.git.revisions import Commit
 from filestore.past.moment import ComparedAnswer, Moment, Pairs, at_commit, matched, pairs_of, today
 from filestore.search.answer import Hit
-from filestore.search.goals import (
+from filestore.search.metrics import (
     Chunk,
+    Difference,
     Goal,
     Key,
     Names,
+    Question,
+    Scores,
     chunks_of,
     goal_of,
     keys_of,
+    mean,
+    paired_difference,
     problem_of,
+    score,
     unknown,
 )
-from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
 from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 

@@ -22,8 +22,19 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.search.answer import Answer
-from filestore.search.goals import Chunk, Goal, Key, chunks_of, goals_of
-from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
+from filestore.search.metrics import (
+    Chunk,
+    Difference,
+    Goal,
+    Key,
+    Question,
+    Scores,
+    chunks_of,
+    goals_of,
+    mean,
+    paired_difference,
+    score,
+)
 from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 

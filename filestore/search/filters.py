@@ -23,7 +23,7 @@ from filestore.fs.path_names import composed
 from filestore.search.query import Query
 
 if TYPE_CHECKING:
-    from filestore.index.base import Where
+    from filestore.index import Where
     from filestore.search.conditions import Condition
 
 _NAMED: Final = 8

@@ -30,11 +30,21 @@ from filestore.search import filters, freshness
 from filestore.search.answer import Answer, Behind, Found, Hit, left_out, on_spelling
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
-from filestore.search.passage import Nearest
+from filestore.search.passage import Nearest, is_list
 from filestore.search.query import Mode, Query
-from filestore.search.ranking import DEPTH, Ranked, Text, Why, demoted, merged, put_back, why_of_one
+from filestore.search.ranking import (
+    DEPTH,
+    Ranked,
+    Text,
+    Why,
+    collapse,
+    demoted,
+    descend,
+    merged,
+    put_back,
+    why_of_one,
+)
 from filestore.search.retriever import Retriever
-from filestore.search.units import is_list
 
 if TYPE_CHECKING:
     from filestore.fulltext import Respelling
@@ -277,8 +287,6 @@ class Searcher:
 
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranking in which no summary stands above what it was made from."""
-        from filestore.search.leading import collapse
-
         rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
         made = {path for path, row in rows.items() if row.kind == "summary"}
         found, lifted = collapse(ranked, made, self._ancestors.of(list(rows)))
@@ -292,7 +300,6 @@ class Searcher:
         if not self.has_summaries:
             self._notes.append(NO_TREE)
             return allowed
-        from filestore.search.leading import descend
 
         def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
             ids = {row.id for row in self._catalog.files(nodes).values()}

@@ -27,7 +27,7 @@ from filestore.sidecar.vector_file import collect
 from filestore.sidecar.vector_home import StoredVectors, VectorHome
 
 if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
 
 _AT_ONCE: Final = 192
 

@@ -10,8 +10,7 @@ from filestore.config import settings, user_config
 from filestore.config.layout import SETTINGS, Places, ancestors, why_no_folder
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
-from filestore.embed.known_models import BUNDLED, KINDS
-from filestore.embed.models import try_out
+from filestore.embed.models import BUNDLED, KINDS, try_out
 from filestore.fs import disk
 from filestore.git import attributes
 from filestore.git.attributes import attributes_file

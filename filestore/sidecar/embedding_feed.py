@@ -14,9 +14,8 @@ from filestore.catalog import SOME_TIME, CatalogWriter, in_batches
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key, vector_id
 from filestore.core.progress import OnShare, ignore_share
-from filestore.embed import EndpointError, ModelMissing, ModelUnusable
+from filestore.embed import EndpointError, ModelDrifted, ModelMissing, ModelUnusable, check_canaries
 from filestore.embed.cache import EmbeddingCache
-from filestore.embed.canaries import ModelDrifted, check_canaries
 from filestore.sidecar.file_rows import texts_of_vectors
 from filestore.sidecar.models import (
     WHOSE,
@@ -29,7 +28,7 @@ from filestore.sidecar.models import (
 )
 
 if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
 
 FEW: Final = 32
 """A commit embeds no more texts than these before it ends."""

@@ -120,7 +120,7 @@ class StoreModel:
 
     def take_turns(self) -> None:
         """From now on threads may share the embedder: one at a time asks it."""
-        from filestore.embed.shared import OneAtATime
+        from filestore.embed import OneAtATime
 
         opened = self._opened
         if opened.embedder is not None and not isinstance(opened.embedder, OneAtATime):
@@ -260,8 +260,7 @@ def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) 
         ModelUnusable: Only torch could run it, which has to be asked for.
         UsageError: The folder's name is in use for another model, or an address is no service's.
     """
-    from filestore.embed.known_models import MODELS, short_name
-    from filestore.embed.models import DEFAULT_MODEL, find_model
+    from filestore.embed.models import DEFAULT_MODEL, MODELS, find_model, short_name
 
     kind, colon, model = word.partition(":")
     kind = kind.lower()
@@ -305,15 +304,18 @@ def full_name(word: str, *, root: str, machine: Machine) -> str:
         ModelMissing: The model is not here.
         ModelUnusable: Only torch could run it, which has to be asked for.
     """
-    from filestore.embed.known_models import (
+    from filestore.embed.models import (
         BUNDLED,
+        BUNDLED_INSTEAD,
         MODELS,
+        find_model,
+        installed_model,
         is_bundled,
         longer_names,
+        may_be_on_hub,
         short_name,
         spelled,
     )
-    from filestore.embed.models import BUNDLED_INSTEAD, find_model, installed_model, may_be_on_hub
 
     key, short = spelled(word, machine.models), short_name(word)
     if key is None and is_bundled(word):

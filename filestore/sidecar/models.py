@@ -22,7 +22,7 @@ from filestore.core.findings import Finding
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
     from filestore.config.settings import Settings
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.model import StoreModel
 

@@ -30,7 +30,7 @@ from filestore.core.errors import FilestoreError, on_error
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath, has_plain_names
-from filestore.embed.base import Embedder
+from filestore.embed import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk, part
 from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, remove, size_bytes

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from filestore.config.settings import Backend
     from filestore.config.user_config import Originals
     from filestore.core.findings import Finding
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree

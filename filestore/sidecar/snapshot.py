@@ -22,7 +22,7 @@ from filestore.fs.scan import TreeScan
 from filestore.sidecar.losses import DeletedPaths, LostFiles, no_losses
 
 if TYPE_CHECKING:
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.models import Models

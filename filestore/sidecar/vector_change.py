@@ -17,14 +17,14 @@ from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
+from filestore.index import BackendError
 from filestore.index.backend import BackendKeysMissing, BackendSettingsWrong, Sent
-from filestore.index.base import BackendError
 from filestore.sidecar.session import Parts, home_of
 from filestore.sidecar.vector_home import StoredVectors, VectorHome
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog, CatalogWriter
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
 
 

@@ -16,10 +16,9 @@ from filestore.config import user_config
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath
-from filestore.embed.base import odd_lengths as wrong_lengths
+from filestore.embed import odd_lengths as wrong_lengths
 from filestore.fs import disk, part
-from filestore.index import IndexDamagedError, read_index
-from filestore.index.base import Description, ExactIndex
+from filestore.index import Description, ExactIndex, IndexDamagedError, read_index
 from filestore.sidecar.vector_home import Space, StoredVectors, VectorHome
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     from filestore.catalog import CatalogWriter
     from filestore.embed.cache import EmbeddingCache
+    from filestore.index import HeldIndex, VectorIndex
     from filestore.index.backend import Inspected, Sent, ShownHome
-    from filestore.index.base import HeldIndex, VectorIndex
     from filestore.index.building import Built, Grown, Limits
 
 PREFIX: Final = "vectors-"

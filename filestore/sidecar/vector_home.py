@@ -14,7 +14,7 @@ from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath
-from filestore.index.base import OverlaidIndex, VectorSource
+from filestore.index import OverlaidIndex, VectorSource
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from filestore.catalog import CatalogWriter
     from filestore.embed.cache import EmbeddingCache
+    from filestore.index import HeldIndex, VectorIndex, Where
     from filestore.index.backend import Inspected, Sent, ShownHome
-    from filestore.index.base import HeldIndex, VectorIndex, Where
 
 PART: Final = StorePath(SETTINGS)
 """The path of a backend in findings: that of the settings, which name it."""

@@ -22,7 +22,7 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import StorePath, is_below
 from filestore.fs.disk import TEMPORARY_PREFIX
-from filestore.index import open_backend
+from filestore.index import BackendError, Where, open_backend
 from filestore.index.backend import (
     BackendChoice,
     BackendForeign,
@@ -43,7 +43,6 @@ from filestore.index.backend import (
     plan,
     whitelisted,
 )
-from filestore.index.base import BackendError, Where
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
 from filestore.sidecar.vector_file import collect
@@ -57,7 +56,7 @@ from filestore.sidecar.vector_home import (
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
-    from filestore.index.base import VectorIndex
+    from filestore.index import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
 _TAKEN: Final = (

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from filestore.browse.whole import WholeDocument
     from filestore.chunks.reading_order import Reconstruction
     from filestore.config.settings import Backend
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.exchange.from_store import Exported
     from filestore.fs.watched_tree import WatchedTree
     from filestore.fulltext import Syntax

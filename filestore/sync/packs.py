@@ -23,8 +23,15 @@ from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.embed import EndpointError, ModelMissing, ModelUnusable
-from filestore.embed.canaries import COMPARED, LEAST_COSINE, Sampled, first_unlike
+from filestore.embed import (
+    COMPARED,
+    LEAST_COSINE,
+    EndpointError,
+    ModelMissing,
+    ModelUnusable,
+    Sampled,
+    first_unlike,
+)
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged_file import TargetRefused, check_target, staged
@@ -204,7 +211,7 @@ class _Export:
             self._wanted += self._embeddings.count(fingerprint)
             yield from self._embeddings.walk(fingerprint, _BATCH)
             return
-        from filestore.embed.canaries import canary_keys
+        from filestore.embed import canary_keys
 
         texts = queries.text_keys(self._catalog)
         fixed = sorted(self._embeddings.has(fingerprint, canary_keys()))
@@ -313,7 +320,7 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
 
 def _fixed_texts(pack: Pack, model: PackedModel) -> list[Sampled]:
     """The canaries that a pack has: whoever made it saw these, but no one has to."""
-    from filestore.embed.canaries import CANARIES, canary_keys
+    from filestore.embed import CANARIES, canary_keys
 
     keys = canary_keys()
     there = pack.find(model, keys)

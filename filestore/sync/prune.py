@@ -142,7 +142,7 @@ def _unneeded(
 
 def _needed(parts: Parts, catalog: Catalog) -> Iterator[bytes]:
     """The keys of the texts that the store's files and its batches of undo have."""
-    from filestore.embed.canaries import canary_keys
+    from filestore.embed import canary_keys
 
     snapshot = parts.snapshot(catalog, None)
     yield from canary_keys()

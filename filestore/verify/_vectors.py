@@ -19,10 +19,9 @@ from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.safe_text import listed
-from filestore.embed import EndpointError, ModelMissing, ModelUnusable
+from filestore.embed import TOLERANCE, EndpointError, ModelMissing, ModelUnusable, canary_likeness
 from filestore.embed.cache import EmbeddingsDamaged
-from filestore.embed.canaries import TOLERANCE, canary_likeness
-from filestore.index.base import BackendError
+from filestore.index import BackendError
 from filestore.sidecar import vector_file
 from filestore.sidecar.file_rows import texts_of_vectors
 from filestore.sidecar.models import WHOSE
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from numpy import float32, int64, intp, uint64
     from numpy.typing import NDArray
 
-    from filestore.embed.base import Embedder
+    from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.index.base import VectorIndex
+    from filestore.index import VectorIndex
 
 
 _NAMED: Final = 10

@@ -22,7 +22,7 @@ from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
-from filestore.index.base import Description
+from filestore.index import Description
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
 from filestore.sidecar.models import known

@@ -233,7 +233,7 @@ def recall(backend: Any, asked: Any, total: int) -> measure.Row:
     import numpy as np
     from synthetic import BLOCK, Clusters
 
-    from filestore.index._approximate import Judge
+    from filestore.index.building import Judge
 
     judge, clusters = Judge(asked), Clusters(total)
     for start in range(0, total, BLOCK):

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusion_sets import QuestionSet, build
 
-from filestore.embed import open_embedder
-from filestore.embed.base import Choice, Embedder
+from filestore.embed import Choice, Embedder, open_embedder
 from filestore.fulltext import Entry, Reader, Writer, parse_query
 from filestore.search.metrics import Difference, ndcg, paired_difference
 from filestore.search.ranking import DEPTH, LEXICAL_FLOOR, Retrieved, fuse_rankings

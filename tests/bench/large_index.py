@@ -170,7 +170,7 @@ def raw(root: str, vectors: str) -> None:
 
 
 def _sample_size(total: int) -> int:
-    from filestore.index._approximate import sample_size
+    from filestore.index.building import sample_size
 
     return sample_size(total)
 
@@ -244,7 +244,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
 def _truth(queries: Any, total: int) -> list[tuple[set[int], set[int]]]:
     """Of each query the vector ids of its nearest, and their numbers."""
     from filestore.core.hashing import embedding_key, vector_id
-    from filestore.index._approximate import Judge
+    from filestore.index.building import Judge
 
     judge = Judge(queries)
     for start, block in _blocks(total):

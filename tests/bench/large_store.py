@@ -146,7 +146,7 @@ def search(root: str, files: str, mode: str) -> None:
 
 
 def _approximate() -> Any:
-    from filestore.index._approximate import ApproximateIndex
+    from filestore.index.building import ApproximateIndex
 
     return ApproximateIndex
 

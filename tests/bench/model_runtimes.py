@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
-from filestore.embed import _all_cores, _minilm
+from filestore.embed import _local, _minilm
 from tests import minilm_file, tiny_model
 
 WAYS = {
@@ -58,7 +58,7 @@ def main() -> int:
         print(json.dumps(measured(options.one[0], int(options.one[1]), options.one[2])))
         return 0
     ways = [way for way, needs in WAYS.items() if all(map(importlib.util.find_spec, needs))]
-    cores = [count for count in (1, 2) if count <= _all_cores.cores()]
+    cores = [count for count in (1, 2) if count <= _local.cores()]
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as work:
         if "onnxruntime fp32" in ways:
@@ -147,7 +147,7 @@ def _all(way: str, vectors: Vectors, batches: list[Any], cores: int) -> Any:
         for worker in workers:
             worker.join()
         return vectors(batches[0])
-    each = _all_cores.on_all_cores if way in ("numpy int8", "numpy fp32") else map
+    each = _local.on_all_cores if way in ("numpy int8", "numpy fp32") else map
     return np.concatenate([*each(vectors, batches)])
 
 
@@ -195,7 +195,7 @@ def _loaded(way: str, cores: int, work: str) -> Vectors:
         return model.vectors
 
     def alone(batch: list[Any]) -> Any:
-        with _all_cores.one_thread():
+        with _local.one_thread():
             return model.vectors(batch)
 
     return alone

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-from filestore.embed.base import Embedder
+from filestore.embed import Embedder
 
 DIMENSION = 384
 PER_CENTRE = 200

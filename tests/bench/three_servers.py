@@ -410,7 +410,7 @@ def _lose(report: Report, front: servers.Server, lost: servers.Server, asked: As
 
 def _failure(action: Callable[[], object]) -> str:
     """What an action says that has to fail, and how soon."""
-    from filestore.index.base import BackendError
+    from filestore.index import BackendError
 
     started = time.perf_counter()
     try:

@@ -12,8 +12,14 @@ import pytest
 
 from filestore.config.user_config import Machine
 from filestore.core.packages import missing_packages
-from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
-from filestore.embed.shared import OneAtATime
+from filestore.embed import (
+    Choice,
+    Embedder,
+    OneAtATime,
+    UnknownEmbedder,
+    known_embedders,
+    open_embedder,
+)
 from tests import tiny_model
 
 RUNTIMES = ("sentence-transformers", "onnx")

@@ -11,11 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from filestore.index import IndexDamagedError, read_index
-from filestore.index._approximate import ApproximateIndex
+from filestore.index import (
+    Description,
+    ExactIndex,
+    IndexDamagedError,
+    OverlaidIndex,
+    VectorSource,
+    read_index,
+)
 from filestore.index._faiss import FaissIndex, flat_parts
-from filestore.index.base import Description, ExactIndex, OverlaidIndex, VectorSource
-from filestore.index.building import Grown, Limits, build, is_current
+from filestore.index.building import ApproximateIndex, Grown, Limits, build, is_current
 from tests.vectors import clustered_rows, unit_rows
 
 DIMENSION = 24

@@ -14,7 +14,7 @@ import pytest
 from filestore.config.user_config import Machine
 from filestore.core.packages import missing_packages
 from filestore.embed import ModelMissing, ModelUnusable
-from filestore.rerank import Reranker, UnknownReranker, known_rerankers, open_reranker
+from filestore.rerank import Reranker, UnknownReranker, open_reranker
 
 pytestmark = pytest.mark.model
 
@@ -76,7 +76,7 @@ def opened(kind: str, folder: Path) -> Reranker:
     return open_reranker(f"{kind}:{folder}", machine=Machine(), root="/a/store")
 
 
-@pytest.fixture(scope="module", params=known_rerankers())
+@pytest.fixture(scope="module", params=["cross-encoder"])
 def reranker(request: pytest.FixtureRequest, model_folder: Path) -> Reranker:
     return opened(request.param, model_folder)
 

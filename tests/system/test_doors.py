@@ -39,8 +39,8 @@ from filestore.exchange.base import LeftOut
 from filestore.exchange.vector_store import USE
 from filestore.extract._notebook import NotebookExtractor
 from filestore.extract.markdown import read_frontmatter
+from filestore.generate import Task
 from filestore.generate._checked import read_answer
-from filestore.generate.base import Task
 from filestore.history import batch
 from filestore.remote.service import Answer, Asked, fields_of, message_of
 from filestore.search.metrics import parse_queries
@@ -271,7 +271,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
         {"questions": ["What is it?"]},
         lambda data, _: read_answer(data.decode("utf-8", "replace"), TASK),
     ),
-    "remote/refusals.parsed": (
+    "remote/service.parsed": (
         {"data": [{"embedding": [0.5]}], "error": {"message": "no"}},
         lambda data, _: (fields_of(data, "data", ASKED), message_of(_answer(data))),
     ),
@@ -299,7 +299,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
 }
 """Others, which take what can be taken: of equal keys the last."""
 OURS: Final = {
-    "what the rest goes through": "core/decoding.json_of core/decoding.refuse_twice",
+    "what the rest goes through": "core/schema.json_of core/schema.refuse_twice",
     "settings, tried below": "config/settings._table",
     "settings that were read before": "config/settings._edited server/wire._sidecars",
     "any error of it is told": "index/_qdrant/folder._loaded"
@@ -311,10 +311,10 @@ OURS: Final = {
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"
-    " index/_row_lines._checked index/base.parse",
+    " index/_file_rows._checked index/__init__.parse",
     "a cache": "embed/models._remembered past/checkout.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
-    " fs/fork_pool.results tui/workers/tasks.unpack verify/_rows.main",
+    " fs/programs.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
     " server/operations.definitions",
 }

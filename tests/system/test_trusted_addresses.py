@@ -21,8 +21,8 @@ from msgspec.structs import fields
 from filestore.config.layout import Places
 from filestore.config.settings import BACKENDS, MODELS, Backend
 from filestore.config.user_config import Machine
+from filestore.index import BackendError
 from filestore.index.backend import BackendSettingsWrong, BackendUnreachable
-from filestore.index.base import BackendError
 from filestore.sidecar.vector_rows import BackendUntrusted, VectorRows
 from filestore.verify.trust import Reaches
 

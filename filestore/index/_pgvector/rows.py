@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.errors import on_error
 from filestore.core.safe_text import with_texts
+from filestore.index import Where
 from filestore.index._pgvector.session import Session
 from filestore.index._pgvector.table import COLUMNS, MOST_IN_GRAPH, Table, gather, note, together
 from filestore.index.backend import (
@@ -37,7 +38,6 @@ from filestore.index.backend import (
     not_announced,
     whitelisted,
 )
-from filestore.index.base import Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.safe_text import encodable
+from filestore.index import Where
 from filestore.index._qdrant.settings import opened_place
 from filestore.index.backend import (
     BackendChoice,
@@ -31,7 +32,6 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
-from filestore.index.base import Where
 
 if TYPE_CHECKING:
     from numpy import float32, int64

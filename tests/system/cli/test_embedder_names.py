@@ -15,8 +15,7 @@ from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.embed import Choice, ModelMissing, ModelUnusable, UnknownEmbedder
 from filestore.embed._builtin import BuiltinEmbedder
-from filestore.embed.known_models import MODELS
-from filestore.embed.models import find_model
+from filestore.embed.models import MODELS, find_model
 from filestore.sidecar.model import ModelChanged, chosen_by, open_model
 from tests.system.conftest import Workspace
 

@@ -305,7 +305,7 @@ def test_a_cosine_that_is_none(workspace: Any, value: str) -> None:
 def many_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the vector index, as in a store of more bodies than are compared with each other."""
     from filestore.browse import duplicates
-    from filestore.index.base import VectorIndex
+    from filestore.index import VectorIndex
 
     monkeypatch.setattr(VectorIndex, "has_lists", True)
     monkeypatch.setattr(duplicates, "COMPARED_WITH_ALL", 0)

@@ -24,10 +24,10 @@ from filestore.embed import (
     EndpointError,
     EndpointUntrusted,
     ModelUnusable,
+    estimated_tokens,
     open_embedder,
 )
 from filestore.embed._openai import EMBEDDING, OpenAIEmbedder
-from filestore.embed.base import estimated_tokens
 from filestore.remote.address import Address, key_for
 from filestore.remote.address import parse_address as parsed
 from filestore.remote.service import Limits

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.errors import FilestoreError
-from filestore.embed._database import row_checksum, seed_of
+from filestore.embed.cache import row_checksum, seed_of
 from filestore.embed.pack import NotAPack, Pack, PackDamaged, PackNewer, Source, write
 
 MODELS = {"builtin/1:4": 4, "onnx/1:é:3": 3}

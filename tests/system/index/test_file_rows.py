@@ -9,7 +9,7 @@ import pytest
 
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
-from filestore.index import _row_lines, open_backend
+from filestore.index import _file_rows, open_backend
 from filestore.index.backend import (
     BackendChoice,
     BackendSettingsWrong,
@@ -188,7 +188,7 @@ def test_faiss_never_reads_what_a_stranger_wrote(
         monkeypatch.setattr(faiss, name, harmed)
     assert held("faiss", tmp_path) == (1, 4)
     lines = tmp_path / "vectors.faiss.jsonl"
-    head, rows = _row_lines.read(str(lines))
+    head, rows = _file_rows._read_lines(str(lines))
     evil = [whole[:at] for at in (0, 3, 80, 200, len(whole) - 1)] + [whole + b"x"]
     for at in range(0, 37 * 2 + 8, 1):
         for byte in (whole[at] ^ 1, 0xFF, 0x80):
@@ -197,7 +197,7 @@ def test_faiss_never_reads_what_a_stranger_wrote(
     for data in evil:
         (tmp_path / "vectors.faiss").write_bytes(data)
         more = {"faiss": content_hash(data).hex()}
-        lines.write_bytes(_row_lines.written(head.stamp, rows, more))
+        lines.write_bytes(_file_rows.written(head.stamp, rows, more))
         try:
             assert held("faiss", tmp_path) == (1, 4)
         except BackendUnusable:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from filestore.chunks import chunk_file
-from filestore.index.base import ExactIndex
+from filestore.index import ExactIndex
 from filestore.search.query import Mode
 from filestore.store import Store
 

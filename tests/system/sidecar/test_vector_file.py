@@ -17,12 +17,11 @@ from filestore.chunks.observation import INDEXED, Observation
 from filestore.config import user_config
 from filestore.config.layout import Places
 from filestore.core.hashing import content_hash, embedding_key, vector_id
-from filestore.embed.base import Embedder
+from filestore.embed import Embedder
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.disk import file_hash
-from filestore.index import VectorIndex, read_index
+from filestore.index import Description, VectorIndex, read_index
 from filestore.index._faiss import FaissIndex
-from filestore.index.base import Description
 from filestore.index.building import Limits
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport

@@ -20,7 +20,7 @@ from filestore import Store
 from filestore.config.layout import Places
 from filestore.config.settings import Backend
 from filestore.core.codes import CODES
-from filestore.embed._database import row_checksum, seed_of
+from filestore.embed.cache import row_checksum, seed_of
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import writer_lock
 from filestore.fulltext import Stamp

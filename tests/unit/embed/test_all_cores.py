@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed._all_cores import cores, on_all_cores, one_thread
+from filestore.embed._local import cores, on_all_cores, one_thread
 
 
 @given(st.lists(st.integers()))
@@ -58,7 +58,7 @@ def test_the_work_is_done_whatever_threads_there_are(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    monkeypatch.setattr("filestore.embed._all_cores.cores", lambda: 2)
+    monkeypatch.setattr("filestore.embed._local.cores", lambda: 2)
     assert [*on_all_cores(lambda item: item + 1, range(9))] == [*range(1, 10)]
 
 

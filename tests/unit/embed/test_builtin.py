@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed import _lexical
+from filestore.embed import _builtin
 from filestore.embed._builtin import BuiltinEmbedder
 
 WORDS = [f"{stem}{ending}" for stem in ("cat", "index", "größe", "7") for ending in ("", "s", "42")]
@@ -44,9 +44,9 @@ def test_the_same_bits_after_the_rows_were_forgotten(monkeypatch: pytest.MonkeyP
     """An embedder that must forget its rows gives what one that need not gives."""
     texts = [" ".join(f"word{i}x{j}" for j in range(40)) for i in range(60)]
     expected = BuiltinEmbedder().embed_documents(texts)
-    monkeypatch.setattr(_lexical, "_KNOWN_ROWS", 300)
-    monkeypatch.setattr(_lexical, "_BATCH_WORDS", 100)
-    monkeypatch.setattr(_lexical, "_BLOCK_WORDS", 16)
+    monkeypatch.setattr(_builtin, "_KNOWN_ROWS", 300)
+    monkeypatch.setattr(_builtin, "_BATCH_WORDS", 100)
+    monkeypatch.setattr(_builtin, "_BLOCK_WORDS", 16)
     np.testing.assert_array_equal(BuiltinEmbedder().embed_documents(texts), expected)
 
 

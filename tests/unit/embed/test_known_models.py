@@ -2,7 +2,7 @@
 
 import pytest
 
-from filestore.embed.known_models import MODELS, is_bundled, means, short_name, spelled
+from filestore.embed.models import MODELS, is_bundled, means, short_name, spelled
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.embed._local import BATCH, Window, Windows, batches, spans
-from filestore.embed._minilm import _FOLDER
-from filestore.embed._word_pieces import WordPieces
+from filestore.embed._minilm import _FOLDER, WordPieces
 
 LETTER, SPACE, SIGN = 0, 2, 3
 WORDS = WordPieces(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from filestore.embed._all_cores import cores
+from filestore.embed._local import cores
 from filestore.embed._model_folder import POOLINGS
 from filestore.embed._onnx import pool
 

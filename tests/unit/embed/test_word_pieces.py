@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed._word_pieces import WordPieces
+from filestore.embed._minilm import WordPieces
 
 LETTER, NOTHING, SPACE, SIGN = range(4)
 VOCABULARY = [

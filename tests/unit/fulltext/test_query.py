@@ -6,15 +6,18 @@ from hypothesis import strategies as st
 
 from filestore.fulltext import SYNTAXES, Clause, Kind, Need, Syntax, parse_query
 from filestore.fulltext._analysis import (
+    INSIDE,
     LANGUAGES,
+    camel_parts,
+    camel_words_of,
     clean,
     grams_of,
     has_spaceless,
+    identifiers_of,
     prepare,
     space_pairs,
     space_singles,
 )
-from filestore.fulltext._identifiers import INSIDE, camel_parts, camel_words_of, identifiers_of
 from filestore.fulltext._languages import language_of
 from filestore.fulltext._query import MAX_CLAUSES, most_telling, relax
 from filestore.fulltext._stamp import Stamp, parse_stamp, serialize_stamp

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from filestore.core.spelling import edits
 from filestore.fulltext import parse_query
-from filestore.fulltext._respelling import (
+from filestore.fulltext._reader import (
     LONG_LETTERS,
     Respelling,
     best,

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filestore.core.safe_text import safe_text
+from filestore.generate import GenerationFailed, Made, Task
 from filestore.generate._checked import LONGEST_LINE, LONGEST_SUMMARY, checked, read_answer
-from filestore.generate.base import GenerationFailed, Made, Task
 
 QUESTIONS = Task(
     kind="questions", texts=("The lock file names the writer that holds it.",), count=3

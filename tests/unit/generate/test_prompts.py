@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from filestore.generate import Task
 from filestore.generate._prompts import Takes, body_of, data_of, instructions_for, names_a_parameter
-from filestore.generate.base import Task
 from filestore.remote.service import Answer
 
 TASK = Task(kind="questions", texts=("some text",), count=2)

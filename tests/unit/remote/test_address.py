@@ -4,7 +4,7 @@ import pytest
 
 from filestore.config.user_config import Machine
 from filestore.embed._openai import EMBEDDING
-from filestore.generate.base import GENERATION
+from filestore.generate import GENERATION
 from filestore.remote import EndpointError, EndpointUntrusted
 from filestore.remote.address import Use, check_trusted, parse_address, trusted_address
 

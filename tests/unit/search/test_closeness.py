@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from filestore.search.vectors import Closeness
+from filestore.search.retriever import Closeness
 
 UNRELATED = np.random.default_rng(3).normal(0.05, 0.06, 200).astype(np.float32)
 

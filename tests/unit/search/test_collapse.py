@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.paths import ChunkPath
-from filestore.search.leading import collapse
-from filestore.search.ranking import Ranked, Why
+from filestore.search.ranking import Ranked, Why, collapse
 
 ABOVE = {"a": ["s", "top"], "b": ["s", "top"], "c": ["t", "top"], "s": ["top"], "t": ["top"]}
 SUMMARIES = {ChunkPath(one) for one in ("s", "t", "top")}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from filestore.search.passage import is_list
 from filestore.search.ranking import demoted, merged, put_back
-from filestore.search.units import is_list
 
 LINKS = "# Index\n\n- [How do I begin?](a.md)\n- [[Second note]]\n* [x] [Third](c.md) - short\n"
 

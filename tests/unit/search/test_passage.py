@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Marker, parse_query
 from filestore.search import passage
-from filestore.search.passage import Passage
-from filestore.search.units import MOST_CHARACTERS, units_of
+from filestore.search.passage import MOST_CHARACTERS, Passage, units_of
 
 NOTE = """# File explorer
 

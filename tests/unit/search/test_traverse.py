@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from filestore.catalog.summaries import ChildRow
 from filestore.core.paths import ChunkPath
-from filestore.search.leading import descend
+from filestore.search.ranking import descend
 from filestore.sidecar.summary_tree import SummaryTree
 
 

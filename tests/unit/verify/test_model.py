@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from filestore.index.base import ExactIndex
+from filestore.index import ExactIndex
 from filestore.sidecar.snapshot import Sample
 from filestore.verify._vectors import MOST_TEXTS, affordable, astray
 
