@@ -1,9 +1,10 @@
-"""Make the reference of all JSON from the values that are printed: one sentence a key, told once.
+"""Make the reference of all JSON and of the public names from what the code says, told once.
 
     python tests/reference.py [--check]
 
 The sentence of a key is the docstring of its field, or of the property that gives it. They become
-the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`.
+the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`. The
+docstrings of the public names become API.md.
 """
 
 import ast
@@ -29,9 +30,23 @@ from filestore.core.schema import JsonObject, Problem, keys
 
 ROOT: Final = Path(__file__).parent.parent
 DOCUMENT: Final = ROOT / "JSON.md"
+API: Final = ROOT / "API.md"
 SCHEMA: Final = ROOT / "filestore" / "server" / "schema.json"
 _WORDS: Final = {"string": "text", "number": "number", "boolean": "flag"}
 _SECTION: Final = re.compile(r"^### .*(?:\n(?!###? ).*)*", re.MULTILINE)
+_PUBLIC: Final = """# The public names of `filestore`
+
+Made from the docstrings by `python tests/reference.py`. What `to_dict()` gives of a result is in
+[JSON.md](JSON.md), the files of a store are in [FORMAT.md](FORMAT.md), other frameworks in
+[ADAPTERS.md](ADAPTERS.md). Every error derives from `FilestoreError`, results are values that never
+change, and paths of results are relative to the root of the store.
+"""
+_PART: Final = re.compile(r"^(Args|Returns|Raises):\n((?:    .*\n?|\n)*)", re.MULTILINE)
+_SEE: Final = re.compile(
+    r"[;.]\s+[Ss]ee `([\w.]+)`"
+    r"(?: for what is raised|,\s+which says what is raised|, with what is raised)?\."
+)
+_ENTRY: Final = re.compile(r"^    ([\w, *]+): ?((?:.*\n?)(?:     +.*\n?)*)", re.MULTILINE)
 _TABLE: Final = re.compile(r"\n\| Key \|.*(?:\n\|.*)*\n?")
 
 
@@ -236,19 +251,188 @@ def document(text: str, shapes: Mapping[str, Any]) -> str:
     return made
 
 
+def public_page() -> str:
+    """API.md as it is to be.
+
+    Raises:
+        ValueError: A public name, or something of it, has no docstring.
+    """
+    listed = ast.parse(Path(filestore.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    found = [
+        (one.names[0].asname or one.names[0].name, str(one.module))
+        for one in listed.body
+        if isinstance(one, ast.ImportFrom)
+    ]
+    names = sorted(one for one in found if not one[0].startswith("_"))
+    links = ", ".join(f"[{name}](#{name.lower()})" for name, _ in names)
+    return "\n".join([_PUBLIC, f"{links}.\n", *(_public_section(*one) for one in names)])
+
+
+def _public_section(name: str, module: str) -> str:
+    value = getattr(filestore, name)
+    if not isinstance(value, type):
+        tree = ast.parse(inspect.getsource(import_module(module)))
+        if callable(value):
+            return f"## `{name}`\n\nThe same as `Store.{name}`.\n"
+        return f"## `{name}`\n\n{_said(_below(tree), name, name)}\n"
+    parts = [f"## `{name}`\n\n{_as_markdown(_docstring(value, name))}\n"]
+    rows, methods = [], []
+    for owner in reversed(value.__mro__):
+        if not owner.__module__.startswith("filestore.") or owner.__name__ == "JsonObject":
+            continue
+        (node,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        assert isinstance(node, ast.ClassDef)
+        said = _below(node)
+        for one in node.body:
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                rows += _field(one, said, f"{name}.{one.target.id}")
+            elif isinstance(one, ast.FunctionDef) and (
+                not one.name.startswith("_")
+                or (one.name == "__init__" and not issubclass(value, Exception))
+            ):
+                if _is_property(one):
+                    words = " ".join(_docstring(one, f"{name}.{one.name}").split())
+                    rows.append(_row(one.name, one.returns, words))
+                else:
+                    methods.append(_method(one, f"{name}.{one.name}"))
+    if rows:
+        parts.append("\n".join(["| Attribute | Type | Meaning |", "|---|---|---|", *rows, ""]))
+    return "\n".join([*parts, *methods])
+
+
+def _is_property(one: ast.FunctionDef) -> bool:
+    named = [ast.unparse(decorator) for decorator in one.decorator_list]
+    return bool({"property", "cached_property"}.intersection(named))
+
+
+def _below(node: ast.Module | ast.ClassDef) -> dict[str, str]:
+    """The text below each assignment."""
+    found = {}
+    for one, after in zip(node.body, node.body[1:], strict=False):
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and is_text:
+            found[one.target.id] = " ".join(str(after.value.value).split())  # type: ignore[attr-defined]
+    return found
+
+
+def _said(sentences: dict[str, str], name: str, where: str) -> str:
+    if not sentences.get(name):
+        raise ValueError(f"API.md: {where} needs a sentence below it")
+    return sentences[name]
+
+
+def _docstring(one: Any, where: str) -> str:
+    said = (
+        ast.get_docstring(one) if isinstance(one, ast.AST) else inspect.cleandoc(one.__doc__ or "")
+    )  # type: ignore[arg-type]
+    if not said:
+        raise ValueError(f"API.md: {where} needs a docstring")
+    return said
+
+
+def _field(one: ast.AnnAssign, said: dict[str, str], where: str) -> Iterator[str]:
+    assert isinstance(one.target, ast.Name)
+    if not one.target.id.startswith("_") and not one.target.id.isupper():
+        yield _row(one.target.id, one.annotation, _said(said, one.target.id, where))
+
+
+def _row(name: str, annotation: ast.expr | None, words: str) -> str:
+    cells = (f"`{name}`", f"`{_type(annotation)}`", words.replace("``", "`"))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _type(annotation: ast.expr | None) -> str:
+    return re.sub(r"['\"]", "", ast.unparse(annotation)) if annotation else "None"
+
+
+def _method(one: ast.FunctionDef, where: str) -> str:
+    given = re.sub(r"(: )['\"]([^'\"]+)['\"]", r"\1\2", ast.unparse(one.args))
+    words = re.sub(r"^(self|cls)(, |$)", "", given)
+    name = where.removesuffix(".__init__")
+    result = "" if one.name == "__init__" else f" → `{_type(one.returns)}`"
+    said = _with_what_it_names(one, _docstring(one, where))
+    return f"### `{name}({words})`{result}\n\n{_as_markdown(said)}\n"
+
+
+def _with_what_it_names(one: ast.FunctionDef, said: str) -> str:
+    """A docstring that says "see `module.function`", with what that one says of it.
+
+    Raises:
+        ValueError: The function does not import what is named.
+    """
+    see = _SEE.search(said)
+    if see is None:
+        return said
+    first, _, rest = see[1].partition(".")
+    imported = {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in ast.walk(one)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    if first not in imported:
+        raise ValueError(f"API.md: {one.name} says 'see {see[1]}' and imports no {first}")
+    module, name = imported[first]
+    found = getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
+    for part in rest.split(".") if rest else ():
+        found = getattr(found, part)
+    told = inspect.cleandoc(found.__doc__ or "")
+    parameters = {each.arg for each in (*one.args.args, *one.args.kwonlyargs)}
+    known = {name: words for name, words in _entries(told) if name in parameters}
+    known |= dict(_entries(said))
+    more = _PART.sub("", told + "\n").strip().partition("\n\n")[2]
+    texts = [_PART.sub("", _SEE.sub(".", said, count=1) + "\n").strip(), more.strip()]
+    if known:
+        texts.append("Args:\n" + "".join(f"    {name}: {words}\n" for name, words in known.items()))
+    raised = [
+        body
+        for text in (said, told)
+        for kind, body in _PART.findall(text + "\n")
+        if kind == "Raises"
+    ]
+    if raised:
+        texts.append("Raises:\n" + "\n".join(map(str.rstrip, raised)))
+    return "\n\n".join(filter(None, texts))
+
+
+def _entries(docstring: str) -> Iterator[tuple[str, str]]:
+    """What a docstring says of each argument."""
+    for kind, body in _PART.findall(docstring + "\n"):
+        if kind == "Args":
+            yield from ((name, " ".join(words.split())) for name, words in _ENTRY.findall(body))
+
+
+def _as_markdown(docstring: str) -> str:
+    """A docstring as Markdown: what it takes, gives and raises as lists."""
+    first = _PART.sub("", docstring + "\n").strip().replace("``", "`")
+    parts = [first]
+    for kind, body in _PART.findall(docstring + "\n"):
+        entries = _ENTRY.findall(body)
+        if kind == "Returns" or not entries:
+            parts.append(f"{kind}: {' '.join(body.split())}")
+            continue
+        marked = (f"- `{name}`: {' '.join(words.split())}" for name, words in entries)
+        parts.append("\n".join(marked) if kind == "Args" else "Raises\n" + "\n".join(marked))
+    return "\n\n".join(parts).replace("``", "`")
+
+
 def made() -> dict[Path, str]:
-    """Both files as they are to be."""
+    """The three files as they are to be."""
     shapes = {name: described(kind) for name, kind in kinds().items()}
     text = document(DOCUMENT.read_text(encoding="utf-8"), shapes)
     lines = (
         f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in shapes.items()
     )
     data = '{"$defs": {\n' + ",\n".join(lines) + "\n}}\n"
-    return {DOCUMENT: text, SCHEMA: data}
+    return {DOCUMENT: text, SCHEMA: data, API: public_page()}
 
 
 if __name__ == "__main__":
-    stale = [path for path, text in made().items() if path.read_text(encoding="utf-8") != text]
+    stale = [
+        path
+        for path, text in made().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
     if "--check" not in sys.argv:
         for path in stale:
             path.write_text(made()[path], encoding="utf-8")

@@ -37,6 +37,7 @@ DOCUMENTS: Final = (
     "ADAPTERS.md",
     "FORMAT.md",
     "JSON.md",
+    "API.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
 )

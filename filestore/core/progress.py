@@ -11,6 +11,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     stage: str
     """What is being done, as a person would say it: "indexing"."""
     done: int
+    """How many of `total` are done: files, texts or bytes, by the stage."""
     total: int | None
     """None where the end is not known."""
 

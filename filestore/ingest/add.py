@@ -70,6 +70,7 @@ class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedd
     SPARSE = "not_embedded ignored other skipped"
 
     outcomes: list[Outcome] = field(default_factory=list)
+    """What became of each source."""
     embedded: int = 0
     """Texts that the model embedded."""
     reused: int = 0

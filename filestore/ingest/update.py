@@ -365,7 +365,9 @@ class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
     plan: UpdatePlan
     """What changed among the originals."""
     ingested: AddReport
+    """What became of the originals."""
     synced: SyncReport
+    """What the sync after that did."""
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.ingested)

@@ -236,6 +236,7 @@ class Plan(JsonObject, Struct, frozen=True, kw_only=True, rename={"identity": "s
     level: Literal["fast", "full", "deep"]
     """How thoroughly was looked."""
     policy: Policy
+    """What was asked for."""
     steps: tuple[Step, ...]
     """In the order in which they are applied."""
     left: tuple[Left, ...]

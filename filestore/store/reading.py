@@ -190,7 +190,7 @@ class ReadableStore(Closing):
     def share_model(self, other: "ReadableStore") -> bool:
         """Use the model that another open store of this root has loaded, if it is the same one.
 
-        The other's thread does not matter; see `StoreModel.take_turns`.
+        The other store may belong to another thread: the two take turns.
         """
         return self._parts.share_model(other._session)
 
@@ -216,7 +216,10 @@ class ReadableStore(Closing):
         return self.model.embedder
 
     def search(self, query: "Query | str", **options: Any) -> "Answer":
-        """Unique files, best first, of the files as they are; see `TreeLook`.
+        """Unique files, best first, of the files as they are.
+
+        New and edited files are indexed first where that is quick; what the index lacks else is in
+        `Answer.behind` and in the notes.
 
         Args:
             query: What is asked, as a text or a `Query`.
@@ -225,7 +228,7 @@ class ReadableStore(Closing):
         Raises:
             UsageError: An option has no such value.
             CatalogMissingError: There is no catalog yet.
-            NothingBeside: No model stands beside.
+            NothingBeside: There is no second model.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         from filestore.search.query import Query
@@ -327,7 +330,7 @@ class ReadableStore(Closing):
         embed: bool = False,
         on_progress: OnProgress = ignore,
     ) -> "StoreComparison":
-        """Ask the same at two commits, or at one and today; see `past.compare.compare`."""
+        """Ask the same at two commits, or at one and today; see `compare.compare`."""
         from filestore.past import compare
         from filestore.search.query import Query
 
@@ -346,7 +349,7 @@ class ReadableStore(Closing):
         on_progress: OnProgress = ignore,
         on_entry: "Callable[[LogEntry], object] | None" = None,
     ) -> "Log":
-        """When the answer to a question changed; see `past.log.log`."""
+        """When the answer to a question changed; see `log.log`."""
         from filestore.past import log
         from filestore.search.query import Query
 
@@ -551,7 +554,7 @@ class ReadableStore(Closing):
             return whole.whole(self._parts, catalog, os.fsdecode(path), wanted)
 
     def vector_map(self, *, most: int = 2_000) -> "VectorMap":
-        """The texts of the store as points in a plane; see `vectors.Explorer.vector_map`."""
+        """The texts of the store as points in a plane; see `Explorer.vector_map`."""
         from filestore.browse.vectors import Explorer
 
         return Explorer(self._parts).vector_map(most)

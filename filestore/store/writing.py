@@ -114,7 +114,7 @@ class Store(ReadableStore):
             level: How thoroughly to look; None for as much as the codes need.
             on_progress: Called with the progress.
             wanted: In place of a policy ``truth``, ``only``, ``paths``, ``ours``, ``theirs``,
-                ``remove``: see `request.policy_of`.
+                ``remove``, as `Policy` has them.
         """
         from filestore.repair import request
 
@@ -130,7 +130,7 @@ class Store(ReadableStore):
         return apply.apply(self._parts, plan, on_progress=on_progress)
 
     def trust(self, shown: "Reaches | None" = None) -> None:
-        """Let the store reach what was shown, else what it names now; see `trust.trust`."""
+        """Let the store reach what was shown, else what it names now."""
         from filestore.verify import trust as trusting
 
         trusting.trust(self._parts.configuration, self.root, shown or self.reaches())
@@ -294,14 +294,14 @@ class Store(ReadableStore):
         folder: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Note":
-        """Write a text as a new Markdown file, and index it; see `NoteWriter.add`."""
+        """Write a text as a new Markdown file, and index it; see `notes.NoteWriter.add`."""
         from filestore.ingest import notes
 
         note = notes.new_note(text, title, metadata)
         return self._note("add_note", lambda writer: writer.add(note, folder))
 
     def edit_note(self, path: StrPath, *, old: str = "", new: str) -> "Note":
-        """Replace a passage of a file, or a note as a whole; see `NoteWriter.edit`."""
+        """Replace a passage of a file, or a note as a whole; see `notes.NoteWriter.edit`."""
         from filestore.browse import file
         from filestore.ingest import notes
 
@@ -354,12 +354,20 @@ class Store(ReadableStore):
     def undo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore
     ) -> "UndoResult | None":
-        """Put back what files held before a change; see `undo.undo_or_redo` for what is raised.
+        """Put back what files held before a change; None where there is nothing to undo.
 
         Args:
             identifier: Which change, as `RepairReport.undo` names it; None for the newest that is
                 not undone, "" for none.
             on_progress: Called with the progress.
+
+        Raises:
+            EditedSinceError: Files were edited since; none was touched.
+            AlreadyThereError: They hold what is wanted already.
+            BatchMissingError: There is none of this name.
+            BatchInvalidError: What was kept is damaged.
+            GitBusyError: A merge, rebase or the like is under way.
+            WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
         """
         if identifier == "":
             return None
@@ -368,7 +376,7 @@ class Store(ReadableStore):
     def redo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore
     ) -> "UndoResult | None":
-        """Make a change again that was undone; see `undo.undo_or_redo`."""
+        """Make a change again that was undone; raises what `undo` does."""
         return self._undo_or_redo("after", identifier, on_progress)
 
     def import_from(
@@ -380,14 +388,15 @@ class Store(ReadableStore):
         on_progress: OnProgress = ignore,
         **wanted: Any,
     ) -> "Imported":
-        """Take in what another store or program wrote; see `into_store.import_from`.
+        """Add what another store or program wrote; see `into_store.import_from`.
 
         Args:
             form: Its name, such as ``jsonl``.
             source: The file or folder; it may come from anybody.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``, ``limits``: see `base.Wanted`.
+            wanted: ``replace`` what differs, take vectors ``unchecked``, ``embed`` (else not), only
+                ``plan``, and other ``limits``.
         """
         from filestore.exchange import base, into_store
 
@@ -418,14 +427,15 @@ class Store(ReadableStore):
         on_progress: OnProgress = ignore,
         **wanted: "Unpack[WishOptions]",
     ) -> "EnrichReport":
-        """Make questions and summaries, and write them as files; see `enrich.run.enrich`.
+        """Make questions and summaries, and write them as files; see `run.enrich`.
 
         Args:
             resources: Their names; none for all.
             generator: Another one than the store's, such as ``openai:MODEL``.
             stop: Set when no more is to be begun.
             on_progress: Called with the progress.
-            wanted: ``questions``, ``summaries``, ``refresh``, ``budget``: see `enrich.plan.Wish`.
+            wanted: ``questions`` a text (None for none), ``summaries`` or not, only ``refresh``
+                what is out of date, a ``budget`` in tokens, summaries ``across`` resources.
         """
         from filestore.enrich import run
 

@@ -59,6 +59,7 @@ class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
     reused: int
     """Texts whose embedding came from the cache."""
     mass_missing: bool = False
+    """Whether so many files are missing that they are kept until `forget_missing` is given."""
     uncounted: int = 0
     """Deleted texts that keyword scores counted, and count no longer."""
     problem: FilestoreError | None = None

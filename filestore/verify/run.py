@@ -319,6 +319,7 @@ class Status(JsonObject, Struct, frozen=True, kw_only=True):
     files: int
     """Files in the catalog, records included."""
     findings: tuple[Finding, ...]
+    """What differs, worst first."""
     index: Description | None = None
     """The FAISS file as last written; None where there is none, or a backend has the vectors."""
     embedder: StatusEmbedder
