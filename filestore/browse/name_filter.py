@@ -164,13 +164,13 @@ class ChunkFinder:
 
 def _by_catalog(pages: CatalogPages, wanted: NameFilter) -> Iterator[int]:
     """The files that pass by title, alias, headings above them, or the names of their document."""
-    yield from wanted.keys(pages.names_said())
+    yield from wanted.keys(pages.aliases_of_files())
     names = (
         ((resource, source), source.removeprefix(f"{folder}/"))
         for resource, source, folder in pages.document_names()
     )
     sources: dict[str, set[str]] = {}
-    for every in (names, pages.document_names_said()):
+    for every in (names, pages.document_aliases()):
         for resource, source in wanted.keys(every):
             sources.setdefault(resource, set()).add(source)
     for resource, named in sources.items():
@@ -224,7 +224,7 @@ class SectionFinder:
         pages, plain = CatalogPages(catalog), wanted.plain
         rows = [row for row in entries(pages) if row.id]
         passed = set(plain.keys((row.id, row.resource) for row in rows))
-        passed |= set(plain.keys(pages.names_said()))
+        passed |= set(plain.keys(pages.aliases_of_files()))
         known = self._headings if self._of == catalog.identity else {}
         self._of, self._headings = catalog.identity, {}
         found: dict[str, array[int]] = {}

@@ -1,4 +1,4 @@
-"""Questions to the catalog by whoever shows it on a screen: a little of much, quickly.
+"""Questions to the catalog of a screen: a little of much, quickly.
 
 Changes nothing. One rule: what is asked first, the first page of resources and the rows in sight,
 costs the same in a store of any size.
@@ -55,7 +55,7 @@ class CatalogPages:
 
         Args:
             after: Only those behind this name.
-            limit: At most so many; None for all.
+            limit: The most; None for all.
         """
         where, values = ("", ()) if after is None else ("WHERE resource > ?", (after,))
         statement = f"SELECT resource, count(*) FROM files {where} GROUP BY resource ORDER BY 1"
@@ -171,7 +171,7 @@ class CatalogPages:
             " WHERE documents.source <> records.source"
         )
 
-    def document_names_said(self) -> Iterator[tuple[tuple[str, str], str]]:
+    def document_aliases(self) -> Iterator[tuple[tuple[str, str], str]]:
         """Resource and source of each document with a title or another name, and that."""
         statement = "SELECT resource, source, value FROM record_facts"
         among = "key IN ('title', 'aliases')"
@@ -190,7 +190,7 @@ class CatalogPages:
             return dict(self._rows(f"{statement} {end}"))
         return dict(self._catalog.rows_among(f"{statement} WHERE file IN ({{}}) {end}", files))
 
-    def names_said(self) -> Iterator[tuple[int, str]]:
+    def aliases_of_files(self) -> Iterator[tuple[int, str]]:
         """Each file whose metadata has a title or another name, and that."""
         yield from self._catalog.connection.execute(
             "SELECT file, value FROM facts WHERE key IN ('title', 'aliases')"
@@ -214,7 +214,7 @@ class CatalogPages:
         )
 
     def paths_below(self, folder: ChunkPath, most: int) -> list[ChunkPath]:
-        """At most so many files below a folder, by path; "" for all."""
+        """Files below a folder, by path, up to a number; "" for all."""
         start = encode_path(folder)
         first, behind = (start + b"/", start + b"0") if folder else (b"", b"\xff\xff")
         statement = "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path LIMIT ?"

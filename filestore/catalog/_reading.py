@@ -90,8 +90,8 @@ class Catalog(Snapshots):
 
     def page_problem(self) -> str:
         """What is wrong with the pages or indexes, or ""; reads all of them."""
-        (said,) = self.rows("PRAGMA integrity_check(1)")[0]
-        return "" if said == "ok" else str(said)
+        (found,) = self.rows("PRAGMA integrity_check(1)")[0]
+        return "" if found == "ok" else str(found)
 
     def problem(self) -> str:
         """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
@@ -357,10 +357,10 @@ class Catalog(Snapshots):
         found = self.rows(
             "SELECT files.path, links.target, there.path FROM links"
             " CROSS JOIN files ON files.id = links.file"
-            " LEFT JOIN files AS meant ON meant.path = links.target"
+            " LEFT JOIN files AS linked ON linked.path = links.target"
             " LEFT JOIN renamed ON old = links.target LEFT JOIN files AS there ON there.path = new"
             " LEFT JOIN children ON children.file = links.file AND children.path = links.target"
-            " WHERE meant.id IS NULL AND children.file IS NULL"
+            " WHERE linked.id IS NULL AND children.file IS NULL"
             " ORDER BY 1, 2"
         )
         return [

@@ -46,13 +46,13 @@ MOST: Final = 2**53
 _NARROW: Final = frozenset({"files", "parts", "vectors"})
 """Counted at every opening, at a millisecond for 100,000 rows: all answers come from them."""
 _FEW: Final = 1_000
-"""Other tables are counted at every opening up to so many rows; beyond, looked at for any row."""
+"""Other tables are counted at every opening up to this many rows; beyond, looked at for any row."""
 _REMEMBERED: Final = (
     "SELECT key, value FROM meta WHERE key < 'original:' OR key >= 'original;' ORDER BY key"
 )
 _GIVEN: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'files'"
 _COMPARED: Final = 10_000
-"""Up to so many paths are compared at every opening, in some 10 ms."""
+"""Up to this many paths are compared at every opening, in some 10 ms."""
 _LEADS_OUT: Final = (
     # Through the index: what is no blob, and what begins with a NUL, comes first.
     "SELECT 1 FROM files WHERE path < x'01'"
@@ -178,13 +178,10 @@ def seal(connection: sqlite3.Connection, touched: Iterable[str]) -> None:
     before = _counts(connection)
     changed = {*touched, *(COUNTED - before.keys())} & COUNTED
     counts = before | {table: _count(connection, table) for table in changed}
-    _remember(connection, ROWS, orjson.dumps(counts, option=orjson.OPT_SORT_KEYS).decode())
-    _remember(connection, LAST_FILE, _given(connection))
-    _remember(connection, CHECKSUM, checksum(connection))
-
-
-def _remember(connection: sqlite3.Connection, key: str, value: Any) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+    statement = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+    rows = orjson.dumps(counts, option=orjson.OPT_SORT_KEYS).decode()
+    connection.executemany(statement, [(ROWS, rows), (LAST_FILE, _given(connection))])
+    connection.execute(statement, (CHECKSUM, checksum(connection)))
 
 
 def _value(connection: sqlite3.Connection, key: str) -> Any:
@@ -292,7 +289,7 @@ class Snapshots(ABC):
 
         Args:
             key: Tells it from everything else that is made.
-            make: Makes what nobody changes.
+            make: Makes what is not to be changed.
         """
         if not self._in_snapshot:
             return make()

@@ -54,7 +54,7 @@ class FileRow(Struct, frozen=True):
     """Headings and pages, as `encode_place` gives them."""
 
     def headings_and_pages(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Where in its document the text stands.
+        """Where in its document the text is.
 
         Raises:
             sqlite3.DatabaseError: No version wrote such a row.
@@ -129,7 +129,7 @@ def placeholders(values: Sequence[object]) -> str:
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
-    """New source text that a hand edit stands in the way of; both versions are kept."""
+    """New source text that conflicts with a hand edit; both versions are kept."""
 
     path: ChunkPath
     """Of the chunk file, below `chunked/`."""

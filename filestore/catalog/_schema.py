@@ -112,12 +112,12 @@ CREATE TABLE forgotten (
 `vectors.embedded` is 0 for a text without its embedding, else when the model gave it, in seconds
 since 1970, 1 where that is not known. `index_delta` is the difference to the FAISS file named in
 `meta`, or to the backend: `present` is 0 for what is to go, 1 for what it lacks, 2 for what it has
-with other paths or metadata beside it; `dead` the file ids that the full-text index may still
+with other paths or metadata; `dead` the file ids that the full-text index may still
 hold. `documents` are the sources that records name, `source_stats` the stats under which their
 files had a hash. `links` are a person's own from file to file, and of a document in place what its
 links call their targets, `children` what a summary was made from, with the embedding key that its
 text had (empty where the file names none), `renamed` the moves that were followed, `conflicts` new
-source text that a hand edit stands in the way of (none where the source text went) and the hash of
+source text that conflicts with a hand edit (none where the source text went) and the hash of
 the document that has it, `forgotten` the last good bytes of files that are gone, `deleted` the
 origins of the
 chunk files that a person deleted from what a version of a record describes."""
@@ -165,7 +165,7 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         if create or os.access(os.path.dirname(path), os.W_OK):
             try:
                 if not create and _has_log(path):
-                    # Whoever closes it last as a writer would write the log into the database.
+                    # The last writer to close it would write the log into the database.
                     return _open(path, "mode=ro")
                 return _open(path, "mode=rwc" if create else "mode=rw", create=create)
             except sqlite3.OperationalError:

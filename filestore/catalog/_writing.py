@@ -34,7 +34,7 @@ MAX_FORGOTTEN_BYTES: Final = 64 * 1024 * 1024
 """So much is remembered of files that are gone; the oldest make room."""
 
 _MOST_RESOLVED: Final = 256
-"""So many resolved conflicts are kept; of an older one undo brings back the files alone."""
+"""How many resolved conflicts are kept; of an older one undo restores the files alone."""
 
 
 class VectorCollisionError(FilestoreError):
@@ -51,7 +51,7 @@ _OF_FILE: Final = tuple(
 class CatalogWriter(Catalog):
     """A catalog between `begin` and `commit`.
 
-    One rule: a file id stands for one text and is never given twice. A file whose text changed, or
+    One rule: a file id is of one text and is never given twice. A file whose text changed, or
     that is excluded from search or freed, gets a new id, so that derived indexes may lag without
     lying.
     """
@@ -127,7 +127,7 @@ class CatalogWriter(Catalog):
         self.set_meta(_remembered.COMMITTED, int(time.time()))
         if queries.sent_rows(self) is not None:
             for batch in in_batches(sorted(self._put)):
-                self._note_beside(self.vectors_of_files(batch))
+                self._note_sent_with(self.vectors_of_files(batch))
         _remembered.seal(self.connection, self._touched)
         self.require_alone()
         self.connection.execute("COMMIT")
@@ -250,8 +250,8 @@ class CatalogWriter(Catalog):
                     "INSERT OR REPLACE INTO index_delta VALUES (?, ?)", (vector, present)
                 )
 
-    def _note_beside(self, vectors: Iterable[int]) -> None:
-        """Note that what stands beside vectors is another now, as the path of their file."""
+    def _note_sent_with(self, vectors: Iterable[int]) -> None:
+        """Note that what is sent with vectors is another now, as the path of their file."""
         self.connection.executemany(
             "INSERT OR IGNORE INTO index_delta VALUES (?, 2)", [(vector,) for vector in vectors]
         )
@@ -317,7 +317,7 @@ class CatalogWriter(Catalog):
         if self._has_index:
             self._note_delta(unused, present=False)
         if queries.sent_rows(self) is not None:
-            self._note_beside(used)
+            self._note_sent_with(used)
 
     def set_embedded(
         self, vectors: Iterable[int], *, embedded: bool = True, at_s: int = SOME_TIME
@@ -462,7 +462,7 @@ class CatalogWriter(Catalog):
             )
 
     def put_conflict(self, conflict: Conflict) -> None:
-        """Keep the new source text beside the hand edit."""
+        """Keep the new source text of a hand-edited file."""
         self.connection.execute(
             "INSERT OR REPLACE INTO conflicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (

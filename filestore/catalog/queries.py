@@ -1,7 +1,7 @@
 """Queries of one room each: raw rows to be verified or salvaged, counts, what a backend is sent.
 
 Changes nothing, and judges nothing: rows come as SQLite has them. One rule: whatever reads the
-catalog's tables stands in this package. What is sent for a vector depends on the files as they are
+catalog's tables is in this package. What is sent for a vector depends on the files as they are
 indexed alone, so that the same store always sends the same.
 """
 
@@ -179,7 +179,7 @@ def embedded_bodies(
 
     Args:
         catalog: Inside a snapshot.
-        most: At most so many.
+        most: Up to how many.
         sections: Whether each section of a document counts, not the first alone.
     """
     return catalog.rows(_BODIES, (sections, most))
@@ -239,7 +239,7 @@ def documents_of(
 
 
 def first_vectors(catalog: "Catalog", count: int, *, embedded: bool) -> list[int]:
-    """The smallest vector ids; only of those that are known to have their embedding, or of all."""
+    """The smallest vector ids; of vectors that are known to have their embedding, or of all."""
     which = "WHERE embedded <> 0" if embedded else ""
     found = catalog.rows(f"SELECT id FROM vectors {which} ORDER BY id LIMIT ?", (count,))
     return [identifier for (identifier,) in found]
@@ -423,7 +423,7 @@ def text_ids(catalog: "Catalog") -> list[int]:
 
 
 def count_of_texts(catalog: "Catalog", files: int) -> int:
-    """How many texts so many searchable files are: in place sections and questions, else files."""
+    """How many texts searchable files are: in place sections and questions, else the files."""
     if catalog.meta(CHUNKER) is None:
         # No document was ever cut for it.
         return files
@@ -503,7 +503,7 @@ _FILES_OF_VECTORS: Final = (
 _NO_TEXT: Final = "\ufffd"
 """In place of what no database takes in a text: a NUL, and half of a character."""
 
-Beside = dict[str, list[str]]
+SentFile = dict[str, list[str]]
 """Of one file with a text: its path, kind and source, and its metadata, each a list of texts."""
 
 
@@ -522,15 +522,15 @@ def unsent_vectors(catalog: "Catalog") -> int:
     return int(count)
 
 
-def files_beside(catalog: "Catalog", vectors: Sequence[int]) -> dict[int, list[Beside]]:
+def files_sent_with(catalog: "Catalog", vectors: Sequence[int]) -> dict[int, list[SentFile]]:
     """The files that have the text of each vector, by path, with what may be asked of them."""
-    found: dict[int, dict[int, Beside]] = {}
+    found: dict[int, dict[int, SentFile]] = {}
     for vector, _, file, path, kind, source in catalog.rows_among(_FILES_OF_VECTORS, vectors):
         named = decode_path(path)
         of_file = {"path": [named], "kind": [kind]} | ({"source": [source]} if source else {})
         found.setdefault(vector, {}).setdefault(file, of_file)
     files = sorted({file for owners in found.values() for file in owners})
-    facts: dict[int, Beside] = {}
+    facts: dict[int, SentFile] = {}
     statement = "SELECT file, key, value FROM facts WHERE file IN ({}) ORDER BY key, value"
     for file, key, value in catalog.rows_among(statement, files):
         facts.setdefault(file, {}).setdefault(key, []).append(value)

@@ -1,4 +1,4 @@
-"""Summaries and what they were made from, as the catalog has them: a forest, if nobody lied.
+"""Summaries and what they were made from, as the catalog has them: a forest, if no file lies.
 
 Rows come as the files say; what is cyclic or hangs in the air is for the caller to see. One rule:
 a child is in step where an indexed file of its path has a text with its key.
@@ -159,7 +159,7 @@ class Stale:
     def among(self, paths: Sequence[ChunkPath]) -> set[ChunkPath]:
         """Those of some files that are summaries with a child out of step, or above such a one.
 
-        One that is in no other summary stands for all its resource: it is stale, too, where that
+        One that is in no other summary covers all its resource: it is stale, too, where that
         has a text which is in none.
         """
         new = [encode_path(path) for path in paths if path not in self._known]

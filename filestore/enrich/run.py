@@ -117,7 +117,7 @@ def enrich(
     repository.refuse_during_operation(parts.places.root)
     parts.model.ask()
     opened = _opened(parts, generator)
-    syncing.catch_up(parts, syncing.Wanted(), on_progress)
+    syncing.catch_up(parts, syncing.SyncRequest(), on_progress)
     asked = replace(wish, replace=generator is not None)
     recover.make_sidecar(parts.places)
     lock = os.path.join(parts.places.sidecar, ENRICH_LOCK)

@@ -228,7 +228,7 @@ class NoteWriter(Struct, frozen=True):
         if not wanted:
             return ()
         catalog = CatalogPages(self.store.snapshot.catalog)
-        said = [file for file, title in catalog.names_said() if _letters(title) == wanted]
+        said = [file for file, title in catalog.aliases_of_files() if _letters(title) == wanted]
         named = (
             path
             for path in catalog.paths_below(TOP, _MOST_LOOKED_AT)

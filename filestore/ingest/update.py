@@ -26,11 +26,10 @@ from filestore.sidecar import originals
 from filestore.sidecar.originals import SourceDrift, is_followed
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot, Writing
-from filestore.sync.apply import SyncReport, catch_up
-from filestore.sync.apply import Wanted as SyncWanted
+from filestore.sync.apply import SyncReport, SyncRequest, catch_up
 from filestore.verify import source_drift
 from filestore.verify.source_drift import NewFiles
-from filestore.verify.source_moves import came_beside, edited_on_the_way, where_to
+from filestore.verify.source_moves import came_to_folder_of, edited_on_the_way, where_to
 
 
 class Wanted(Struct, frozen=True):
@@ -228,7 +227,7 @@ class _Looking:
             if others:
                 continue
             if is_file:
-                came = came_beside(one, self._catalog, self._reachable)
+                came = came_to_folder_of(one, self._catalog, self._reachable)
                 rows = [row for row in self._catalog.files_of(resource) if row.origin]
             else:
                 came = [each.source for each in self._new.files if each.resource == resource]
@@ -474,7 +473,7 @@ def run(
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused.
     """
-    sync = SyncWanted(embed=embed, wait_s=wait_s)
+    sync = SyncRequest(embed=embed, wait_s=wait_s)
     # Records that came with a checkout say what their chunks were made from.
     synced = catch_up(parts, sync, on_progress)
     found = plan(parts, wanted)

@@ -79,7 +79,8 @@ class Commit(FileChanges):
         """The one that the store's vectors are from; None where it is not here."""
         self._compares_rows = False
         self._index_wanted = False
-        self._all_cut_again = False
+        self.all_cut_again = False
+        """Whether every document is cut as it is cut today."""
         self._is_quick = False
         self.has_taken_over = False
         """Whether the catalog counted on another model before."""
@@ -129,7 +130,7 @@ class Commit(FileChanges):
         The first passage of each document comes first, so that early answers are broad.
 
         Args:
-            ordered: Vector ids, last first, that an earlier commit left; those that are done go.
+            ordered: Vector ids, last first, that an earlier commit left; what is done goes.
                 An empty one is filled with all that wait: they are sorted once for many commits.
             until_s: That moment.
         """
@@ -149,10 +150,6 @@ class Commit(FileChanges):
         """Embed the texts that have no vector of other models than the store's own."""
         for other in self._others:
             other.embed_missing(on_share, until_s)
-
-    def note_all_cut_again(self) -> None:
-        """Remember that every document is cut as it is cut today."""
-        self._all_cut_again = True
 
     @property
     def embeds(self) -> bool:
@@ -194,7 +191,7 @@ class Commit(FileChanges):
         self._embedding_feed.settle()
         self._settle_files()
         cut_by = self._layout.cut_by
-        if cut_by and (self._all_cut_again or self.catalog.meta(CHUNKER) is None):
+        if cut_by and (self.all_cut_again or self.catalog.meta(CHUNKER) is None):
             # As long as some are cut otherwise, the label is theirs.
             self.catalog.set_meta(CHUNKER, cut_by)
         if self.embedder is not None:

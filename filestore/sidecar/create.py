@@ -56,13 +56,13 @@ def make(
     choice = chosen_by(embedder or BUNDLED, root=root, options=options, machine=here)
     service = reaches_out(choice.name, choice.options)
     if service is not None:
-        # Whoever names a service allows it; remembered once it has answered.
+        # Naming a service allows it; remembered once it has answered.
         choice = replace(choice, machine=choice.machine.trusting(root, service))
     opened = ask_model(choice)
     if opened.embedder is None:
         raise opened.why_not
     if choice.kind not in KINDS:
-        # What opens may still not run, which is better said now than when documents are added.
+        # What opens may still not run, which is better reported now than when documents are added.
         try_out(opened.embedder)
     _write_first_files(
         places, settings.Settings(layout=chosen_layout, embedder=choice.name, model=choice.options)
@@ -98,7 +98,7 @@ def _write_first_files(places: Places, chosen: settings.Settings) -> None:
             path = os.path.join(root, name)
             if not os.path.exists(path):
                 disk.write_path(path, data)
-        # Our lines are added to an attributes file; those that are there stay.
+        # Our lines are added to an attributes file; the others stay.
         found = attributes_file(Places(root=root, sidecar=""))
         if found is not None and attributes.corrected(found) != found:
             disk.write_path(os.path.join(root, attributes.NAME), attributes.corrected(found))

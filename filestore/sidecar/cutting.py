@@ -61,11 +61,11 @@ class Chunker(Struct, frozen=True, kw_only=True):
 
 
 _AT_ONCE: Final = 64
-"""So many documents are read ahead, and kept together: what is interrupted loses no more."""
+"""How many documents are read ahead and kept together: an interruption loses no more."""
 
 
 class _Held(Struct, frozen=True, kw_only=True):
-    """A file whose bytes are in memory, for whoever extracts it."""
+    """A file whose bytes are in memory, for the extraction."""
 
     path: str
     held: bytes
@@ -89,7 +89,7 @@ def complete(
         waiting: Their files.
         chunker: Cuts them.
         cache_path: Where is kept what was read.
-        processes: At most so many child processes read them.
+        processes: How many child processes may read them.
     """
     with contextlib.closing(DocumentCache.open(cache_path)) as cache:
         by_key: dict[bytes, list[Observation]] = {}
@@ -107,13 +107,13 @@ def _completed(
     chunker: Chunker,
     processes: int,
 ) -> dict[bytes, bytes]:
-    """Fill in some documents; returns those that are to be kept, by key.
+    """Fill in some documents; returns what is to be kept, by key.
 
     Args:
         looks: Files by the key of their document: those of one key hold the same bytes.
         known: Documents that were kept.
         chunker: Cuts them.
-        processes: At most so many child processes read them.
+        processes: How many child processes may read them.
     """
     fresh: dict[bytes, bytes] = {}
     unread: dict[bytes, Observation] = {}
@@ -152,7 +152,7 @@ def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | 
 def _read(
     looks: Mapping[bytes, Observation], chunker: Chunker, processes: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Extract and cut documents, some ahead of others; those that can be read, by key."""
+    """Extract and cut documents, some ahead of others; yields what can be read, by key."""
     from filestore.extract.pool import Extraction
 
     extraction = Extraction(workers=processes)
@@ -216,7 +216,7 @@ def key_of_file(file_hash: bytes, path: str) -> bytes:
 
 def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
     """A document with its sections."""
-    said = about(document, name=look.path)
+    described = about(document, name=look.path)
     if document.title == os.path.basename(look.path):
         # What is embedded must not hang on what a file is called: a rename embeds nothing.
         document = replace(document, title="")
@@ -242,10 +242,10 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
         chunker=chunker.label,
         sections=sections,
         heading=document.title,
-        title=said.heading_title,
+        title=described.heading_title,
         metadata=document.metadata,
-        pairs=list(said.pairs()),
-        links=_with_lines(said.links, document.text, lines),
+        pairs=list(described.pairs()),
+        links=_with_lines(described.links, document.text, lines),
         pages=[(page.start, page.number) for page in document.pages],
         outline=[tuple(asdict(symbol).values()) for symbol in document.outline],
     )
@@ -290,7 +290,7 @@ def key_of(file_hash: bytes, label: str) -> bytes:
 
     Args:
         file_hash: The xxh3_128 of the bytes it was made from.
-        label: What read them, and all that this hangs on beside them.
+        label: What read them, and all else that this depends on.
     """
     return content_hash(file_hash + label.encode("utf-8", "surrogateescape"))
 
@@ -386,7 +386,7 @@ class DocumentCache:
         """Forget documents that no file is any more, the oldest first.
 
         Args:
-            used: The keys of those that files are.
+            used: The keys of documents that are files now.
             most_bytes: So much of the others stays: somebody may go back to them.
         """
         if self._connection is None:

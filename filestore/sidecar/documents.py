@@ -39,7 +39,7 @@ class Documents(Layout):
         Args:
             places: Where the store lies.
             budget: The most tokens of a section and its heading path.
-            processes: At most so many child processes read documents.
+            processes: How many child processes may read documents.
         """
         self._cache_path = os.path.join(places.sidecar, DOCUMENTS)
         self._catalog_path = places.catalog

@@ -34,7 +34,7 @@ FEW: Final = 32
 """A commit embeds no more texts than these before it ends."""
 _BATCH: Final = 512
 _BATCH_S: Final = 1.0
-"""About so long a batch takes: progress is told, and Ctrl-C heard, as often."""
+"""About so long a batch takes: progress is reported, and Ctrl-C handled, as often."""
 
 
 class EmbeddingFeed:
@@ -101,7 +101,7 @@ class EmbeddingFeed:
         on_share: OnShare = ignore_share,
         until_s: float | None = None,
     ) -> None:
-        """Take texts, and embed those that are unknown now.
+        """Take texts, and embed the unknown ones now.
 
         Args:
             texts: By embedding key.
@@ -262,12 +262,12 @@ def other_feeds(
     """What keeps the vectors of other models than a commit's own complete.
 
     Args:
-        models: Those that the settings name.
+        models: The store's.
         catalog: That of the commit.
         embeddings: Keeps the vectors.
         own: The commit's own model.
         embed: Whether what is lacking is embedded.
-        other: Another one than the settings name, which is to stand beside.
+        other: Another second model than the settings name.
     """
     if models.beside is not None and other is None:
         if embed:

@@ -31,7 +31,7 @@ from filestore.sidecar.file_rows import (
 from filestore.sidecar.fulltext_file import FulltextFeed
 
 BATCH: Final = 1000
-"""So many files are put at once."""
+"""How many files are put at once."""
 
 
 class FileChanges:
@@ -237,7 +237,7 @@ class FileChanges:
         """Point files to new names: old path, and the observation at the new one."""
         known = self.catalog.files([old for old, _ in moves])
         self._layout.complete(look for _, look in moves)
-        # A document may be cut otherwise by now than it was when it was indexed.
+        # A document may be cut otherwise now than when it was indexed.
         cut = [(old, look) for old, look in moves if not has_same_text(known[old], look)]
         self.repoint([(old, look.path) for old, look in cut])
         self.put([look for _, look in cut], read_from_ns)

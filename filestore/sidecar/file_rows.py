@@ -1,8 +1,8 @@
 """What the catalog and the indexes hold of a file: its row, its texts, the words it is found by.
 
-Writes nothing. A text is found by the names of its document, too, and the first one by what is said
-of that. A document in place says it itself; a chunk file is found by what the record of its
-document says, whichever of the two comes first. One rule: the same files give the same words. A
+Writes nothing. A text is found by the names of its document, too, and the first one by the tags and
+properties of that. A document in place has them itself; a chunk file is found by what the record of
+its document says, whichever of the two comes first. One rule: the same files give the same words. A
 file whose texts stay and that is found by other words now, since a property was changed, it lies
 elsewhere, or the record of its document names it otherwise, gets a new id, as one whose text
 changed, and keeps its vectors.
@@ -153,7 +153,7 @@ def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, 
 
 
 _MOST_CHARACTERS: Final = 2_000
-"""Of the names of a document, and of what is said of it: each of its chunks is found by them."""
+"""Of the names of a document, and of its description: each of its chunks is found by them."""
 _TAGS: Final = ("tags", "tag")
 _RULE: Final = frozenset("|-: \t\r")
 _AT_ONCE: Final = 1_000
@@ -176,7 +176,7 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
     """What is indexed of a file.
 
     Of a chunk file its body and questions; of a file of questions each; of a document each section,
-    of which the first alone is found by what is said of the document.
+    of which the first alone is found by the document's description.
 
     Args:
         identifier: Of its row.
@@ -193,13 +193,13 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
         return
     if not chunk.sections:
         text = "\n\n".join((without_data(chunk.body), *chunk.questions))
-        title, said = " > ".join(chunk.headings), ""
+        title, described = " > ".join(chunk.headings), ""
         if not is_made(path):
             own = chunk_file.pairs_of_user(chunk, path)
             pairs = sorted({*named.pairs, *own})
             title = _title(chunk.headings, pairs, named.source)
-            said = _said(pairs, (named.source, folder_of(path)))
-        yield Entry(id=identifier, title=title, text=text, said=said)
+            described = _description(pairs, (named.source, folder_of(path)))
+        yield Entry(id=identifier, title=title, text=text, said=described)
         return
     pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
     titles = [pair for pair in pairs if pair[0] == "title"]
@@ -209,7 +209,7 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
             id=text_id(identifier, part),
             title=_title(section.headings, titles if part else pairs, path),
             text=f"{header}\n{text}" if header else text,
-            said="" if part else _said(pairs, (path,)),
+            said="" if part else _description(pairs, (path,)),
             document=chunk.body,
         )
 
@@ -252,7 +252,7 @@ def _title(headings: Sequence[str], pairs: Sequence[tuple[str, str]], path: str)
     return " > ".join(filter(None, found))
 
 
-def _said(pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> str:
+def _description(pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> str:
     """The path, tags and properties of a document, in words."""
     places = dict.fromkeys(_as_text(path).lstrip("./") for path in paths)
     whole, *folders = (*places, "")[:2] if places else ("",)
@@ -263,8 +263,8 @@ def _said(pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> str:
             lines.append(f"#{value.lstrip('#')}")
         elif folded not in _NAMES:
             lines.append(f"{key} {value}")
-    said = "\n".join(filter(None, lines))
-    return said if len(said) <= _MOST_CHARACTERS else said[:_MOST_CHARACTERS].rpartition("\n")[0]
+    text = "\n".join(filter(None, lines))
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS].rpartition("\n")[0]
 
 
 def stem_of(path: str) -> str:

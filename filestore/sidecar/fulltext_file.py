@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def found_stamp(places: Places, catalog: Catalog) -> Stamp | None:
-    """The stamp of an index of this catalog and of our analysis, whoever wrote it."""
+    """The stamp of an index of this catalog and of our analysis, by any user."""
     stamp = read_stamp(places.fulltext)
     if stamp is None or stamp.analysis != ANALYSIS or stamp.catalog != catalog.identity:
         return None
@@ -88,41 +88,33 @@ def copy(places: Places, stamp: Stamp, copied: Places) -> None:
 
 
 def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
-    """What is wrong with the full-text index, without parsing it."""
+    """What is wrong with the full-text index, without parsing it: the first of what is."""
+    code, detail = "", ""
     try:
-        return _findings(places, catalog, hashes=hashes)
+        stamp = found_stamp(places, catalog)
+        if stamp is None:
+            # A stamp that says nothing; one of another catalog is as good as none.
+            there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
+            if there and read_stamp(places.fulltext) is None:
+                code = "fulltext-damaged"
+                detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
+            elif catalog.generation or catalog.has_rows("vectors"):
+                code, detail = "fulltext-missing", "no usable stamp"
+        elif problems := check_files(places.fulltext, stamp, hashes=hashes):
+            code, detail = "fulltext-damaged", listed(problems, separator="; ")
+        elif not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
+            code, detail = "fulltext-foreign", "its stamp does not carry this user's keyed hash"
+        elif not _is_current(places, stamp, catalog):
+            now = catalog.generation
+            code = "fulltext-behind"
+            detail = f"it reflects generation {stamp.generation}, the catalog is at {now}"
+        elif stamp.documents != (texts := catalog.text_count()):
+            code = "fulltext-mismatch"
+            detail = f"it holds {stamp.documents} texts, the catalog {texts}"
     except FulltextUnreadable as error:
-        path = places.part(FULLTEXT)
-        return [Finding(code="unreadable", path=path, detail=error.message)]
-
-
-def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
-    path, stamp = places.part(FULLTEXT), found_stamp(places, catalog)
-    if stamp is None:
-        # A stamp that says nothing; one of another catalog is as good as none.
-        there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
-        if there and read_stamp(places.fulltext) is None:
-            detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
-            return [Finding(code="fulltext-damaged", path=path, detail=detail)]
-        if not catalog.has_rows("vectors") and catalog.generation == 0:
-            return []
-        return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
-    if problems := check_files(places.fulltext, stamp, hashes=hashes):
-        return [
-            Finding(code="fulltext-damaged", path=path, detail=listed(problems, separator="; "))
-        ]
-    if not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
-        detail = "its stamp does not carry this user's keyed hash"
-        return [Finding(code="fulltext-foreign", path=path, detail=detail)]
-    if not _is_current(places, stamp, catalog):
-        detail = (
-            f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
-        )
-        return [Finding(code="fulltext-behind", path=path, detail=detail)]
-    if stamp.documents != catalog.text_count():
-        detail = f"it holds {stamp.documents} texts, the catalog {catalog.text_count()}"
-        return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
-    return []
+        code, detail = "unreadable", error.message
+    path = places.part(FULLTEXT)
+    return [Finding(code=code, path=path, detail=detail)] if code else []
 
 
 def _is_current(places: Places, stamp: Stamp, catalog: Catalog) -> bool:
@@ -164,7 +156,7 @@ def open_reader(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]"
     try:
         is_current = stamp is not None and _is_current(places, stamp, catalog)
         if stamp is None or (stamp.generation < wanted and not is_current):
-            # No file of it, or no room for a copy: it is opened as it is, and that is said.
+            # No file of it, or no room for a copy: it is opened as is, and the answer notes that.
             with contextlib.suppress(OSError):
                 if (reader := _caught_up(places, catalog, stamp)) is not None:
                     return reader, ""
@@ -188,7 +180,7 @@ def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> "Reader
         stamp: Of the index; None where it is another user's, and nothing of it is used.
 
     Returns:
-        None where too much is lacking, and a sync can mend that.
+        None where too much is lacking, and a sync can repair that.
 
     Raises:
         FulltextDamaged: A file of it differs from the stamp.
@@ -341,7 +333,7 @@ class FulltextFeed:
             language = self._writer.main_language
             if language == self._writer.language:
                 break
-            # Most texts are in another language now: those that do not tell theirs are, too.
+            # Most texts are in another language now: texts that do not tell theirs are, too.
             self.rebuild()
             self._open(language)
         if self._writer is not None:

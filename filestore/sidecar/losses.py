@@ -112,7 +112,7 @@ def no_losses(_: scan.TreeScan) -> Lost:
 
 
 def knows_nothing(catalog: Catalog) -> bool:
-    """Whether a catalog has no file, and was never told to forget one."""
+    """Whether a catalog has no file, and never forgot one."""
     return catalog.file_count() == 0 and not catalog.meta(LET_GO)
 
 
@@ -170,15 +170,15 @@ def unlistable(error: OSError) -> scan.TreeScan:
 
 
 def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: DeletedPaths) -> bool:
-    """Whether so many files are gone at once that it looks like an accident.
+    """Whether so much is gone at once that it looks like an accident.
 
     What git's HEAD no longer has either went on purpose, and is not counted.
     """
     limit = max(MASS_FILES, MASS_SHARE * known)
     if not gone or (len(gone) <= limit and not emptied):
         return False
-    meant = deleted()
-    counted = sum(path not in meant for path in gone)
+    on_purpose = deleted()
+    counted = sum(path not in on_purpose for path in gone)
     return counted > limit or (emptied and counted > 0)
 
 
@@ -252,9 +252,9 @@ def match_moves(
     up, then by content alone. What remains ambiguous is not paired.
     """
     pairs: list[tuple[ChunkPath, ChunkPath]] = []
-    for key in (_content_and_name, _content):
-        old = _unique(gone, key, taken={pair[0] for pair in pairs})
-        new = _unique(added, key, taken={pair[1] for pair in pairs})
+    for by_name in (True, False):
+        old = _unique(gone, {pair[0] for pair in pairs}, by_name=by_name)
+        new = _unique(added, {pair[1] for pair in pairs}, by_name=by_name)
         pairs += [(old[mark], new[mark]) for mark in old.keys() & new.keys()]
     return sorted(pairs)
 
@@ -266,7 +266,7 @@ def vanished(
 ) -> dict[ChunkPath, bytes]:
     """What somebody has of a tree, path to content, and the tree has not.
 
-    A file of which a new one holds the very bytes was moved. Nothing is said to be gone below what
+    A file of which a new one holds the very bytes was moved. Nothing counts as gone below what
     cannot be read.
 
     Args:
@@ -290,24 +290,15 @@ def _paths(tree: scan.TreeScan) -> Iterator[ChunkPath]:
             yield inside(folder, name)
 
 
-def _content_and_name(path: ChunkPath, content: bytes) -> tuple[bytes, str]:
-    return content, path.rpartition("/")[2]
-
-
-def _content(_: ChunkPath, content: bytes) -> tuple[bytes, str]:
-    return content, ""
-
-
 def _unique(
-    paths: Mapping[ChunkPath, bytes],
-    key: Callable[[ChunkPath, bytes], tuple[bytes, str]],
-    *,
-    taken: set[ChunkPath],
+    paths: Mapping[ChunkPath, bytes], taken: set[ChunkPath], *, by_name: bool
 ) -> dict[tuple[bytes, str], ChunkPath]:
+    """The paths of which no other has the same content, or content and name."""
     found: dict[tuple[bytes, str], list[ChunkPath]] = {}
     for path, content in paths.items():
         if path not in taken:
-            found.setdefault(key(path, content), []).append(path)
+            mark = content, path.rpartition("/")[2] if by_name else ""
+            found.setdefault(mark, []).append(path)
     return {mark: paths[0] for mark, paths in found.items() if len(paths) == 1}
 
 

@@ -1,6 +1,6 @@
 """The model of a store: what a person names, what the settings say, what can be opened here.
 
-One rule: a store's model is opened or said to be missing; no other one is taken in its place.
+One rule: a store's model is opened or reported missing; no other one takes its place.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ class Model(Struct, frozen=True, kw_only=True):
 class StoreModel:
     """The model of one store, and what the store may reach for it.
 
-    Whoever only looks takes it as it is known here. Whoever embeds calls `ask` before.
+    What only reads takes it as it is known here. What embeds calls `ask` before.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ def full_name(word: str, *, root: str, machine: Machine) -> str:
     try:
         folder = find_model(choice)
     except ModelMissing:
-        # What it needs and does not find is said at once.
+        # What it needs and does not find is reported at once.
         folder = installed_model(choice, feature="onnx", otherwise=BUNDLED_INSTEAD)
     return f"{_light_kind(folder, model)}:{model}"
 

@@ -1,7 +1,7 @@
-"""The models of one store: its own, and a second one that is tried beside it.
+"""The models of one store: its own, and a second one that is tried.
 
 Both are fingerprints among the embeddings. The catalog counts on the vectors of the store's own
-model; of the one beside it remembers a few numbers, and a search compares all of its embeddings.
+model; of the second one it remembers a few numbers, and a search compares all of its embeddings.
 One rule: two models are never mixed, so an embedder is given only for vectors that are its own. The
 store's own model comes first: what the other cannot embed keeps no commit from being made.
 """
@@ -47,11 +47,11 @@ class NothingBeside(FilestoreError):
 
 
 class NotEmbedded(FilestoreError):
-    """The model beside has no vectors of the store's texts, or not of all."""
+    """The second model has no vectors of the store's texts, or not of all."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """What the catalog remembers of the model beside."""
+    """What the catalog remembers of the second model."""
 
     fingerprint: str
     lacking: int
@@ -63,7 +63,7 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 def known(catalog: Catalog) -> Known | None:
-    """What is remembered; None where no model stood beside, or it was dropped."""
+    """What is remembered; None where there was no second model, or it was dropped."""
     fingerprint = catalog.meta(_FINGERPRINT)
     if not fingerprint:
         return None
@@ -106,7 +106,7 @@ class Models:
 
     @property
     def embedders(self) -> "list[Embedder]":
-        """Those that can be used here, the store's own first."""
+        """What can be used here, the store's own first."""
         return [one.embedder for one in self if one.embedder is not None]
 
     @property
@@ -138,7 +138,7 @@ class Models:
         return model
 
     def searched(self, catalog: Catalog, which: Which) -> "Embedder | None":
-        """One of the two, if its vectors are here: the catalog counts on it, or it stands beside.
+        """One of the two, if its vectors are here: as the catalog has them.
 
         Where a switch was not completed, or git made it, the two have changed places. See `of`.
         """
@@ -208,7 +208,7 @@ def _were_lost(embeddings: "EmbeddingCache | None", kept: Known) -> bool:
     try:
         return embeddings.count(kept.fingerprint) != kept.embeddings
     except (EmbeddingsDamaged, sqlite3.DatabaseError):
-        # That is told of the embeddings as a whole.
+        # That is a finding of the embeddings as a whole.
         return False
 
 
@@ -240,7 +240,7 @@ def take_over(
     """Have the catalog count on another model, in the running transaction; whether it did not.
 
     After a switch that was not completed, or that git made, the vectors of the store's own model
-    are among the embeddings. What of them is not is told to be lacking.
+    are among the embeddings. What is missing is noted as lacking.
     """
     before = catalog.meta("fingerprint")
     if embedder is None or before in (None, embedder.fingerprint):

@@ -38,7 +38,7 @@ class Reachable:
 
         Args:
             places: Where the store lies.
-            originals: What this user allowed beside the work tree.
+            originals: What this user allowed outside the work tree.
         """
         self._root = os.path.realpath(places.root)
         self._tree = os.path.realpath(git_work_tree(places.root) or places.root)
@@ -108,13 +108,13 @@ class Reachable:
         return self._opens(folder, name) or (is_added and _is_seen(folder, top))
 
     def given_to_add(self, paths: Iterable[str]) -> Originals:
-        """What to remember of paths given to `add`: a file allows what lies beside it."""
+        """What to remember of paths given to `add`: a file allows its folder."""
         real = [os.path.realpath(path) for path in paths]
         folders = {path for path in real if os.path.isdir(path)}
-        beside = {os.path.dirname(path) for path in real if path not in folders}
+        folders_of_files = {os.path.dirname(path) for path in real if path not in folders}
         return Originals(
             given=frozenset(map(stored_path, folders)),
-            beside=frozenset(stored_path(one) for one in beside if not self._enters(one)),
+            beside=frozenset(stored_path(one) for one in folders_of_files if not self._enters(one)),
         )
 
     def is_outside(self, source: str) -> bool:
@@ -189,8 +189,8 @@ class Reachable:
             tops = [top for top in around(known) if top in self._whole]
             if is_below(folder, self._tree):
                 tops.append(stored_path(os.path.commonpath((folder, self._root))))
-            is_beside = known in self._originals.beside
-            self._entered[folder] = is_beside or any(_is_seen(known, top) for top in tops)
+            is_near = known in self._originals.beside
+            self._entered[folder] = is_near or any(_is_seen(known, top) for top in tops)
         return self._entered[folder]
 
 
@@ -247,9 +247,9 @@ class SourceDrift(Struct):
     documents: Sequence[Document] = ()
     """Every document that records name."""
     seen: dict[str, Seen] = field(default_factory=dict)
-    """Those that are not known to be as recorded, by source."""
+    """What is not known to be as recorded, by source."""
     outside: list[str] = field(default_factory=list)
-    """Those that the store may not look at."""
+    """What the store may not look at."""
     read: dict[str, bytes] = field(default_factory=dict)
     """Stat entries worth recording, of those whose recorded one was of no use."""
     elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
@@ -308,7 +308,7 @@ def look(
     Args:
         catalog: Inside a snapshot or a transaction.
         reachable: Where the store may look.
-        documents: Those of the catalog's that are meant; None for all.
+        documents: Which ones of the catalog's; None for all.
         clock: The file system's, where stats are to be recorded.
         on_progress: Called with the number of sources read.
     """
@@ -468,7 +468,7 @@ def found_now(catalog: Catalog, reachable: Reachable, source: str) -> str | None
 
 
 def misremembered(catalog: Catalog, reachable: Reachable, drift: SourceDrift) -> Iterator[str]:
-    """Originals that do not have the hash that is recorded for their stat; reads those that differ.
+    """Originals that do not have the hash that is recorded for their stat; reads what differs.
 
     Args:
         catalog: Inside a snapshot.

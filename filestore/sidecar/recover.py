@@ -45,7 +45,7 @@ from filestore.sidecar.refusals import check_sidecar
 
 MAX_QUARANTINED = 4
 _CARRIED: Final = "-carried"
-"""The suffix of the file beside a catalog in quarantine that was salvaged."""
+"""The suffix of the file that marks a catalog in quarantine as salvaged."""
 _IGNORED: Final = b"*\n"
 
 
@@ -108,7 +108,7 @@ def open_parts(
 
 
 def _clear_way(places: Places) -> None:
-    """Put aside what stands in place of a derived file that is written without being opened."""
+    """Quarantine what lies in place of a derived file that is written without being opened."""
     paths = [os.path.join(places.sidecar, one.name) for one in PARTS if one.is_replaced]
     if disk.is_folder(places.fulltext):
         paths.append(os.path.join(places.fulltext, STAMP_NAME))
@@ -122,17 +122,20 @@ def _clear_way(places: Places) -> None:
 def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
     missing = not os.path.lexists(places.catalog)
     try:
-        catalog = _whole_catalog(places.catalog)
+        catalog = CatalogWriter.open(places.catalog, create=True)
+        with on_error(catalog.close):
+            catalog.require_rows()
+            catalog.require_paths()
     except CatalogDamagedError as error:
         quarantine(places, places.catalog)
-        repaired.append(catalog_finding(places, error))
+        repaired.append(part_finding(places, error))
         catalog = CatalogWriter.open(places.catalog, create=True)
     else:
         if missing:
             with contextlib.suppress(OSError), os.scandir(places.chunked) as entries:
                 if any(True for _ in entries):
-                    path, said = places.part(CATALOG), "there was no catalog"
-                    repaired.append(Finding(code="catalog-missing", path=path, detail=said))
+                    path, detail = places.part(CATALOG), "there was no catalog"
+                    repaired.append(Finding(code="catalog-missing", path=path, detail=detail))
     base = os.path.basename(places.catalog)
     names = [name for number, name in _quarantined(places) if name == f"{number}-{base}"]
     aside = os.path.join(places.quarantine, names[-1]) if names else None
@@ -148,16 +151,8 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
     return catalog
 
 
-def _whole_catalog(path: str) -> CatalogWriter:
-    catalog = CatalogWriter.open(path, create=True)
-    with on_error(catalog.close):
-        catalog.require_rows()
-        catalog.require_paths()
-    return catalog
-
-
 def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
-    """Have a catalog that knows no file know those that git has and the tree has not.
+    """Tell a catalog that knows no file which ones git has and the tree lacks.
 
     So that they are missing, not never heard of; what an earlier catalog had forgotten went on
     purpose. The lock is held.
@@ -186,11 +181,11 @@ def _knows_losses_alone(catalog: CatalogWriter) -> bool:
 
 
 def _salvage(places: Places, models: Models, reason: str) -> tuple[EmbeddingCache, Finding]:
-    """Put damaged embeddings aside and keep every row whose checksum holds."""
-    put_aside = quarantine(places, places.embeddings)
+    """Quarantine damaged embeddings and keep every row whose checksum holds."""
+    quarantined = quarantine(places, places.embeddings)
     embeddings = EmbeddingCache.open(places.embeddings)
     known = [embedder.fingerprint for embedder in models.embedders]
-    kept = embeddings.salvage(put_aside, fingerprints=known)
+    kept = embeddings.salvage(quarantined, fingerprints=known)
     detail = f"{reason}; {kept} rows kept"
     path = places.part(EMBEDDINGS)
     return embeddings, Finding(code="embeddings-damaged", path=path, detail=detail)
@@ -202,7 +197,7 @@ def discard_damaged(
     found: Iterable[Finding],
     unsound: Iterable[bytes] = (),
 ) -> list[Finding]:
-    """Put aside the parts that findings of a verification condemn. The lock is held.
+    """Quarantine the parts that findings of a verification condemn. The lock is held.
 
     Args:
         places: Where the store lies.
@@ -227,7 +222,10 @@ def discard_damaged(
     for one in models.embedders if unsound or is_invalid else ():
         wrong = unsound if one is embedder else ()
         if wrong or is_invalid:
-            _discard(places, one, wrong)
+            # Their texts are embedded again.
+            with EmbeddingCache.open(places.embeddings) as embeddings:
+                invalid = vector_file.invalid_keys(embeddings, one.fingerprint)
+                embeddings.discard(one.fingerprint, {*wrong, *invalid})
     if "index" in discarded:
         for name in os.listdir(places.sidecar):
             if name.startswith(vector_file.PREFIX):
@@ -251,15 +249,8 @@ def condemned(places: Places, found: Iterable[Finding], embedder: Embedder | Non
     ]
 
 
-def _discard(places: Places, embedder: Embedder, unsound: Iterable[bytes]) -> None:
-    """Take out vectors that are wrong, so that their texts are embedded again."""
-    with EmbeddingCache.open(places.embeddings) as embeddings:
-        keys = {*unsound, *vector_file.invalid_keys(embeddings, embedder.fingerprint)}
-        embeddings.discard(embedder.fingerprint, keys)
-
-
 def quarantine(places: Places, path: str) -> str:
-    """Put a damaged SQLite file and its log aside, the oldest making room; returns its path."""
+    """Quarantine a damaged SQLite file and its log, the oldest making room; returns its path."""
     parent, base = os.path.split(path)
     with (
         part.folder_of(parent) as folder,
@@ -275,7 +266,7 @@ def quarantine(places: Places, path: str) -> str:
         for suffix in part.DATABASE_SUFFIXES:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(base + suffix, name + suffix, src_dir_fd=folder, dst_dir_fd=aside)
-        # Shared memory says nothing to whoever did not write it.
+        # Shared memory is of no use to another process.
         part.remove(aside, f"{name}-shm")
         # A log that comes back would be replayed into the file that takes this one's place.
         for changed in (aside, folder):
@@ -294,19 +285,17 @@ def _quarantined(places: Places) -> list[tuple[int, str]]:
     return []
 
 
-def catalog_finding(places: Places, error: FilestoreError) -> Finding:
-    """The finding for a catalog that cannot be opened; an outdated one is as good as none."""
-    is_missing = isinstance(error, CatalogMissingError | CatalogOutdatedError)
-    code = "catalog-missing" if is_missing else "catalog-damaged"
-    return Finding(code=code, path=places.part(CATALOG), detail=error.message)
-
-
 def part_finding(places: Places, error: FilestoreError) -> Finding:
-    """The finding for damage that showed only when the catalog or the embeddings were used."""
+    """The finding for a catalog that cannot be opened, or damage that showed as it was used.
+
+    Of the embeddings, too. An outdated catalog is as good as none.
+    """
     if isinstance(error, EmbeddingsDamaged):
         path = places.part(EMBEDDINGS)
         return Finding(code="embeddings-damaged", path=path, detail=error.detail)
-    return catalog_finding(places, error)
+    is_missing = isinstance(error, CatalogMissingError | CatalogOutdatedError)
+    code = "catalog-missing" if is_missing else "catalog-damaged"
+    return Finding(code=code, path=places.part(CATALOG), detail=error.message)
 
 
 _LEFTOVERS: Final = "leftovers"
@@ -318,7 +307,7 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
     """Take what can be proved from a catalog in quarantine, as one commit. The lock is held.
 
     Args:
-        path: The old catalog, with its write-ahead log beside it where there is one.
+        path: The old catalog, with its write-ahead log next to it where there is one.
         catalog: The new one, without a commit.
         places: Says which files are there still: their own bytes are the newer ones.
         is_latest: Whether no catalog came after it: then what it knows and the tree lacks is lost.

@@ -103,7 +103,7 @@ def check_sidecar(places: Places) -> None:
             error.path = places.part(name)
             raise error from problem
         except OSError:
-            # A command that writes to it puts a folder in its place, or says what stands there.
+            # A command that writes to it puts a folder in its place, or reports what lies there.
             continue
 
 

@@ -234,8 +234,8 @@ class Parts:
             except sqlite3.OperationalError as error:
                 disk.pass_hidden_limits(error)
                 reason = refusals.of_sqlite(self.places.catalog, error)
-                place, said, remedy = refusals.told(self.places.catalog, reason)
-                raise FilestoreError(f"cannot open {place}: {said}", remedy=remedy) from error
+                place, problem, remedy = refusals.told(self.places.catalog, reason)
+                raise FilestoreError(f"cannot open {place}: {problem}", remedy=remedy) from error
         return self._catalog
 
     @contextlib.contextmanager
@@ -250,7 +250,7 @@ class Parts:
         from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
 
         if self._embeddings is None:
-            # Whoever looks at the file reports why it cannot be opened.
+            # Its verification reports why it cannot be opened.
             unusable = (EmbeddingsMissing, EmbeddingsDamaged, sqlite3.OperationalError)
             with contextlib.suppress(*unusable):
                 self._embeddings = EmbeddingCache.open(self.places.embeddings, read_only=True)
@@ -293,7 +293,7 @@ class Parts:
         )
 
     def originals(self) -> "Originals":
-        """Where this user lets the store look for originals, beside its work tree."""
+        """Where this user lets the store look for originals, outside its work tree."""
         from filestore.config.user_config import read_machine
 
         return read_machine(self.configuration, os.environ).originals_of(self.places.root)
@@ -309,7 +309,7 @@ class Parts:
         """The parts in one snapshot, and whether the catalog is the store's.
 
         Args:
-            sound: Whether it is to be asked at all; an empty one stands in for it, as it does for
+            sound: Whether it is to be asked at all; an empty one replaces it, as it does for
                 one that cannot be read.
         """
         catalog = None
@@ -385,10 +385,11 @@ class Parts:
         """Open catalog and embeddings to be written, while the lock is held; see `writing`."""
         from filestore.sidecar import recover
 
+        discarded: list[Finding] = []
         if found or unsound:
             # What is set aside must not stay open.
             self.close()
-        discarded = recover.discard_damaged(self.places, self.models, found, unsound)
+            discarded = recover.discard_damaged(self.places, self.models, found, unsound)
         catalog, embeddings, repaired = recover.open_parts(self.places, self.models)
         catalog.require_alone = require_alone
         try:
@@ -416,7 +417,7 @@ class Parts:
             embeddings: Of `writing`.
             embed: Whether texts without embedding are embedded now.
             embedder: Another one than the store's, which takes its place.
-            other: Another one than the settings name, which is to stand beside it.
+            other: Another second model than the settings name.
         """
         from filestore.sidecar.commit import Commit
         from filestore.sidecar.embedding_feed import other_feeds

@@ -34,9 +34,9 @@ KEPT_BYTES: Final = 16 * 1024 * 1024
 
 
 class SeenFiles:
-    """Observations, as long as there is room for their bytes, for whoever looks at a file again.
+    """Observations, as long as there is room for their bytes, for the next look at a file.
 
-    One rule: it lives as long as one look at the store. Whoever writes reads a file anew.
+    One rule: it lives as long as one look at the store. A writer reads a file anew.
     """
 
     def __init__(self, most_bytes: int = KEPT_BYTES) -> None:
@@ -58,7 +58,7 @@ class SeenFiles:
         fresh = look_at(places, list(unread), layout, unmerged=unmerged)
         for path in dict.fromkeys(paths):
             seen = next(fresh) if path in unread else self._kept[path]
-            # What git has as unmerged is excluded only for whoever asked git.
+            # What git has as unmerged is excluded only where git was asked.
             is_new = path not in unmerged and path not in self._kept
             if is_new and isinstance(seen, Observation) and 0 < len(seen.data) <= self._room:
                 self._room -= len(seen.data)
@@ -99,9 +99,9 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     unmerged: frozenset[ChunkPath] = frozenset()
     """Paths below `chunked/` that git has as unmerged, as far as it was asked."""
     originals: Originals = field(default_factory=Originals)
-    """Where this user lets it look for originals, beside the work tree."""
+    """Where this user lets it look for originals, outside the work tree."""
     seen: SeenFiles = field(default_factory=lambda: SeenFiles(0))
-    """Keeps the files that are read, for whoever plans with what was found."""
+    """Keeps the files that are read, for the plan of a repair."""
 
     def findings_on_models(self) -> "Iterable[Finding]":
         """What is wrong with other models than the store's own; see `Models.findings`."""
@@ -119,7 +119,7 @@ class Writing(Struct, frozen=True, kw_only=True):
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """One of so many slices of the files and vectors: all slices together are everything, once.
+    """One of several slices of the files and vectors: all slices together are everything, once.
 
     What belongs to a slice hangs on hashes alone, so no check has to remember how far it came.
     """
@@ -227,7 +227,7 @@ class VerificationReport(Struct, kw_only=True):
         self.findings += [found for found in taken if found not in known]
 
     def join(self, other: "VerificationReport") -> None:
-        """Take all that was said aside."""
+        """Take all that another report has."""
         self.add(other.findings)
         self.checked += other.checked
         self.not_checked += other.not_checked

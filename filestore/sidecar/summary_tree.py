@@ -40,14 +40,14 @@ class Staleness(Struct, frozen=True, kw_only=True):
     changed: tuple[ChunkPath, ...]
     gone: tuple[ChunkPath, ...]
     stale: tuple[ChunkPath, ...]
-    """Summaries that say what they said, and are out of date themselves."""
+    """Summaries with the text that was read, out of date themselves."""
 
 
 class SummaryTree:
     """What leads from summaries to their children, and back. Paths come in natural order."""
 
     def __init__(self, rows: Iterable[ChildRow]) -> None:
-        """Take the children of all summaries, or of those that are of interest."""
+        """Take the children of all summaries, or of the ones of interest."""
         self._rows: dict[ChunkPath, list[ChildRow]] = {}
         for row in rows:
             self._rows.setdefault(row.summary, []).append(row)

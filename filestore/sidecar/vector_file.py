@@ -72,25 +72,23 @@ class OwnFile(VectorHome):
     def findings(self, catalog: Catalog, *, hashes: bool) -> list[Finding]:
         """See the contract."""
         places, named = self._places, catalog.index_file()
+        code, detail = "", ""
         if named is None:
-            if not queries.has_embedded(catalog):
-                return []
-            path, detail = places.part(""), "no FAISS file was written"
-            return [Finding(code="index-missing", path=path, detail=detail)]
-        path = places.part(named.name)
-        if code := _problem(places, named, hashes=hashes):
+            if queries.has_embedded(catalog):
+                code, detail = "index-missing", "no FAISS file was written"
+        elif code := _problem(places, named, hashes=hashes):
             expected = f"expected {named.size_bytes} bytes with hash {named.hash}"
             detail = f"{_what_is_there(places, named, hashes=hashes)}, {expected}"
-            return [Finding(code=code, path=path, detail=detail)]
-        if not _is_ours(places, catalog, named) and user_config.can_seal(places.configuration):
-            detail = "it does not carry this user's keyed hash"
-            return [Finding(code="index-foreign", path=path, detail=detail)]
-        whose, wanted = catalog.meta(_FINGERPRINT), catalog.meta("fingerprint")
-        if whose is not None and whose != wanted:
-            detail = f"it holds the vectors of {whose}, the catalog counts on {wanted}"
-            return [Finding(code="index-behind", path=path, detail=detail)]
-        behind = self.lag(catalog)
-        return [Finding(code="index-behind", path=path, detail=behind)] if behind else []
+        elif not _is_ours(places, catalog, named) and user_config.can_seal(places.configuration):
+            code, detail = "index-foreign", "it does not carry this user's keyed hash"
+        else:
+            whose, wanted = catalog.meta(_FINGERPRINT), catalog.meta("fingerprint")
+            detail = self.lag(catalog)
+            if whose is not None and whose != wanted:
+                detail = f"it holds the vectors of {whose}, the catalog counts on {wanted}"
+            code = "index-behind" if detail else ""
+        path = places.part(named.name if named else "")
+        return [Finding(code=code, path=path, detail=detail)] if code else []
 
     def write(
         self,

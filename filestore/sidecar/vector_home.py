@@ -177,13 +177,13 @@ class VectorHome(ABC):
         """What it lacks, in words; "" where nothing, or what each search makes up for in passing.
 
         Args:
-            catalog: Knows the difference; nobody else is asked.
+            catalog: Knows the difference; nothing else is asked.
             changed: How many vectors came or went in one change of several commits.
         """
 
     @abstractmethod
     def findings(self, catalog: Catalog, *, hashes: bool) -> list[Finding]:
-        """How it stands, by the catalog and without parsing anything."""
+        """What is wrong with it, by the catalog and without parsing anything."""
 
     def doubt(self, catalog: "CatalogWriter", found: Iterable[Finding]) -> None:
         """Have all of it compared by the next writer, if findings of a verification say so."""
@@ -230,7 +230,7 @@ class VectorHome(ABC):
 
     @abstractmethod
     def shown(self, catalog: Catalog) -> "ShownHome":
-        """Where the vectors are and how that stands; a backend is asked."""
+        """Where the vectors are and in which state; a backend is asked."""
 
     def trusted(self) -> Self:
         """The same, for a person who names it, which allows the store to reach it."""

@@ -1,4 +1,4 @@
-"""The vectors of a store in a backend: sending what changed, asking it, saying how it stands.
+"""The vectors of a store in a backend: sending what changed, asking it, reporting its state.
 
 The catalog says what the backend lacks, the embeddings are what is sent. One rule, the order: first
 the catalog's generation, then what it changes in the backend, then a note in the catalog that it is
@@ -65,7 +65,7 @@ _TAKEN: Final = (
 )
 """How the names of what else is in a sidecar begin."""
 _HOW: Final = frozenset({"index", "partial", "timeout_s"})
-"""Options that say how a backend is asked, not where its rows are or what stands in them."""
+"""Options that say how a backend is asked, not where its rows are or what they hold."""
 
 
 class BackendUntrusted(BackendError):
@@ -99,8 +99,8 @@ class VectorRows(VectorHome):
     def label(self) -> str:
         """What the catalog remembers it by: kind and a hash, since an address may hold a secret."""
         place = {key: value for key, value in self.choice.options.items() if key not in _HOW}
-        said = orjson.dumps(place, option=orjson.OPT_SORT_KEYS)
-        return f"{self.choice.kind}:{content_hash(said).hex()}"
+        named = orjson.dumps(place, option=orjson.OPT_SORT_KEYS)
+        return f"{self.choice.kind}:{content_hash(named).hex()}"
 
     def address(self) -> str:
         """See the contract."""
@@ -209,17 +209,17 @@ class VectorRows(VectorHome):
         return f"{waiting:,} vectors wait to be sent" if waiting else ""
 
     def _hashes(self, catalog: Catalog, space: Space) -> dict[str, str]:
-        """The content hash of each vector with all that is sent beside it, by its id as a text."""
+        """The content hash of each vector with all that is sent with it, by its id as a text."""
         found = {}
         for batch in in_batches(catalog.vector_keys()):
-            files = queries.files_beside(catalog, [identifier for identifier, _ in batch])
+            files = queries.files_sent_with(catalog, [identifier for identifier, _ in batch])
             for identifier, key in batch:
                 sent = self._metadata(files.get(identifier, []))
                 found[str(identifier)] = _hash(space, key, sent)
         return found
 
-    def _metadata(self, files: Sequence[queries.Beside]) -> Mapping[str, Any]:
-        """What a backend is given beside a vector: no more than the whitelist names."""
+    def _metadata(self, files: Sequence[queries.SentFile]) -> Mapping[str, Any]:
+        """What a backend is given with a vector: no more than the whitelist names."""
         return whitelisted({"files": queries.sendable(files)}, self.whitelist)
 
     def findings(self, catalog: Catalog, *, hashes: bool) -> list[Finding]:
@@ -345,7 +345,7 @@ class VectorRows(VectorHome):
             }
             left -= texts.keys()
             ids = sorted(texts)
-            files = queries.files_beside(catalog, ids)
+            files = queries.files_sent_with(catalog, ids)
             keys = [texts[one][0] for one in ids]
             rows, found = vectors.embeddings.get(space.fingerprint, keys)
             for row, identifier in enumerate(ids):
@@ -389,7 +389,7 @@ class VectorRows(VectorHome):
         return backend
 
     def _laid_over(self, backend: IndexBackend, vectors: StoredVectors) -> "VectorIndex":
-        # The catalog's difference is not to this place where it was never told of it.
+        # The catalog's difference is not to this place where it never got any.
         return backend if self._sent(vectors.catalog) is None else vectors.laid_over(backend)
 
     def load(self, vectors: StoredVectors) -> "VectorIndex":
@@ -397,7 +397,7 @@ class VectorRows(VectorHome):
         return self._laid_over(self._loaded(vectors), vectors)
 
     def inspect(self, vectors: StoredVectors) -> Inspected:
-        """See the contract; what stands beside its vectors is compared where it lacks nothing."""
+        """See the contract; what it has with its vectors is compared where it lacks nothing."""
         behind = self.lag(vectors.catalog)
         try:
             backend = self._loaded(vectors)
@@ -458,8 +458,8 @@ def _config(space: Space) -> EmbedConfig:
 
 def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:
     """Of what was sent, so that another whitelist has it sent again."""
-    said = [space.fingerprint, key.hex(), sent["files"]]
-    return content_hash(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hex()
+    hashed = [space.fingerprint, key.hex(), sent["files"]]
+    return content_hash(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hex()
 
 
 def _damaged(backend: IndexBackend, vectors: StoredVectors) -> list[str]:

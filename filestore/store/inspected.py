@@ -70,10 +70,10 @@ class InspectedStore(Store):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.apply import Wanted, catch_up
+        from filestore.sync.apply import SyncRequest, catch_up
 
         self.close()
-        report = catch_up(self._parts, Wanted(forget=forget), on_progress)
+        report = catch_up(self._parts, SyncRequest(forget=forget), on_progress)
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
     def about_file(self, path: str, *, indexed_as: str = "") -> "About":

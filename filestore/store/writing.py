@@ -91,12 +91,14 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.apply import Wanted, catch_up
+        from filestore.sync.apply import SyncRequest, catch_up
 
         self.close()
         first: Level | None = "deep" if deep else "full" if full else None
-        wanted = Wanted(embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s)
-        report = catch_up(self._parts, wanted, on_progress)
+        request = SyncRequest(
+            embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s
+        )
+        report = catch_up(self._parts, request, on_progress)
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
     def plan(

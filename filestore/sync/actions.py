@@ -173,7 +173,7 @@ class Forget(Action, kw_only=True):
 
 
 class Index(Action, kw_only=True):
-    """Read the files that may differ, and index those that do."""
+    """Read the files that may differ, and index what differs."""
 
     paths: Sequence[ChunkPath]
     latest_stamp_ns: int
@@ -205,10 +205,11 @@ class Index(Action, kw_only=True):
                 self.left += unreadable(snapshot.places.tree, path, error)
             done += len(looks) + len(failures)
             session.on_progress(Progress(stage="indexing", done=done, total=len(self.paths)))
-        is_collected = leftovers.run(session)
-        self.applied += leftovers.applied
-        self.left += leftovers.left
-        return is_changed or is_collected
+        if leftovers.applied:
+            is_changed = leftovers.run(session) or is_changed
+            self.applied += leftovers.applied
+            self.left += leftovers.left
+        return is_changed
 
 
 class CutAgain(Action, kw_only=True):
@@ -222,7 +223,7 @@ class CutAgain(Action, kw_only=True):
         known = snapshot.catalog.indexed_paths(snapshot.catalog.indexed_ids()).values()
         paths = sorted(set(known).difference(self.read))
         put_settled(snapshot, commit, paths, session.clock, session.on_progress)
-        commit.note_all_cut_again()
+        commit.all_cut_again = True
         return True
 
 
@@ -254,7 +255,7 @@ class CheckSources(Action):
 def note_sources(
     snapshot: StoreSnapshot, commit: Commit, clock: FileSystemClock, on_progress: OnProgress
 ) -> "SourceDrift":
-    """Look at the originals that records name, and record the stats of those that were read."""
+    """Look at the originals that records name, and record the stats of what was read."""
     from filestore.sidecar import originals
 
     reachable = originals.Reachable(snapshot.places, snapshot.originals)
@@ -320,10 +321,10 @@ def _content(look: Observation) -> tuple[bytes, str]:
 def _classified(
     snapshot: StoreSnapshot, looks: Sequence[Observation]
 ) -> Iterator[tuple[Observation, FileRow | None, Finding | None]]:
-    """Each file with its row and with what is to be said of it."""
+    """Each file with its row and with its finding."""
     known = snapshot.catalog.files([look.path for look in looks])
     rows = [(look, known.get(look.path)) for look in looks]
-    # What a document is shows when it is read: what is said here is what `status` says next.
+    # What a document is shows when it is read: the finding here is the one of the next `status`.
     snapshot.layout.complete(
         look for look, row in rows if row is None or not drift.is_as_recorded(row, look)
     )

@@ -90,7 +90,7 @@ def plan(
 
     Args:
         session: The open commit.
-        forget_missing: Whether a mass of missing files is meant to be gone.
+        forget_missing: Whether a mass of missing files may be forgotten.
         forget: Missing files of which no text is to be kept; None for all.
         is_full: Whether what deleted texts left in the full-text index goes, too.
     """
@@ -211,13 +211,13 @@ def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemCl
     apply(session, SyncPlan(actions=[*parts, *tree_actions(seen)]))
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class SyncRequest(Struct, frozen=True, kw_only=True):
     """What a sync is asked to do."""
 
     embed: bool = True
     """Whether texts without embedding are embedded now."""
     forget_missing: bool = False
-    """Whether a mass of missing files is meant to be gone."""
+    """Whether a mass of missing files may be forgotten."""
     forget: Collection[StorePath] | None = None
     """Missing files of which no text is to be kept; None for all but a mass."""
     first: Level | None = None
@@ -226,19 +226,19 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """How long to wait for another writer."""
 
 
-def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> SyncReport:
+def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignore) -> SyncReport:
     """Index what differs in the files and repair the sidecar; writes no chunk file.
 
     Raises:
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; the old generation stays.
     """
-    report, is_complete = _indexed(parts, wanted, on_progress)
+    report, is_complete = _indexed(parts, request, on_progress)
     waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
     if is_complete:
         return _with_waiting(report, waited, ())
-    if wanted.embed and report.problem is None:
-        embedded = embed_waiting(parts, wait_s=wanted.wait_s, on_progress=on_progress)
+    if request.embed and report.problem is None:
+        embedded = embed_waiting(parts, wait_s=request.wait_s, on_progress=on_progress)
         report = embedded.added_to(report)
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
@@ -261,7 +261,9 @@ def _with_waiting(
     )
 
 
-def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> tuple[SyncReport, bool]:
+def _indexed(
+    parts: Parts, request: SyncRequest, on_progress: OnProgress
+) -> tuple[SyncReport, bool]:
     """Index what differs, and embed what is little; whether every text then has its vectors.
 
     Raises:
@@ -272,16 +274,16 @@ def _indexed(parts: Parts, wanted: Wanted, on_progress: OnProgress) -> tuple[Syn
 
     found: tuple[Finding, ...] = ()
     unsound: tuple[bytes, ...] = ()
-    if wanted.first is not None:
-        checked = run.verified(parts, wanted.first, None, on_progress)
+    if request.first is not None:
+        checked = run.verified(parts, request.first, None, on_progress)
         found, unsound = checked.findings, checked.unsound
     try:
-        return _follow(parts, wanted, on_progress, found, unsound)
+        return _follow(parts, request, on_progress, found, unsound)
     except (CatalogDamagedError, EmbeddingsDamaged) as error:
         # Damage that opening did not show: set it aside, and sync the files afresh.
         repaired = condemned(parts.places, found, parts.model.embedder)
         damage = [part_finding(parts.places, error)]
-        report, is_complete = _follow(parts, wanted, on_progress, damage, ())
+        report, is_complete = _follow(parts, request, on_progress, damage, ())
         applied = _once(parts.places, [*repaired, *report.applied])
         return replace(report, applied=applied), is_complete
 
@@ -298,26 +300,26 @@ def _once(places: Places, applied: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _follow(
     parts: Parts,
-    wanted: Wanted,
+    request: SyncRequest,
     on_progress: OnProgress,
     found: Sequence[Finding],
     unsound: Sequence[bytes],
 ) -> tuple[SyncReport, bool]:
     """Set aside what findings condemn, and sync the files in one commit; see `_indexed`."""
-    if wanted.embed:
+    if request.embed:
         parts.model.ask()
-    writing = parts.writing("sync", wait_s=wanted.wait_s, found=found, unsound=unsound)
+    writing = parts.writing("sync", wait_s=request.wait_s, found=found, unsound=unsound)
     with writing as (catalog, embeddings, repaired):
-        with parts.commit(catalog, embeddings, embed=wanted.embed) as commit:
+        with parts.commit(catalog, embeddings, embed=request.embed) as commit:
             snapshot = parts.snapshot(catalog, embeddings)
             session = Session(
                 snapshot=snapshot, commit=commit, clock=parts.clock(), on_progress=on_progress
             )
             planned = plan(
                 session,
-                forget_missing=wanted.forget_missing,
-                forget=wanted.forget,
-                is_full=wanted.first is not None,
+                forget_missing=request.forget_missing,
+                forget=request.forget,
+                is_full=request.first is not None,
             )
             report = apply(session, planned)
             # What no sync can repair, so that it ends as `status` does.
@@ -339,20 +341,20 @@ def _follow(
 
 def _with_unrepaired(report: SyncReport, found: Iterable[Finding]) -> list[Finding]:
     """What is left, and what only the verification could see and no sync repairs, as bit rot."""
-    told = {(one.code, one.path) for one in report.remaining}
+    reported = {(one.code, one.path) for one in report.remaining}
     done = {one.path for one in report.applied}
     unseen = [
         one
         for one in found
         if one.meaning.level != "fast"
-        and not (one.safe or one.path in done or (one.code, one.path) in told)
+        and not (one.safe or one.path in done or (one.code, one.path) in reported)
     ]
     return worst_first([*report.remaining, *unseen])
 
 
 TURN_S: Final = 2.0
 _PAUSE_S: Final = 0.06
-"""Between two turns: whoever waits for the lock looks more often."""
+"""Between two turns: other writers ask for the lock more often."""
 
 R = TypeVar("R", bound=Struct)
 
@@ -375,8 +377,8 @@ class Embedded(Struct, frozen=True, kw_only=True):
         """A report with what was embedded after it was made."""
         values: Any = report
         field = "not_embedded" if hasattr(report, "not_embedded") else "problem"
-        told = {field: getattr(report, field) or self.problem}
-        return replace(report, embedded=values.embedded + self.texts, **told)
+        problem = {field: getattr(report, field) or self.problem}
+        return replace(report, embedded=values.embedded + self.texts, **problem)
 
 
 def embed_waiting(

@@ -1,6 +1,6 @@
-"""Giving a store another model, or a second one beside its own: what that costs, and doing it.
+"""Giving a store another model, or a second one: what that costs, and doing it.
 
-One rule: vectors of two models never stand in one index; until every text has its new vector, the
+One rule: vectors of two models are never in one index; until every text has its new vector, the
 old generation answers. The settings name both models, so a clone knows of them; whatever is
 interrupted, each has its vectors under its own fingerprint, and `sync` completes what they say.
 """
@@ -54,7 +54,7 @@ class ModelChange(Struct, frozen=True, kw_only=True):
     """How many texts of the store it would embed; those it embedded before cost nothing."""
     known: int
     beside: bool = False
-    """Whether it is to stand beside the store's own, and not to take its place."""
+    """Whether it is a second model, and does not take the place of the store's own."""
 
 
 def plan(
@@ -76,7 +76,7 @@ def plan(
         configuration: The user's configuration folder.
         catalog: Knows the texts.
         embeddings: Knows what is embedded.
-        beside: Whether it is to stand beside the store's own model.
+        beside: Whether it is to be a second model.
 
     Raises:
         FilestoreError: The embedder is unknown, not here, or of no use.
@@ -112,7 +112,7 @@ class Switched(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class Dropping(JsonObject, Struct, frozen=True, kw_only=True):
-    """What is lost with the model beside."""
+    """What is lost with the second model."""
 
     embedder: str
     """As the settings name it; its fingerprint where they no longer do."""
@@ -121,7 +121,7 @@ class Dropping(JsonObject, Struct, frozen=True, kw_only=True):
     embeddings: int
     """How many go, those of other branches and of the texts that tell a model by included."""
     texts: int
-    """So many texts of the store would have to be embedded to have them again."""
+    """How many texts of the store would have to be embedded to have them again."""
 
 
 def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
@@ -153,7 +153,7 @@ def apply(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "Commit
 
     Raises:
         ModelNotChanged: Some text could not be embedded; what was embedded is kept for next time.
-        NotEmbedded: The same of a model beside.
+        NotEmbedded: The same of a second model.
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused.
     """
@@ -187,7 +187,7 @@ def _beside(embedder: str, model: settings.ModelOptions) -> settings.Beside:
 
 
 def switch(parts: Parts) -> Switched:
-    """Make the model beside the store's own, and the other way round; no text is embedded.
+    """Swap the store's own model and the second one; no text is embedded.
 
     Raises:
         NothingBeside: There is none.
@@ -241,7 +241,7 @@ def plan_drop(parts: Parts) -> Dropping:
 
 
 def drop(parts: Parts, planned: Dropping) -> None:
-    """Take the model beside out of the settings, then delete its embeddings.
+    """Take the second model out of the settings, then delete its embeddings.
 
     Raises:
         LockedError: Another writer holds the store.

@@ -246,7 +246,7 @@ def import_pack(
         wait_s: How long to wait for another writer.
         on_progress: Called with the progress.
         limits: How much is taken.
-        chance: Chooses the texts that are embedded again; None for what nobody can foresee.
+        chance: Chooses the texts that are embedded again; None for an unforeseeable choice.
 
     Raises:
         NotAPack, PackDamaged, PackNewer: It cannot be used.
@@ -319,7 +319,7 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
 
 
 def _fixed_texts(pack: Pack, model: PackedModel) -> list[Sampled]:
-    """The canaries that a pack has: whoever made it saw these, but no one has to."""
+    """The canaries that a pack has: its maker saw these, but no one has to."""
     from filestore.embed import CANARIES, canary_keys
 
     keys = canary_keys()

@@ -38,7 +38,7 @@ Elsewhere = Callable[[], Iterable[bytes]]
 
 
 class NotPrunedError(RefusedError):
-    """What is needed cannot be told, so nothing is removed."""
+    """What is needed is unknown, so nothing is removed."""
 
 
 class Pruning(
@@ -67,7 +67,7 @@ def plan(parts: Parts, elsewhere: Elsewhere) -> Pruning:
     """What `prune` would remove; changes nothing.
 
     Raises:
-        CatalogMissingError, NotPrunedError: What is needed cannot be told.
+        CatalogMissingError, NotPrunedError: What is needed is unknown.
         EmbeddingsMissing: There are none.
     """
     from filestore.embed.cache import EmbeddingCache
@@ -87,7 +87,7 @@ def prune(parts: Parts, elsewhere: Elsewhere, *, wait_s: float = DEFAULT_WAIT_S)
     Raises:
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; what is needed is there, the next call goes on.
-        CatalogMissingError, NotPrunedError: What is needed cannot be told.
+        CatalogMissingError, NotPrunedError: What is needed is unknown.
     """
     parts.catalog()
     parts.close()
@@ -173,7 +173,7 @@ def _require_cut(parts: Parts, snapshot: "StoreSnapshot") -> None:
 
 
 def _undoable(parts: Parts) -> Iterator[Observation]:
-    """All files that an undo or a redo may bring back."""
+    """All files that an undo or a redo may restore."""
     if not os.path.isdir(parts.places.undo):
         return
     tree = parts.places.tree

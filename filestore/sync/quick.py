@@ -1,10 +1,10 @@
-"""Indexes what is new, edited or moved where that is little: before an answer, by whoever asks.
+"""Indexes what is new, edited or moved where that is little: before an answer.
 
 One rule: it forgets nothing. What is gone keeps its last text until a person syncs.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -54,7 +54,7 @@ def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
     """Index what is new, edited or moved, and embed for two seconds what that brought.
 
     Args:
-        parts: Of the store; nobody reads them meanwhile.
+        parts: Of the store; not read meanwhile.
         tree: As it is.
         of: Identity and generation of the catalog that it was compared with.
 
@@ -84,7 +84,11 @@ def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
                 snapshot=snapshot, commit=commit, clock=parts.clock(), accepts=accepts
             )
             apply(session, SyncPlan(actions=tree_actions(seen)))
-        waiting = _waiting_of(catalog, came)
+        # Their texts that have no vector yet, the last first.
+        rows = catalog.files(came).values()
+        own = set(catalog.vectors_of_files([row.id for row in rows]))
+        every = queries.waiting_vectors(catalog) if own else []
+        waiting = [one for one in reversed(every) if one in own]
     if waiting and parts.model.reaches is None and not parts.home.elsewhere:
         embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
     return ""
@@ -99,17 +103,10 @@ def _is_to_be_indexed(catalog: Catalog, seen: Observation | tuple[ChunkPath, OSE
 
 
 def count(parts: Parts, catalog: Catalog, tree: TreeScan) -> tuple[int, int, int]:
-    """How many files are new, edited and moved, by reading those that may be."""
+    """How many files are new, edited and moved, by reading what may be."""
     snapshot = replace(parts.snapshot(catalog, None), tree=tree)
     seen = drift.detect(snapshot)
     arrived = {new: old for old, new in seen.edited_moves}
     codes = [one.code for one in changed_findings(snapshot, seen.to_read, arrived)]
     new = codes.count("untracked")
     return new, codes.count("modified") + codes.count("metadata-modified"), len(seen.moves)
-
-
-def _waiting_of(catalog: Catalog, paths: Iterable[ChunkPath]) -> list[int]:
-    """The vector ids of some files that have no vector yet, the last first."""
-    rows = catalog.files(list(paths)).values()
-    own = set(catalog.vectors_of_files([row.id for row in rows]))
-    return [one for one in reversed(queries.waiting_vectors(catalog)) if one in own] if own else []

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 MOST_FILES: Final = 100
-"""So many files are parsed again below the deepest level."""
+"""How many files are parsed again below the deepest level."""
 
 
 def check(
     snapshot: StoreSnapshot, problem: str, level: Level, sample: Sample, report: VerificationReport
 ) -> bool:
-    """Say what is wrong with pages, and hold what stands twice against each other.
+    """Report what is wrong with pages, and compare what is held twice.
 
     Args:
         snapshot: The store.
@@ -58,7 +58,7 @@ def check(
         report.add([Finding(code="catalog-damaged", path=path, detail=problem)])
         report.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False
-    # Whoever opened it held the rest of what it remembers against its checksum.
+    # When it was opened, the rest of what it remembers was held against its checksum.
     if detail := snapshot.catalog.lost_rows() or snapshot.catalog.misplaced():
         path = snapshot.places.part(CATALOG)
         report.add([Finding(code="map-mismatch", path=path, detail=detail)])
@@ -130,7 +130,7 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     if catalog.metadata_of(identifier) != set(pairs_of(chunk, path)):
         return "its metadata is not that of its frontmatter"
     named = {(one.path, one.key) for one in chunk.children}
-    # What a file of questions names stands in its text.
+    # What a file of questions names is in its text.
     is_read = chunk.kind != questions_file.KIND
     if is_read and summaries.named_by(catalog, identifier) != named:
         return "what it was made from is not what it names"

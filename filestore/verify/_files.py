@@ -29,7 +29,7 @@ from filestore.fs.programs import MOST_BLOCKS, shared
 from filestore.fs.stats import unpack_stat
 from filestore.sidecar import losses
 from filestore.sidecar.losses import walk
-from filestore.sidecar.recover import catalog_finding
+from filestore.sidecar.recover import part_finding
 from filestore.sidecar.snapshot import (
     NO_LISTENER,
     FindingStream,
@@ -116,7 +116,7 @@ def _unlike(root: int, folder: bytes, files: Sequence[Recorded], most_bytes: int
 def _hash(handle: int, name: bytes, most_bytes: int) -> bytes:
     """The hash of what can be read under a name without waiting for anybody; empty for nothing.
 
-    What stands there is not asked: what is no regular file does not hold what was recorded.
+    What lies there is not asked: what is no regular file does not hold what was recorded.
     """
     try:
         descriptor = os.open(name, disk.READ_FLAGS, dir_fd=handle)
@@ -143,7 +143,7 @@ def _hash_on(descriptor: int, data: bytes, most_bytes: int) -> bytes:
 
 
 _HANDED_ON: Final = 1000
-"""So many rotten files are looked at twice, for somebody who waits for the first ones."""
+"""How many rotten files are looked at twice, to report the first ones early."""
 
 
 @contextlib.contextmanager
@@ -169,13 +169,13 @@ def begun(
     # Of what drifted the worst is known, and its files were read.
     known = {os.fsencode(path) for path in snapshot.places.tree.chunk_paths(reported(report))}
     files = [file for file in files if file[0] not in known] if known else files
-    told_of = partial(Progress, stage="reading files", total=len(files))
+    progress_of = partial(Progress, stage="reading files", total=len(files))
     with differing_files(
         snapshot.places.chunked,
         files,
         most_bytes=snapshot.layout.most_bytes,
         processes=snapshot.processes if len(files) > drift.PARALLEL_FILES else 1,
-        on_share=lambda share: on_progress(told_of(done=int(share * len(files)))),
+        on_share=lambda share: on_progress(progress_of(done=int(share * len(files)))),
         on_unlike=_Early(snapshot, report),
     ) as differing:
         yield differing
@@ -255,7 +255,7 @@ def reported(report: VerificationReport) -> set[StorePath]:
 
 
 def _rotten(snapshot: StoreSnapshot, paths: list[ChunkPath]) -> Iterator[Finding]:
-    """Files whose bytes are not those that were recorded, looked at once more."""
+    """Files whose bytes are not the recorded ones, looked at once more."""
     rows, tree = snapshot.catalog.files(paths), snapshot.places.tree
     for look in look_at(snapshot.places, paths, snapshot.layout):
         if isinstance(look, Observation) and look.file_hash != rows[look.path].file_hash:
@@ -278,7 +278,7 @@ def judge(
 ) -> VerificationReport:
     """Say why there is no catalog, and what is wrong with files whatever it would hold."""
     report = VerificationReport(stream=stream)
-    report.add([catalog_finding(places, error), *environment.findings(places)])
+    report.add([part_finding(places, error), *environment.findings(places)])
     tree = walk(places, processes=1)
     report.add(drift.unlisted(places.tree, tree))
     report.add(losses.git_findings(places, layout, tree))
@@ -311,7 +311,7 @@ def judge(
 
 
 def _check_embeddings(places: Places, report: VerificationReport) -> None:
-    """Find rows that fail their checksum; whose text each is nobody knows without a catalog."""
+    """Find rows that fail their checksum; whose text each is is unknown without a catalog."""
     from filestore.embed import cache
 
     try:

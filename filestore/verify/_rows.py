@@ -3,7 +3,7 @@
 One rule: what was derived from a file's bytes is sound if the row that says so has its checksum,
 the vectors' keys give the text key of that row, and the last seen bytes give its hash.
 
-``python -m filestore.verify._rows`` does it in a process of its own, beside other work.
+``python -m filestore.verify._rows`` does it in a process of its own, during other work.
 """
 
 import contextlib
@@ -150,15 +150,13 @@ def loose_ends(catalog: Catalog, ids: Ids) -> Iterator[str]:
     keys = ids.keys
     used = {vector for _, _, vector in ids.parts}
     files = {file for file, _, _ in ids.parts}.difference(catalog.indexed_ids())
-    wrong = [one for one, key in keys.items() if not _is_of(one, key)]
+    wrong = [
+        one for one, key in keys.items() if not isinstance(key, bytes) or vector_id(key) != one
+    ]
     yield from _counted(files, "texts belong to no file")
     yield from _counted(used - keys.keys(), "texts have no vector id that is known")
     yield from _counted(keys.keys() - used, "vector ids belong to no text")
     yield from _counted(wrong, "vector ids are not those of their keys")
-
-
-def _is_of(identifier: int, key: Any) -> bool:
-    return isinstance(key, bytes) and vector_id(key) == identifier
 
 
 def _counted(ids: Collection[int], what: str) -> Iterator[str]:

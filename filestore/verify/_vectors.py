@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from filestore.catalog import in_batches, queries
 from filestore.chunks import kept
-from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
+from filestore.config.layout import EMBEDDINGS, SETTINGS
 from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
@@ -77,7 +77,8 @@ def check(
         wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
         seen = read(embeddings, fingerprint, wanted, index, level)
     except EmbeddingsDamaged as error:
-        report.add([_damaged(snapshot.places, error.detail)])
+        part = snapshot.places.part(EMBEDDINGS)
+        report.add([Finding(code="embeddings-damaged", path=part, detail=error.detail)])
         report.not_checked.append(unread)
         return
     except BackendError as error:
@@ -95,7 +96,7 @@ def check(
 
 
 def check_other(snapshot: StoreSnapshot, sample: Sample, report: VerificationReport) -> None:
-    """Read every stored vector of a model that is tried beside the store's own."""
+    """Read every stored vector of a second model that is tried."""
     from filestore.embed.cache import EmbeddingsDamaged
 
     whose, embeddings = WHOSE["beside"], snapshot.embeddings
@@ -145,7 +146,7 @@ def _index(
     fingerprint: str,
     report: VerificationReport,
 ) -> "VectorIndex | None":
-    """The FAISS index as it is searched; None where it is not opened, which is said."""
+    """The FAISS index as it is searched; None where it is not opened, which is reported."""
     embedder = snapshot.embedder
     if embedder is None:
         report.not_checked.append("FAISS rows, since the model of the store is not here")
@@ -156,16 +157,11 @@ def _index(
     seen = snapshot.home.inspect(StoredVectors(snapshot.catalog, embeddings, embedder))
     # What its size has shown is not reported again by its hash.
     report.add(finding for finding in seen.findings if finding.code not in report.codes())
-    said = "what stands beside it is not what its file says"
-    wrong = dict.fromkeys(seen.stale, said)
+    wrong = dict.fromkeys(seen.stale, "what stands beside it is not what its file says")
     report.add(findings(snapshot, "vector-mismatch", wrong, file_of(snapshot)))
     if seen.index is None:
         report.not_checked.append(seen.unread)
     return seen.index
-
-
-def _damaged(places: Places, detail: str) -> Finding:
-    return Finding(code="embeddings-damaged", path=places.part(EMBEDDINGS), detail=detail)
 
 
 def _id_findings(
@@ -308,7 +304,7 @@ def _as_words(keys: Sequence[bytes]) -> "NDArray[uint64]":
 def _differing(
     index: "VectorIndex", ids: "NDArray[int64]", vectors: "NDArray[float32]"
 ) -> dict[int, str]:
-    """How far rows are from their embeddings, measured for those that are named."""
+    """How far rows are from their embeddings, measured for the ones that are named."""
     details = dict.fromkeys(ids.tolist(), "its row differs from its embedding")
     for place in range(min(len(ids), _NAMED)):
         hits = index.search(vectors[place], 1, allowed=ids[place : place + 1])
@@ -329,7 +325,7 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
         snapshot: The store; its catalog knows whose text a vector is.
         code: Of the findings.
         wrong: What is wrong, by vector id.
-        part: The damaged part of the sidecar: the path where no file is meant, else `other`.
+        part: The damaged part of the sidecar: the path of what is about no file, else `other`.
     """
     if not wrong:
         return []
@@ -347,8 +343,8 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
     if len(named) > _NAMED or loose:
         first = next(iter(wrong))
         paths = f" of {len(named):,} files ({listed(map(tree.store_path, sorted(named)))})"
-        told = f"{len(wrong):,} vectors{paths if named else ''}"
-        detail = f"{told}; vector {first}: {wrong[first]}"
+        counted = f"{len(wrong):,} vectors{paths if named else ''}"
+        detail = f"{counted}; vector {first}: {wrong[first]}"
         return [Finding(code=code, path=part, other=part, detail=detail)]
     return [
         Finding(code=code, path=tree.store_path(path), other=part, detail="; ".join(details))

@@ -71,17 +71,23 @@ def detect(snapshot: StoreSnapshot, *, mass_allowed: bool = False) -> Drift:
     many = snapshot.processes if known > PARALLEL_FILES else 1
     tree = snapshot.tree or walk(places, processes=many, recorded=recorded)
     found = scan.differences(tree, recorded)
-    arrivals = _Arrivals(snapshot, found)
-    moves = arrivals.moves() if found.gone and found.added else []
-    edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
+    moves: list[tuple[ChunkPath, Observation]] = []
+    edited_moves: list[tuple[ChunkPath, ChunkPath]] = []
+    if found.gone and found.added:
+        arrivals = _Arrivals(snapshot, found)
+        moves = arrivals.moves()
+        edited_moves = arrivals.edited_moves(moves)
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in [*moves, *edited_moves]}
     staying = [path for path in found.gone if path not in departed]
     gone, left_out = apart_from_left_out(places, staying)
     if knows_nothing(catalog):
         lost_files = snapshot.lost(tree)
-        meant = set(catalog.forgotten_before())
-        gone, known = tuple(path for path in lost_files.gone if path not in meant), lost_files.known
+        forgotten = set(catalog.forgotten_before())
+        gone, known = (
+            tuple(path for path in lost_files.gone if path not in forgotten),
+            lost_files.known,
+        )
     # What is left of a mass stays one, however few, until it came back or was let go.
     is_rest = bool(catalog.meta(AWAITED))
     again = _to_look_at_again(tree, catalog, unmerged)
@@ -118,7 +124,7 @@ def _to_look_at_again(
 
 
 class _Arrivals:
-    """New files held against those that are gone; each new one is read at most once."""
+    """New files held against missing ones; each new one is read at most once."""
 
     def __init__(self, snapshot: StoreSnapshot, found: scan.Differences) -> None:
         self._snapshot = snapshot
@@ -177,7 +183,7 @@ def moved(
 
 
 def origins_of(gone: Mapping[ChunkPath, FileRow], taken: Set[ChunkPath]) -> dict[ChunkPath, bytes]:
-    """What files that are gone were made from; not of those that were followed."""
+    """What files that are gone were made from; not of files that were followed."""
     return {
         path: row.origin.encode()
         for path, row in gone.items()

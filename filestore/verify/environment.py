@@ -45,7 +45,7 @@ def findings(places: Places) -> list[Finding]:
 
 
 def _broken_off(places: Places) -> Iterator[Finding]:
-    """Changes of truth files whose writer died half-way; not those that came to their end."""
+    """Changes of truth files whose writer died half-way; not the completed ones."""
     for group in backup_store.broken_off(places.undo):
         if not _is_half(places.root, group):
             continue
@@ -97,7 +97,7 @@ def _git_operation(places: Places) -> list[Finding]:
 def attributes(places: Places) -> Iterator[Finding]:
     """What has git change line ends in more than text of the store, where a line does.
 
-    Beside documents nothing is written that git reads, so nothing of it is ours to judge.
+    Among documents nothing is written that git reads, so nothing of it is ours to judge.
     """
     if not places.tree.is_written:
         return

@@ -25,7 +25,7 @@ DECEIVING: Final = (
     "\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
     "\U000e0000-\U000e007f"
 )
-"""Controls, ends of lines, and signs that turn or hide what stands beside them."""
+"""Controls, ends of lines, and signs that turn or hide their neighbours."""
 _PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
 _LETTERS: Final = bytes(set(b"conprnauxnulcomlpt" + b"CONPRNAUXNULCOMLPT"))
 _ALIKE: Final = bytes.maketrans(_LETTERS + b" ", b"x" * len(_LETTERS) + b".")
@@ -88,7 +88,7 @@ def why_unportable(name: str) -> str:
 
 
 def check(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> list[Finding]:
-    """What names cannot be kept, or told apart, everywhere; see `unportable` and `collisions`."""
+    """What names cannot be kept or distinguished everywhere; see `unportable`, `collisions`."""
     return [*unportable(tree, folders), *collisions(tree, folders)]
 
 

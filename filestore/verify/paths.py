@@ -1,6 +1,6 @@
 """The findings of a few files, by reading them: what `status` would say of just these.
 
-For whoever sees files change and wants to know at once what that means, in a store of any size.
+For a program that sees files change and wants to know at once what that means.
 Changes nothing. One rule: a file is judged by the same functions that judge it in a walk; what
 only the whole tree tells, a mass of missing files or a name like another one's, is not reported.
 """
@@ -41,11 +41,11 @@ _GONE: Final = (FileNotFoundError, NotADirectoryError)
 
 
 class TooManyPathsError(RefusedError):
-    """So many files are meant that looking at the whole store is quicker."""
+    """Looking at the whole store is quicker than at this many files."""
 
 
 class _Seen(Struct, kw_only=True):
-    """What became of the files that are meant."""
+    """What became of the files."""
 
     looks: dict[ChunkPath, Observation] = field(default_factory=dict)
     gone: list[ChunkPath] = field(default_factory=list)
@@ -59,7 +59,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
     Args:
         parts: The store's.
         paths: Relative to the store root, also of files that are gone; of a folder everything
-            below it is meant. Outside `chunked/` originals are meant, by the names that records
+            below it. Outside `chunked/` they are originals, by the names that records
             have for them; anything else is passed over.
 
     Raises:
@@ -97,7 +97,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
 
 
 def _files(places: Places, pages: CatalogPages, paths: Sequence[str]) -> list[ChunkPath]:
-    """The files that are meant: those that are there, and those that were."""
+    """The files of some paths: what is there, and what was."""
     found: set[ChunkPath] = set()
     for path in paths:
         normal = StorePath(os.path.normpath(path))
@@ -195,19 +195,19 @@ def _drift(
 
 
 def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
-    """What became of the originals that are meant."""
+    """What became of the originals among some paths."""
     named = map(os.path.normpath, paths)
     wanted = {path for path in named if not snapshot.places.tree.covers(path)}
     catalog = snapshot.catalog
     if not wanted or not catalog.has_rows("documents"):
         return []
-    documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
+    documents = [one for one in catalog.documents() if _is_among(one[2], wanted)]
     _refuse_many({source for _, _, source, _ in documents})
     where = source_drift.reachable(snapshot)
     return source_drift.findings(catalog, originals.look(catalog, where, documents=documents))
 
 
-def _is_meant(source: str, wanted: set[str]) -> bool:
+def _is_among(source: str, wanted: set[str]) -> bool:
     """Whether an original is one of some paths, or lies below one."""
     while source and source not in wanted:
         source = source.rpartition("/")[0]

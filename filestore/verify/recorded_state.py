@@ -1,9 +1,9 @@
 """What the catalog and the settings alone tell: equal texts, hand edits, links, choices that wait.
 
 Reads no file of the tree. One rule: nothing here depends on what was just walked, so that it can be
-said at every level and again after a commit.
+reported at every level and again after a commit.
 
-In an ingest conflict, what a person wrote goes only where they said so. A summary is stale where
+In an ingest conflict, what a person wrote goes only where they chose so. A summary is stale where
 one of its texts, known by their hashes, is no longer there, where one below it is stale, and, at
 the top, where a text is in no summary.
 """
@@ -15,7 +15,6 @@ import orjson
 
 from filestore.catalog import (
     CHUNKER,
-    METRIC,
     Catalog,
     Conflict,
     LinkRow,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _BYTES_PER_TOKEN = 4
-"""A rough mean: what a refresh reads is told as a size, not as a bill."""
+"""A rough mean: what a refresh reads is shown as a size, not as a bill."""
 
 
 def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
@@ -63,8 +62,8 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
             detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
         )
     for path, lacking in summaries.questions_out_of_step(catalog):
-        said = "1 text that is" if lacking == 1 else f"{lacking:,} texts that are"
-        detail = f"it has questions for {said} not there any more, which find nothing"
+        texts = "1 text that is" if lacking == 1 else f"{lacking:,} texts that are"
+        detail = f"it has questions for {texts} not there any more, which find nothing"
         yield Finding(
             code="summary-stale", path=snapshot.places.tree.store_path(path), detail=detail
         )
@@ -75,8 +74,8 @@ def why_stale(catalog: Catalog, tree: "SummaryTree") -> dict[ChunkPath, str]:
     reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
     for root, new in _not_summarised(catalog, tree):
         texts = "1 text is" if new == 1 else f"{new:,} texts are"
-        said = f"{texts} in no summary"
-        reasons[root] = f"{reasons[root]}; {said}" if root in reasons else said
+        reason = f"{texts} in no summary"
+        reasons[root] = f"{reasons[root]}; {reason}" if root in reasons else reason
         for above in tree.ancestors(root):
             reasons.setdefault(above, "a summary that it was made from is out of date")
     return reasons
@@ -184,13 +183,19 @@ _NAMED: Final = 3
 
 
 def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
-    """What waits for a person, cheap enough for `status`."""
-    return [
-        *ingest_conflicts(snapshot),
-        *dangling_links(snapshot),
-        *ignored_frontmatter(snapshot),
-        *stale_summaries(snapshot),
-    ]
+    """What waits for a person, cheap enough for `status`.
+
+    Of documents whose frontmatter cannot be read it tells: they are found by their text alone.
+    """
+    catalog, tree = snapshot.catalog, snapshot.places.tree
+    found = [*ingest_conflicts(snapshot)]
+    found += [dangling_link(tree, link) for link in catalog.dangling_links()]
+    if snapshot.layout.has_sections:
+        found += [
+            Finding(code="frontmatter-ignored", path=tree.store_path(path), detail=reason)
+            for path, reason in queries.files_with_key(catalog, FRONTMATTER_ERROR)
+        ]
+    return [*found, *stale_summaries(snapshot)]
 
 
 def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:
@@ -224,7 +229,7 @@ def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
         elif conflict.source not in reported and (conflict.source, found) in {
             (source, digest) for _, _, source, digest in snapshot.catalog.documents()
         }:
-            # What of the other version needed no choice was taken in.
+            # What of the other version needed no choice was added.
             reported.add(conflict.source)
             detail = "chunk files may have texts of a version that it no longer is: add it again"
             yield Finding(code="source-modified", path=StorePath(conflict.source), detail=detail)
@@ -263,12 +268,6 @@ def _is_of_row(catalog: Catalog, conflict: Conflict) -> bool:
     return is_of_file(conflict, None if data is None else kept.read(data))
 
 
-def dangling_links(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    """A person's links to files that are not there."""
-    for link in snapshot.catalog.dangling_links():
-        yield dangling_link(snapshot.places.tree, link)
-
-
 def dangling_link(tree: Tree, link: LinkRow) -> Finding:
     """The finding for a link to a file that is not there."""
     detail = f"links to {tree.store_path(link.target)}, which is not there"
@@ -278,23 +277,6 @@ def dangling_link(tree: Tree, link: LinkRow) -> Finding:
     return Finding(
         code="link-dangling", path=tree.store_path(link.path), detail=detail, other=other
     )
-
-
-def ignored_frontmatter(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    """Documents in place whose frontmatter cannot be read: they are found by their text alone."""
-    if not snapshot.layout.has_sections:
-        return
-    for path, reason in queries.files_with_key(snapshot.catalog, FRONTMATTER_ERROR):
-        where = snapshot.places.tree.store_path(path)
-        yield Finding(code="frontmatter-ignored", path=where, detail=reason)
-
-
-def metric_mismatch(catalog: Catalog, settings: Settings) -> Iterator[Finding]:
-    """Whether vectors were indexed for another comparison than the settings name."""
-    recorded = catalog.meta(METRIC, settings.metric)
-    if recorded != settings.metric:
-        detail = f"indexed for {recorded}, the settings ask for {settings.metric}"
-        yield Finding(code="metric-mismatch", path=SETTINGS, detail=detail)
 
 
 def remarks(snapshot: StoreSnapshot) -> Iterator[Finding]:
@@ -327,7 +309,7 @@ def changed_chunker(tree: Tree, catalog: Catalog, settings: Settings) -> Iterato
     from filestore.chunking import is_split_alike, label
 
     wanted = label(settings.budget)
-    # In a record as it is written this stands on a line of its own: the others are few, and parsed.
+    # In a record this is written on a line of its own: the others are few, and parsed.
     line = orjson.dumps({"chunker": wanted}, option=orjson.OPT_INDENT_2)[1:-2]
     for path, data in queries.records_without(catalog, line, line[:-1] + b":"):
         try:

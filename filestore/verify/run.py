@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError, CatalogNewerError
+from filestore.catalog import (
+    METRIC,
+    Catalog,
+    CatalogDamagedError,
+    CatalogMissingError,
+    CatalogNewerError,
+)
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import unreadable
 from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
@@ -204,7 +210,7 @@ def changed_findings(
     Args:
         snapshot: The store.
         paths: The files.
-        moved: New path to old path of those that were moved and edited.
+        moved: New path to old path of files that were moved and edited.
     """
     known = snapshot.catalog.files([*paths, *moved.values()])
     places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
@@ -225,8 +231,11 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     found = [
         *snapshot.home.findings(catalog, hashes=hashes),
         *fulltext_file.findings(places, catalog, hashes=hashes),
-        *recorded_state.metric_mismatch(catalog, snapshot.settings),
     ]
+    asked, compared = snapshot.settings.metric, catalog.meta(METRIC)
+    if compared not in (None, asked):
+        detail = f"indexed for {compared}, the settings ask for {asked}"
+        found.append(Finding(code="metric-mismatch", path=SETTINGS, detail=detail))
     recorded = catalog.meta("fingerprint")
     if snapshot.embedder is None:
         # Without its model no vector can be made: one finding says so, not one for each.
@@ -325,7 +334,7 @@ class Status(JsonObject, Struct, frozen=True, kw_only=True):
     embedder: StatusEmbedder
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
     beside: StatusEmbedder | None = None
-    """The same of the model beside; None where none is tried."""
+    """The same of the second model; None where none is tried."""
     not_checked: tuple[str, ...] = ()
     """Originals that were not looked at, and what has them looked at."""
     deleted_texts: int = 0
@@ -420,7 +429,7 @@ def verified(
         on_progress: Called with the progress.
         on_found: Called with findings as they are found, each once, by the calling thread. The
             result may lack some of them, where a cause was found that hides its consequences.
-        seen: Keeps the files that are read, for whoever plans with the findings.
+        seen: Keeps the files that are read, for a plan made with the findings.
     """
     stream = FindingStream(on_found)
     checked = _verified(parts, level, sample or ALL, on_progress, stream, seen)

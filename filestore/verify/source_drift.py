@@ -74,7 +74,7 @@ def _short(digest: str) -> str:
 
 
 class NewFile(Struct, frozen=True, kw_only=True):
-    """A document beside the recorded ones that no record names."""
+    """A document in the folder of recorded ones that no record names."""
 
     source: str
     """As a record would have it."""
@@ -106,7 +106,7 @@ def untracked(
     followed_only: bool = False,
     resources: Container[str] | None = None,
 ) -> NewFiles:
-    """Documents beside the recorded ones, by name alone: nothing of them is read.
+    """Documents in the folders of recorded ones, by name alone: nothing of them is read.
 
     Args:
         snapshot: The store, its catalog inside a snapshot.
@@ -172,7 +172,7 @@ def _without_readable_record(snapshot: StoreSnapshot) -> set[str]:
 
 
 def _parents(catalog: Catalog) -> dict[str, set[str]]:
-    """The folders each child of which is a resource, with the names of those that are one."""
+    """The folders each child of which is a resource, with the names of the resources."""
     found: dict[str, set[str]] = {}
     records = queries.records(catalog)
     folders = {
@@ -250,12 +250,12 @@ def with_moves(
     whole = []
     for folder, place in folders.items():
         number = sum(is_below(one, folder) for one in went)
-        said = "its document is" if number == 1 else f"its {number:,} documents are"
+        these = "its document is" if number == 1 else f"its {number:,} documents are"
         whole.append(
             Finding(
                 code="source-missing",
                 path=StorePath(folder),
-                detail=f"renamed: {said} now in {place}",
+                detail=f"renamed: {these} now in {place}",
                 other=StorePath(place),
             )
         )
@@ -346,9 +346,10 @@ def check(
     if level in ("full", "deep"):
         path = snapshot.places.part(CATALOG)
         wrong = originals.misremembered(catalog, where, drift)
-        said = "does not have the hash that is recorded for its stat"
+        wrong_hash = "does not have the hash that is recorded for its stat"
         report.add(
-            Finding(code="map-mismatch", path=path, detail=f"{source} {said}") for source in wrong
+            Finding(code="map-mismatch", path=path, detail=f"{source} {wrong_hash}")
+            for source in wrong
         )
 
 
@@ -356,12 +357,12 @@ def not_looked_at(sources: Sequence[str], where: Reachable) -> list[str]:
     """In words: originals that a look left out, and what has them looked at."""
     closed = {source for source in sources if not where.is_document(source)}
     outside = [source for source in sources if source not in closed]
-    said = (
+    reasons = (
         (outside, " outside the work tree: allow it with 'filestore trust'"),
         ([*closed], ", hidden or of no known format: add it yourself, 'filestore add PATH'"),
     )
     return [
         f"{f'{len(some):,} originals' if len(some) > 1 else f'the original {some[0]}'}{why}"
-        for some, why in said
+        for some, why in reasons
         if some
     ]

@@ -1,4 +1,4 @@
-"""Where originals went that are missing: renamed beside where they were, or with their folder.
+"""Where originals went that are missing: renamed in their folder, or with it.
 
 Reads names and stats; the bytes of a few candidates where their stat does not tell. One rule: a
 file is where another went only if it has the bytes that were recorded, and no record names it; or,
@@ -24,13 +24,13 @@ from filestore.fs.stats import NEVER_CLEAN, unpack_stat
 from filestore.sidecar.originals import Reachable, read
 
 MAX_READ: Final = 100
-"""So many candidates are read to see what they hold; the others are told by their stat."""
+"""How many candidates are read to see what they hold; the others are known by their stat."""
 MAX_COMPARED_BYTES: Final = 1024 * 1024
 """Of a text whose lines are compared."""
 MIN_SHARED: Final = 0.6
 """The share of its lines that a document keeps which was edited while it was renamed."""
 MAX_FOLDERS: Final = 100
-"""So many folders are looked through for what a folder that is gone held."""
+"""How many folders are looked through for what a folder that is gone held."""
 
 Stat = tuple[int, int, int, int, int]
 
@@ -131,17 +131,17 @@ def edited_on_the_way(
     return found
 
 
-def came_beside(source: str, catalog: Catalog, reachable: Reachable) -> list[str]:
+def came_to_folder_of(source: str, catalog: Catalog, reachable: Reachable) -> list[str]:
     """The documents in the folder of an original that no record names."""
     parent = source.rpartition("/")[0]
     path = reachable.folder(parent)
-    beside = [
+    found = [
         f"{parent}/{entry.name}" if parent else entry.name
         for entry in (_entries(path) if path is not None else ())
         if names_document(entry.name) and entry.is_file(follow_symlinks=False)
     ]
-    known = {one for _, _, one, _ in queries.documents_from(catalog, beside)}
-    return [one for one in beside if one not in known]
+    known = {one for _, _, one, _ in queries.documents_from(catalog, found)}
+    return [one for one in found if one not in known]
 
 
 def _alike(one: Counter[str], other: Counter[str]) -> bool:
@@ -194,7 +194,7 @@ def _entries(path: str) -> "list[os.DirEntry[str]]":
 
 
 def _consider_moved_folder(search: _Search, folder: str) -> None:
-    """Take what lies in folders beside one that is gone where its documents lay in it."""
+    """Take what lies in sibling folders of one that is gone where its documents lay in it."""
     path = search.reachable.tree(folder)
     parent, _, name = folder.rpartition("/")
     around = search.reachable.tree(parent) if name not in ("", ".", "..") else None

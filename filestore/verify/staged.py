@@ -205,7 +205,7 @@ class _Index:
 
     @cached_property
     def _around(self) -> list[str]:
-        """Where rules may stand above the folder, from the top of the work tree."""
+        """Where rules may be above the folder, from the top of the work tree."""
         parts = [] if self._folder == "." else self._folder.split("/")
         above = ["".join(f"{part}/" for part in parts[:depth]) for depth in range(len(parts))]
         return [f"{folder}{name}" for folder in above for name in (OWN_RULES, GIT_RULES)]
@@ -253,7 +253,7 @@ class _Index:
         return [one for one in entries if one.path in found]
 
     def _put(self, top: str, blobs: Blobs, path: str) -> None:
-        """Write a file of the index where rules look for it, in a folder that stands for ours."""
+        """Write a file of the index where rules look for it, in a folder that replaces ours."""
         with disk.disk_errors(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if blob := self._files.get(os.path.relpath(path, top)):

@@ -38,7 +38,7 @@ class Reaches(Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...]
     """The folders that these lie in, absolute; a slash at the end is for all below it."""
     allowed: tuple[str, ...]
-    """Folders in which the store may look for originals by now, given to `add` or trusted."""
+    """Folders in which the store may look for originals now, given to `add` or trusted."""
     closed: tuple[str, ...]
     """Originals whose names are no documents' and that this user did not add: never looked at."""
 
@@ -102,8 +102,8 @@ def trust(configuration: str, root: str, reach: Reaches) -> None:
             user_config.trust(configuration, root, name)
     if reach.folders:
         trees = [path for path in reach.folders if path.endswith("/")]
-        beside = [path for path in reach.folders if not path.endswith("/")]
-        more = Originals(trusted=_led(trees), beside=_led(beside))
+        single = [path for path in reach.folders if not path.endswith("/")]
+        more = Originals(trusted=_led(trees), beside=_led(single))
         user_config.remember_originals(configuration, root, more)
 
 
