@@ -17,7 +17,13 @@ from filestore.browse.raw_file import Present, moment
 from filestore.browse.rows import stats_of
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter, kept, links
-from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, RECORD, Observation
+from filestore.chunks.observation import (
+    INDEXED,
+    MAX_CHUNK_BYTES,
+    RECORD,
+    Observation,
+    kept_hash,
+)
 from filestore.core.diff import Difference, unified
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
@@ -153,7 +159,7 @@ class _File:
     def _indexed_hash(self) -> str:
         if self._row is not None and self._row.state in (INDEXED, RECORD):
             return self._row.file_hash.hex()
-        return kept.file_hash(self._kept).hex() if self._kept is not None else ""
+        return kept_hash(self._kept).hex() if self._kept is not None else ""
 
     @property
     def _disk_hash(self) -> str:
@@ -305,7 +311,7 @@ class _File:
             yield f"{verb}{name} at generation {row.generation}{recorded}"
         if self._kept is None:
             yield "the catalog keeps no text of it"
-        elif kept.file_hash(self._kept).hex() != self._indexed_hash:
+        elif kept_hash(self._kept).hex() != self._indexed_hash:
             yield "the text that the catalog keeps of it is not the one that was recorded"
         else:
             size_bytes = len(self._kept)

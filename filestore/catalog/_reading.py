@@ -37,7 +37,13 @@ from filestore.catalog._schema import (
     type_problem,
     written_by_us,
 )
-from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
+from filestore.chunks.observation import (
+    INDEXED,
+    RECORD,
+    UNMERGED,
+    UNMERGED_BEFORE,
+    kept_hash,
+)
 from filestore.core.codes import CODES
 from filestore.core.errors import on_error
 from filestore.core.hashing import content_hash, origin_hash
@@ -95,14 +101,12 @@ class Catalog(Snapshots):
 
     def problem(self) -> str:
         """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
-        from filestore.chunks import kept
-
         try:
             wrong = self.page_problem() or type_problem(self.connection)
             wrong = wrong or _remembered.problem(self.connection) or self.lost_rows()
             if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
                 wrong = "a row fails its checksum"
-            if not wrong and any(kept.file_hash(data) != known for data, known in self.rows(_KEPT)):
+            if not wrong and any(kept_hash(data) != known for data, known in self.rows(_KEPT)):
                 wrong = "bytes that it keeps of a file fail their hash"
         except (sqlite3.Error, *WRONG_VALUES) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):

@@ -20,13 +20,11 @@ from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.layout import interpret_chunk
 from filestore.chunks.links import link_key
-from filestore.chunks.observation import DOCUMENT, Observation
+from filestore.chunks.observation import DOCUMENT, MAGIC, Observation, kept_hash
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES, content_hash, embedding_key
 from filestore.extract.links import Link
 
-MAGIC: Final = b"\xff\x00filestore document 1\n"
-"""No chunk file begins so: it would be no UTF-8."""
 _LENGTH_BYTES: Final = 4
 _HEAD_AT: Final = len(MAGIC) + 2 * DIGEST_BYTES + _LENGTH_BYTES
 
@@ -90,9 +88,8 @@ def file_hash_of(data: bytes) -> bytes:
     Raises:
         DocumentDamagedError: The checksum does not hold.
     """
-    made_from = data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES]
-    body_at = len(MAGIC) + 2 * DIGEST_BYTES
-    if content_hash(memoryview(data)[body_at:]) != data[body_at - DIGEST_BYTES : body_at]:
+    made_from = kept_hash(data)
+    if not made_from:
         raise _damaged("its checksum does not hold")
     return made_from
 
@@ -213,13 +210,3 @@ def part_name(kind: str, number: int) -> str:
     if kind == DOCUMENT:
         return f"section {number + 1}"
     return f"question {number}" if number else "its text"
-
-
-def file_hash(data: bytes) -> bytes:
-    """The xxh3_128 of the file that they were kept of; empty where they are damaged."""
-    if not is_document(data):
-        return content_hash(data)
-    try:
-        return file_hash_of(data)
-    except DocumentDamagedError:
-        return b""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.core.codes import CODES
-from filestore.core.hashing import content_hash, vector_id
+from filestore.core.hashing import DIGEST_BYTES, content_hash, vector_id
 from filestore.core.paths import ChunkPath
 
 if TYPE_CHECKING:
@@ -29,6 +29,20 @@ UNMERGED: Final = "unmerged"
 """The detail, as it is kept, of a file without conflict markers that git has as unmerged."""
 UNMERGED_BEFORE: Final = "git has it as unmerged; 'git add' it when it is as it should be"
 """What catalogs keep instead that were made by version 0.1.0 or before."""
+
+
+MAGIC: Final = b"\xff\x00filestore document 1\n"
+"""What is kept of a document begins so, see `kept`; no chunk file does: it would be no UTF-8."""
+
+
+def kept_hash(data: bytes) -> bytes:
+    """The xxh3_128 of the file that bytes were kept of; empty where they are damaged."""
+    if not data.startswith(MAGIC):
+        return content_hash(data)
+    body_at = len(MAGIC) + 2 * DIGEST_BYTES
+    checksum = data[body_at - DIGEST_BYTES : body_at]
+    is_sound = content_hash(memoryview(data)[body_at:]) == checksum
+    return data[len(MAGIC) : len(MAGIC) + DIGEST_BYTES] if is_sound else b""
 
 
 def why_excluded(state: str, detail: str) -> str:

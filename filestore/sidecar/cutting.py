@@ -23,7 +23,7 @@ from filestore.catalog._schema import is_damage
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import DocumentDamagedError, Extracted, decode
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import Observation, kept_hash
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
@@ -137,7 +137,7 @@ def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | 
     if data is None:
         return None
     try:
-        if kept.file_hash(data) != look.file_hash:
+        if kept_hash(data) != look.file_hash:
             return None
         before = decode(data)
         if not chunking.is_split_alike(before.chunker, chunker.label):

@@ -22,9 +22,8 @@ from filestore.catalog import (
     decode_path,
     queries,
 )
-from filestore.chunks import kept
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import GONE, MAX_CHUNK_BYTES
+from filestore.chunks.observation import GONE, MAX_CHUNK_BYTES, kept_hash
 from filestore.config.layout import CATALOG, EMBEDDINGS, MAX_SOURCE_BYTES, PARTS, QUARANTINE, Places
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.findings import Finding
@@ -411,7 +410,7 @@ def _is_original(row: tuple[Any, ...]) -> bool:
 def _is_content(row: tuple[Any, ...]) -> bool:
     path, file_hash, data, mtime_ns = row
     typed = isinstance(path, bytes) and isinstance(data, bytes) and isinstance(mtime_ns, int)
-    return typed and kept.file_hash(data) == file_hash
+    return typed and kept_hash(data) == file_hash
 
 
 def _proved(

@@ -56,7 +56,8 @@ class StoredVectors(VectorSource):
     @property
     def is_counted_on(self) -> bool:
         """Whether the catalog's vectors are those of this model."""
-        return is_counted_on(self.catalog, self.space)
+        wanted = self.space.fingerprint
+        return bool(self.catalog.meta("fingerprint", wanted) == wanted)
 
     @cached_property
     def keys(self) -> Sequence[tuple[int, bytes]]:
@@ -130,11 +131,6 @@ class StoredVectors(VectorSource):
         """Add vectors to an index by id and embedding key."""
         for ids, vectors in self.read(wanted):
             index.add(ids, vectors)
-
-
-def is_counted_on(catalog: Catalog, embedder: Space) -> bool:
-    """Whether the catalog's vectors and the FAISS file are those of this model."""
-    return bool(catalog.meta("fingerprint", embedder.fingerprint) == embedder.fingerprint)
 
 
 class VectorHome(ABC):

@@ -16,8 +16,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from filestore.catalog import FILE_COLUMNS, Catalog, decode_path, queries
-from filestore.chunks import kept
-from filestore.chunks.observation import INDEXED
+from filestore.chunks.observation import INDEXED, kept_hash
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import ChunkPath
 from filestore.fs.programs import Child, parent_line
@@ -177,7 +176,7 @@ def _problem(row: tuple[Any, ...], path: str, keys: Any) -> str:
     if content_hash(keys) != row[_TEXT_KEY]:
         return "its vector ids are not those of its texts"
     try:
-        is_last_seen = kept.file_hash(data) == row[_FILE_HASH]
+        is_last_seen = kept_hash(data) == row[_FILE_HASH]
     except (TypeError, AttributeError):  # whatever a flipped type byte made
         return _MISSING
     return "" if is_last_seen else "its last seen text is not what the file holds"
