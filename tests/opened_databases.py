@@ -19,7 +19,7 @@ _PACKAGE: Final = str(Path(filestore.__file__).parent)
 _LIBRARY: Final = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
 _ENDINGS: Final = (".sqlite", ".sqlite-wal", ".sqlite-shm")
 _MAKES: Final = os.O_CREAT | os.O_EXCL
-_ALLOWED: Final = {"_open_unwritable", "staged_tree"}
+_ALLOWED: Final = {"_open_unwritable", "staged_folder"}
 """Open what no connection of this process can have locked: where none can be made, and in a folder
 that is written out before it takes its place."""
 

@@ -16,7 +16,7 @@ from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.exchange.base import FORMS, READ
 from filestore.fs import disk
-from filestore.fs.staged_file import check_target
+from filestore.fs.staged import check_target
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:

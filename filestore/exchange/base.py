@@ -23,7 +23,7 @@ from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.fs.staged_file import TargetRefused as TargetRefused
+from filestore.fs.staged import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
     from numpy import float32

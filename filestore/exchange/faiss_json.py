@@ -38,9 +38,8 @@ from filestore.exchange.document_map import (
     too_large,
 )
 from filestore.exchange.mapped import MapForm
-from filestore.fs import disk, staged_file
-from filestore.fs.staged_file import staged
-from filestore.fs.staged_folder import staged_folder
+from filestore.fs import disk, staged
+from filestore.fs.staged import collect_folders, staged_file, staged_folder
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -112,7 +111,7 @@ def _check_files(target: str) -> None:
         def begins(head: bytes, start: bytes = start) -> bool:
             return head[:1] in (start, b"")
 
-        staged_file.check_target(
+        staged.check_target(
             os.path.join(folder, path),
             begins,
             found="it is no part of an index",
@@ -218,10 +217,10 @@ def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
     with disk.disk_errors(folder):
         disk.make_folders(folder)
     # Nothing takes its name before both are on the disk.
-    with staged(files[0]) as vectors:
+    with staged_file(files[0]) as vectors:
         disk.write_all(vectors, index)
         os.fsync(vectors)
-        with staged(files[1]) as beside:
+        with staged_file(files[1]) as beside:
             disk.write_all(beside, metadata)
     return files
 
@@ -457,9 +456,11 @@ def _write_folder(target: str, made: DocumentMap) -> tuple[str, ...]:
         raise too_large(target, max(len(corpus), len(metadata)))
     with disk.disk_errors(target):
         disk.make_folders(os.path.dirname(target))
-    with staged_folder(target, FILES) as folder:
+        collect_folders(os.path.dirname(target))
+    with staged_folder(target, names=FILES) as folder:
         for name, pieces in (contents | {METADATA: (metadata,)}).items():
             with open(os.path.join(folder, name), "xb", buffering=0) as file:
                 for piece in pieces:
                     disk.write_all(file.fileno(), piece)
+                os.fsync(file.fileno())
     return tuple(os.path.join(target, name) for name in FILES)

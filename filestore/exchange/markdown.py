@@ -21,7 +21,7 @@ from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
-from filestore.fs import disk, staged_folder
+from filestore.fs import disk, staged
 from filestore.verify.names import why_unportable
 
 MANIFEST: Final = "filestore-export.json"
@@ -76,8 +76,8 @@ class Markdown(Form):
         """See `Form.write`."""
         _refuse_others(target)
         with disk.disk_errors(target):
-            staged_folder.collect_trees(os.path.dirname(target))
-        with staged_folder.staged_tree(target, swap=lambda: _unchanged(target)) as folder:
+            staged.collect_folders(os.path.dirname(target))
+        with staged.staged_folder(target, swap=lambda: _unchanged(target)) as folder:
             site = _Site(folder)
             for resource in collection:
                 site.add(resource)

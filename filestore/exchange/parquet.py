@@ -26,7 +26,7 @@ from filestore.exchange.base import (
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, RowReader, rows_of
 from filestore.fs.programs import Child
-from filestore.fs.staged_file import check_target, staged
+from filestore.fs.staged import check_target, staged_file
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,7 +60,7 @@ class ParquetForm(Form):
         schema = _schema(collection)
         rows = rows_of(collection)
         with (
-            staged(target) as descriptor,
+            staged_file(target) as descriptor,
             open(descriptor, "wb", closefd=False) as file,
             pyarrow.parquet.ParquetWriter(
                 file,

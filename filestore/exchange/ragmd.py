@@ -32,8 +32,8 @@ from filestore.exchange.document_map import (
     too_large,
 )
 from filestore.exchange.mapped import MapForm
-from filestore.fs import disk, staged_file
-from filestore.fs.staged_file import HEAD_BYTES, staged
+from filestore.fs import disk, staged
+from filestore.fs.staged import HEAD_BYTES, staged_file
 
 VERSION: Final = "1.0"
 SUFFIX: Final = ".ragmd"
@@ -70,7 +70,7 @@ class RagMd(MapForm):
 
     def check_target(self, target: str) -> None:
         """See `MapForm.check_target`."""
-        staged_file.check_target(
+        staged.check_target(
             target, lambda head: not head or _is_head(head), found="it is no .ragmd file"
         )
 
@@ -83,7 +83,7 @@ class RagMd(MapForm):
             raise too_large(target, len(text) + 4 * (made.rows.nbytes // 3))
         with disk.disk_errors(target):
             disk.make_folders(os.path.dirname(target))
-        with staged(target) as descriptor:
+        with staged_file(target) as descriptor:
             disk.write_all(descriptor, text)
             for piece in pieces:
                 disk.write_all(descriptor, piece)

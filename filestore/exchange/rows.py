@@ -28,7 +28,7 @@ from filestore.exchange.base import (
     check_version,
     opened,
 )
-from filestore.fs.staged_file import check_target, staged
+from filestore.fs.staged import check_target, staged_file
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -303,7 +303,7 @@ class JsonLines(Form):
             found="it is not a file that 'export jsonl' wrote",
         )
         with (
-            staged(target) as descriptor,
+            staged_file(target) as descriptor,
             open(descriptor, "wb", buffering=_BUFFER_BYTES, closefd=False) as file,
         ):
             head = {"format": f"{FORMAT}{VERSION}"}

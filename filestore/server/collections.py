@@ -21,7 +21,7 @@ from filestore.config import settings
 from filestore.config.layout import SETTINGS, ancestors, configuration_folder
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
-from filestore.fs import disk, staged_folder
+from filestore.fs import disk, staged
 from filestore.search.query import Mode
 from filestore.server import collection
 from filestore.server.collection import (
@@ -117,7 +117,7 @@ class Collections(disk.Closing):
         if writes:
             with disk.disk_errors(self.path):
                 os.makedirs(self.path, exist_ok=True)
-                staged_folder.collect_trees(self.path)
+                staged.collect_folders(self.path)
         if not os.path.isdir(self.path):
             raise UsageError(
                 f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
@@ -235,7 +235,7 @@ class Collections(disk.Closing):
                     remedy=f"{detail}; free space and try again",
                 )
             before = collection.record_of(served.path) if os.path.isdir(served.path) else None
-            with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
+            with staged.staged_folder(served.path, swap=served.exchanging) as staging:
                 with self._made(staging, served) as store:
                     done = store.put(
                         [one.text for one in documents],
@@ -297,7 +297,7 @@ class Collections(disk.Closing):
                 served.require()
             self._require_ours(served)
             with disk.disk_errors(served.path), served.exchanging():
-                staged_folder.remove_tree(served.path)
+                staged.remove_folder(served.path)
         return RagDeleted(name).to_dict()
 
     def require_writes(self) -> None:
@@ -442,7 +442,7 @@ class Collections(disk.Closing):
 
     def _import(self, served: ServedCollection) -> None:
         """Make a store of a folder of FAISS + JSON."""
-        with staged_folder.staged_tree(served.path, swap=served.exchanging) as staging:
+        with staged.staged_folder(served.path, swap=served.exchanging) as staging:
             with self._made(staging, served) as store:
                 store.import_from("faiss-json", served.path)
             for name in os.listdir(served.path):

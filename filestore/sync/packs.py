@@ -34,7 +34,7 @@ from filestore.embed import (
 )
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.fs.staged_file import TargetRefused, check_target, staged
+from filestore.fs.staged import TargetRefused, check_target, staged_file
 from filestore.sidecar.file_rows import texts_now
 from filestore.sidecar.losses import walk
 from filestore.sidecar.refusals import own_folder_of
@@ -181,7 +181,7 @@ class _Export:
             Source(fingerprint=name, dimension=dimension, batches=self._batches(name))
             for name, dimension in models.items()
         ]
-        with staged(path) as descriptor:
+        with staged_file(path) as descriptor:
             packed = write(
                 descriptor,
                 sources,

@@ -8,12 +8,12 @@ import pytest
 
 from filestore.core.errors import FilestoreError
 from filestore.fs.disk import NotAFileError, WriteFailedError
-from filestore.fs.staged_file import AlreadyWrittenError, staged
+from filestore.fs.staged import AlreadyWrittenError, staged_file
 
 
 def temporary_of(path: Path) -> Path:
     """The file beside it in which it is written."""
-    with staged(str(path)):
+    with staged_file(str(path)):
         (found,) = [one for one in path.parent.iterdir() if one.name.startswith(".filestore-tmp-")]
     path.unlink()
     return found
@@ -21,13 +21,13 @@ def temporary_of(path: Path) -> Path:
 
 def write(path: Path, data: bytes) -> None:
     """Put some bytes in its place."""
-    with staged(str(path)) as descriptor:
+    with staged_file(str(path)) as descriptor:
         os.write(descriptor, data)
 
 
 def fail(path: Path, error: BaseException) -> None:
     """Write half of it, and raise."""
-    with staged(str(path)) as descriptor:
+    with staged_file(str(path)) as descriptor:
         os.write(descriptor, b"half")
         raise error
 
@@ -37,7 +37,7 @@ def test_it_is_there_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"before")
     path.chmod(0o640)
-    with staged(str(path)) as descriptor:
+    with staged_file(str(path)) as descriptor:
         os.write(descriptor, b"after")
         assert path.read_bytes() == b"before"
     assert path.read_bytes() == b"after"
@@ -59,7 +59,7 @@ def test_a_block_that_fails_leaves_what_was(tmp_path: Path) -> None:
 def test_two_writers_of_one_name_do_not_meet(tmp_path: Path) -> None:
     """The second is refused as long as the first is at it, and no longer."""
     path = tmp_path / "large"
-    with staged(str(path)) as descriptor:
+    with staged_file(str(path)) as descriptor:
         os.write(descriptor, b"first")
         with pytest.raises(AlreadyWrittenError, match="another process is writing"):
             write(path, b"second")

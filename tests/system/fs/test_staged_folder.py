@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from filestore.fs import staged_folder as module
+from filestore.fs import staged as module
 from filestore.fs.disk import WriteFailedError
-from filestore.fs.staged_file import AlreadyWrittenError
-from filestore.fs.staged_folder import staged_folder
+from filestore.fs.staged import staged_folder
 
 NAMES = ("one", "two")
 
@@ -20,7 +19,7 @@ def contents(folder):
 
 def write(folder, text, names=NAMES):
     """Replace the folder by one of these files."""
-    with staged_folder(str(folder), NAMES) as staging:
+    with staged_folder(str(folder), names=NAMES) as staging:
         for name in names:
             with open(os.path.join(staging, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -28,7 +27,7 @@ def write(folder, text, names=NAMES):
 
 def fail(folder):
     """Write some of the files, and raise."""
-    with staged_folder(str(folder), NAMES) as staging:
+    with staged_folder(str(folder), names=NAMES) as staging:
         with open(os.path.join(staging, "one"), "w", encoding="utf-8") as file:
             file.write("new")
         raise ZeroDivisionError
@@ -72,57 +71,24 @@ def test_a_full_disk_leaves_the_old_files(small_disk):
     assert [path.name for path in small_disk.iterdir() if path.name != "lost+found"] == ["index"]
 
 
-def test_what_a_killed_writer_left_is_used_again(tmp_path):
-    """Its half-written files do not come along."""
+def test_two_writers_do_not_mix(tmp_path):
+    """The folder has all files of the one that ended last."""
     target = tmp_path / "index"
-    left = tmp_path / os.path.basename(staging_of(target))
-    left.mkdir()
-    (left / "one").write_text("half")
-    write(target, "new", names=["two"])
-    assert contents(target) == {"two": "new"}
+    with staged_folder(str(target), names=NAMES) as staging:
+        write(target, "second")
+        with open(os.path.join(staging, "one"), "w", encoding="utf-8") as file:
+            file.write("first")
+    assert contents(target) == {"one": "first"}
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
-def staging_of(target):
-    """Where a folder is made before it takes its name."""
-    with staged_folder(str(target), NAMES) as staging:
-        return staging
-
-
-def test_two_writers_do_not_mix(tmp_path):
-    """The second is told of the first."""
-    target = str(tmp_path / "index")
-    with (
-        staged_folder(target, NAMES),
-        pytest.raises(AlreadyWrittenError),
-        staged_folder(target, NAMES),
-    ):
-        pass
-
-
-def test_a_file_of_another_name_is_never_deleted(tmp_path):
-    """Even where one came after the caller had looked: it stays, beside the new folder."""
+def test_a_file_of_another_name_is_never_deleted(way, tmp_path):
+    """Even where one came after the caller had looked: it stays in the folder."""
     target = tmp_path / "index"
     write(target, "old")
     (target / "mine").write_text("a person's own")
     write(target, "new")
-    assert contents(target) == {"one": "new", "two": "new"}
-    (kept,) = tmp_path.glob(".filestore-tmp-*/mine")
-    assert kept.read_text() == "a person's own"
-    write(target, "newer")
-    assert contents(target) == {"one": "newer", "two": "newer"}
-    assert kept.read_text() == "a person's own"
-
-
-def test_a_writer_killed_between_two_steps_is_made_good(tmp_path):
-    """Where two names cannot be exchanged, the next writer puts the old folder back first."""
-    target = tmp_path / "index"
-    aside = tmp_path / f"{os.path.basename(staging_of(target))}-old"
-    write(target, "old")
-    target.rename(aside)
-    with pytest.raises(ZeroDivisionError):
-        fail(target)
-    assert contents(target) == {"one": "old", "two": "old"}
+    assert contents(target) == {"one": "new", "two": "new", "mine": "a person's own"}
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
@@ -142,7 +108,7 @@ def test_a_tree_takes_the_place_of_another(way: None, tmp_path: Path) -> None:
     old = tmp_path / "name"
     grow(old, "old")
     (old / "more").write_text("")
-    with module.staged_tree(str(old)) as staging:
+    with module.staged_folder(str(old)) as staging:
         grow(Path(staging), "new")
         assert (old / "a" / "b" / "file").read_text() == "old"
     assert (old / "a" / "b" / "file").read_text() == "new"
@@ -153,7 +119,7 @@ def test_a_tree_takes_the_place_of_another(way: None, tmp_path: Path) -> None:
 def test_a_block_that_raises_leaves_what_was_there(tmp_path: Path) -> None:
     """And nothing besides, whether the tree or the exchange failed."""
     grow(tmp_path / "name", "old")
-    with pytest.raises(ValueError, match="no"), module.staged_tree(str(tmp_path / "name")):
+    with pytest.raises(ValueError, match="no"), module.staged_folder(str(tmp_path / "name")):
         raise ValueError("no")
 
     def refuse() -> None:
@@ -161,7 +127,7 @@ def test_a_block_that_raises_leaves_what_was_there(tmp_path: Path) -> None:
 
     with (
         pytest.raises(ValueError, match="not now"),
-        module.staged_tree(str(tmp_path / "name"), swap=refuse) as staging,  # type: ignore[arg-type]
+        module.staged_folder(str(tmp_path / "name"), swap=refuse) as staging,  # type: ignore[arg-type]
     ):
         grow(Path(staging), "new")
     assert (tmp_path / "name" / "a" / "b" / "file").read_text() == "old"
@@ -173,11 +139,11 @@ def test_a_tree_is_removed_with_all_that_is_below(tmp_path: Path) -> None:
     grow(tmp_path / "name", "old")
     grow(tmp_path / "other", "kept")
     (tmp_path / "name" / "link").symlink_to(tmp_path / "other")
-    module.remove_tree(str(tmp_path / "name"))
+    module.remove_folder(str(tmp_path / "name"))
     assert left(tmp_path) == ["other"]
     assert left(tmp_path / "other") == ["a"]
     with pytest.raises(FileNotFoundError):
-        module.remove_tree(str(tmp_path / "name"))
+        module.remove_folder(str(tmp_path / "name"))
 
 
 def test_what_a_killed_writer_left_is_collected(tmp_path: Path) -> None:
@@ -185,8 +151,8 @@ def test_what_a_killed_writer_left_is_collected(tmp_path: Path) -> None:
     grow(tmp_path / ".filestore-tmp-tree-0123", "half")
     grow(tmp_path / ".filestore-tmp-aside-name", "old")
     grow(tmp_path / ".mine", "kept")
-    with module.staged_tree(str(tmp_path / "other")) as staging:
-        module.collect_trees(str(tmp_path))
+    with module.staged_folder(str(tmp_path / "other")) as staging:
+        module.collect_folders(str(tmp_path))
         assert left(tmp_path) == [".filestore-tmp-tree-" + staging[-16:], ".mine", "name"]
     assert left(tmp_path) == [".mine", "name", "other"]
     assert (tmp_path / "name" / "a" / "b" / "file").read_text() == "old"
