@@ -10,7 +10,8 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
@@ -33,7 +34,7 @@ from filestore.fs.transaction import (
     content,
 )
 from filestore.history.backup_store import Originals, broken_off, is_temporary
-from filestore.history.batch import Batch, Entry, Version, may_change
+from filestore.history.batch import Entry, Version, may_change
 
 
 class NoTruthPathError(RefusedError, ValueError):
@@ -150,7 +151,9 @@ def change(
             batch = originals.keep(
                 command, entries, held, now_s=time.time(), group=group, folders=swap.lacking()
             )
-            _apply(swap, originals, batch)
+            command = f"filestore undo {batch.identifier}"
+            carry_out(swap, command=command, take_back=partial(originals.discard, batch.identifier))
+            originals.finish(batch.identifier)
             if collects:
                 # What is kept too long does no harm: the change itself stands.
                 with contextlib.suppress(OSError):
@@ -192,17 +195,31 @@ def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> Entry:
     )
 
 
-def _apply(swap: Replacing, originals: Originals, batch: Batch) -> None:
+def carry_out(
+    swap: Replacing,
+    *,
+    command: str,
+    take_back: Callable[[], None],
+    record: Callable[[], None] = lambda: None,
+) -> None:
+    """Replace the files of a change that is recorded.
+
+    Args:
+        swap: What is replaced; it was checked.
+        command: What a person types to go on, where the disk refused in the middle.
+        take_back: Takes the record back, where no file was touched after all.
+        record: Records it, where that is still to be done.
+    """
     try:
+        record()
         swap.stage()
         swap.apply()
     except BaseException as error:
         if not swap.touched:
-            originals.discard(batch.identifier)
+            take_back()
         elif isinstance(error, HalfReplacedError):
-            error.remedy = f"{error.remedy or 'check the disk'}: filestore undo {batch.identifier}"
+            error.remedy = f"{error.remedy or 'check the disk'}: {command}"
         raise
-    originals.finish(batch.identifier)
 
 
 _DEEPEST = 64

@@ -7,7 +7,7 @@ before was edited since, and is not overwritten.
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -25,7 +25,6 @@ from filestore.fs.disk import read_below
 from filestore.fs.transaction import (
     ChangedMeanwhile,
     Content,
-    HalfReplacedError,
     Replacement,
     Seen,
     collect_staged,
@@ -44,7 +43,7 @@ from filestore.history.batch import (
     grouped,
     invalid,
 )
-from filestore.history.write import collect_leftovers
+from filestore.history.write import carry_out, collect_leftovers
 from filestore.sidecar.commit import CommitReport
 from filestore.sidecar.snapshot import Writing
 from filestore.sync.actions import put_settled
@@ -112,24 +111,37 @@ class EditedSinceError(RefusedError):
         """Relative to the store root."""
 
 
-class KeptChange(Struct, frozen=True, kw_only=True):
+class KeptChange:
     """What a command changed, the side that is wanted, and its files as they are."""
 
-    root: int
-    originals: Originals
-    group: Group
-    links: Mapping[str, tuple[Link, ...]]
-    """Each file with its changes, oldest first."""
-    wanted: State
-    seen: Mapping[str, Seen | None]
-    foreign: frozenset[str]
-    """Paths at which something else than a file stands."""
+    def __init__(self, root: int, originals: Originals, group: Group, wanted: State) -> None:
+        """Look at the files.
+
+        Args:
+            root: The directory handle of the store's root.
+            originals: Where both sides are kept.
+            group: The command.
+            wanted: The side.
+        """
+        self.root = root
+        self.originals = originals
+        self.group = group
+        self.wanted = wanted
+        self.links = group.links()
+        self.seen: dict[str, Seen | None] = {}
+        self._foreign: set[str] = set()
+        """Paths at which something else than a file stands."""
+        for path in self.links:
+            try:
+                self.seen[path] = transaction.look(root, path)
+            except ChangedMeanwhile:
+                self._foreign.add(path)
 
     def holds(self, path: str, version: Version | None) -> bool:
         """Whether a file holds a version."""
         there = self.seen.get(path)
         held = there.digest if there else None
-        return path not in self.foreign and held == (version.digest if version else None)
+        return path not in self._foreign and held == (version.digest if version else None)
 
     def edited(self) -> list[str]:
         """The files that hold nothing of what they were made to hold, nor what was there before."""
@@ -201,27 +213,6 @@ class KeptChange(Struct, frozen=True, kw_only=True):
                         with contextlib.suppress(BatchInvalidError):
                             return self.originals.blob(link.batch, f"{link.number}.{side}", digest)
             raise
-
-
-def look(root: int, originals: Originals, group: Group, wanted: State) -> KeptChange:
-    """Look at the files of a change."""
-    seen: dict[str, Seen | None] = {}
-    foreign = set()
-    links = group.links()
-    for path in links:
-        try:
-            seen[path] = transaction.look(root, path)
-        except ChangedMeanwhile:
-            foreign.add(path)
-    return KeptChange(
-        root=root,
-        originals=originals,
-        group=group,
-        links=links,
-        wanted=wanted,
-        seen=seen,
-        foreign=frozenset(foreign),
-    )
 
 
 def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:
@@ -320,20 +311,6 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identif
         return self.redone if self.wanted == "after" else UNSET
 
 
-class _Done(Struct, frozen=True, kw_only=True):
-    """What became of the files of a command."""
-
-    there: Mapping[StorePath, bool]
-    """Each with whether there is a file now."""
-    replaced: Sequence[Replacement]
-    found_again: frozenset[str]
-    """Those whose finding, which a repair had settled, is back: the index is left as it is."""
-    undone: frozenset[str]
-    """The batches that were taken back."""
-    not_ingested: frozenset[str] = frozenset()
-    """The resources of which a re-ingest was taken back: what waits there was part of it."""
-
-
 def undo_or_redo(
     store: Writing, identifier: str | None, wanted: State, on_progress: OnProgress = ignore
 ) -> UndoResult | None:
@@ -376,26 +353,26 @@ def undo_or_redo(
             group = _chosen(root, originals, wanted)
         if group is None:
             return None
-        done = _put(look(root, originals, group, wanted))
+        change = KeptChange(root, originals, group, wanted)
+        replaced = _put(change)
         # A writer that died staged files also in folders where nothing had to be put back.
         for folder in {os.path.dirname(path) for path in group.links()}:
             collect_staged(root, folder)
-        report = _index(store, done, on_progress)
+        found_again = _found_again(change)
+        there = {StorePath(path): seen is not None for path, seen in change.seen.items()}
+        there |= {StorePath(one.path): one.after is not None for one in replaced}
+        report = _index(store, change, there, found_again, on_progress)
         # Last: if the process dies before this, the next call updates the sidecar.
         for batch in group.batches:
             originals.finish(batch.identifier)
-    return _result(group, done, report, wanted)
-
-
-def _result(group: Group, done: _Done, report: CommitReport | None, wanted: State) -> UndoResult:
     return UndoResult(
         identifier=group.id,
         what=group.what,
-        paths=tuple(sorted(done.there)),
-        brought_back=sum(one.before is None for one in done.replaced),
-        changed=sum(one.before is not None and one.after is not None for one in done.replaced),
-        removed=sum(one.after is None for one in done.replaced),
-        differing=tuple(sorted(done.found_again)),
+        paths=tuple(sorted(there)),
+        brought_back=sum(one.before is None for one in replaced),
+        changed=sum(one.before is not None and one.after is not None for one in replaced),
+        removed=sum(one.after is None for one in replaced),
+        differing=tuple(sorted(found_again)),
         embedded=report.embedded if report else 0,
         reused=report.reused if report else 0,
         problem=report.problem if report else None,
@@ -408,7 +385,7 @@ def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
         *others, last = group.batches
         if not (last.underway and last.sequence == 0):
             return group
-        change = look(root, originals, Group(batches=(last,)), wanted)
+        change = KeptChange(root, originals, Group(batches=(last,)), wanted)
         if not all(change.holds(entry.path, entry.before) for entry in last.entries):
             return group
         # Its writer died before it changed the first file: there is nothing to take back.
@@ -418,8 +395,8 @@ def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
     return None
 
 
-def _put(change: KeptChange) -> _Done:
-    """Bring the files of a command to one side."""
+def _put(change: KeptChange) -> Sequence[Replacement]:
+    """Bring the files of a command to one side; returns what had to be replaced."""
     group = change.group
     edited = change.edited()
     if edited:
@@ -432,21 +409,17 @@ def _put(change: KeptChange) -> _Done:
             remedy=f"filestore {other} {group.id}",
         )
     _refuse_other_attributes(change, replacements)
-    _replace(change, replacements)
-    there = {StorePath(path): seen is not None for path, seen in change.seen.items()}
-    there |= {StorePath(one.path): one.after is not None for one in replacements}
-    undone = group.batches if change.wanted == "before" else ()
-    return _Done(
-        there=there,
-        replaced=replacements,
-        found_again=_found_again(change),
-        undone=frozenset(batch.identifier for batch in undone),
-        not_ingested=frozenset(
-            resource
-            for command, _, resource in (batch.what.partition(" ") for batch in undone)
-            if command in _INGESTS
-        ),
-    )
+    noted: list[Batch] = []
+    with transaction.Replacing(change.root, replacements, removable=_removable(change)) as swap:
+        swap.check()
+
+        def turn_back() -> None:
+            for batch in noted:
+                change.originals.turn_back(batch)
+
+        record = partial(_note, change, replacements, noted, swap.lacking())
+        carry_out(swap, command=change.command, take_back=turn_back, record=record)
+    return replacements
 
 
 def _refuse_other_attributes(change: KeptChange, replacements: Sequence[Replacement]) -> None:
@@ -480,24 +453,6 @@ def _found_again(change: KeptChange) -> frozenset[str]:
         if first.batch in repaired
         and (first.entry.before is None or not first.entry.before.indexed)
     )
-
-
-def _replace(change: KeptChange, replacements: Sequence[Replacement]) -> None:
-    removable = _removable(change)
-    with transaction.Replacing(change.root, replacements, removable=removable) as swap:
-        swap.check()
-        noted: list[Batch] = []
-        try:
-            _note(change, replacements, noted, swap.lacking())
-            swap.stage()
-            swap.apply()
-        except BaseException as error:
-            if not swap.touched:
-                for batch in noted:
-                    change.originals.turn_back(batch)
-            elif isinstance(error, HalfReplacedError):
-                error.remedy = f"{error.remedy}: {change.command}"
-            raise
 
 
 def _removable(change: KeptChange) -> frozenset[str] | None:
@@ -559,20 +514,38 @@ def _folders(batch: Batch, wanted: State, made: Sequence[str]) -> tuple[str, ...
     return tuple(sorted({*before, *around.intersection(made)}))
 
 
-def _index(store: Writing, done: _Done, on_progress: OnProgress) -> CommitReport | None:
-    """Bring the sidecar up to date with the chunk files among them."""
+def _index(
+    store: Writing,
+    change: KeptChange,
+    there: Mapping[StorePath, bool],
+    found_again: Collection[str],
+    on_progress: OnProgress,
+) -> CommitReport | None:
+    """Update the sidecar with the chunk files among those of a change.
+
+    Args:
+        store: Written to.
+        change: What was undone or redone.
+        there: Each file with whether it is there now.
+        found_again: Files of which the index is left as it is.
+        on_progress: Called with the progress.
+    """
     snapshot = store.snapshot
     tree = snapshot.places.tree
-    ours = tree.chunk_paths(sorted(done.there.keys() - done.found_again))
-    present = [path for path in ours if done.there[tree.store_path(path)]]
+    ours = tree.chunk_paths(sorted(there.keys() - found_again))
+    present = [path for path in ours if there[tree.store_path(path)]]
     if not ours:
         return None
+    undone = change.group.batches if change.wanted == "before" else ()
+    words = (batch.what.partition(" ") for batch in undone)
+    # What waits for a choice there was part of the re-ingest that was taken back.
+    resources = {resource for command, _, resource in words if command in _INGESTS}
     with store.open_commit() as commit:
         commit.forget(sorted(set(ours).difference(present)))
         put_settled(snapshot, commit, present, store.clock, on_progress)
         waiting = snapshot.catalog.files([one.path for one in snapshot.catalog.conflicts()])
         commit.catalog.delete_conflicts(
-            path for path, row in waiting.items() if row.resource in done.not_ingested
+            path for path, row in waiting.items() if row.resource in resources
         )
-        commit.catalog.reopen_conflicts(done.undone)
+        commit.catalog.reopen_conflicts({batch.identifier for batch in undone})
         return commit.finish()
