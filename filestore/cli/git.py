@@ -131,7 +131,7 @@ def _hook(options: Git) -> int:
             if not done.finished:
                 message = "still updating in the background; see 'filestore status'"
                 _output.say(f"filestore: {store}: {message}")
-            for line in done.said.splitlines():
+            for line in done.output.splitlines():
                 _output.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
     except FilestoreError as error:
         _output.report(error, as_json=False)

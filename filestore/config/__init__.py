@@ -1,1 +1,1 @@
-"""What is set: a store's settings, the user's own, where files lie, which store is meant."""
+"""What is set: a store's settings, the user's own, where files lie, which store is used."""

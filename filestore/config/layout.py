@@ -1,4 +1,4 @@
-"""Which store is meant, and where its parts lie, from its root and its sidecar folder."""
+"""Which store a command is for, and where its parts lie, from its root and its sidecar folder."""
 
 import os
 import shlex
@@ -34,14 +34,14 @@ _DATABASES: Final = (CATALOG, EMBEDDINGS, DOCUMENTS)
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """What lies in a sidecar under a name, and what has to stand there: see `fs.part`."""
+    """What lies in a sidecar under a name, and what it has to be: see `fs.part`."""
 
     name: str
-    """Relative to the sidecar; `*` stands for what is counted or hashed."""
+    """Relative to the sidecar; `*` is a number or a hash."""
     kind: "Kind" = "file"
     is_replaced: bool = False
-    """Whether a writer moves away what else stands there before it writes: nothing opens it by
-    itself. Each database is judged as it is opened, what lies deeper by whoever has its folder."""
+    """Whether a writer moves away anything else of that name before it writes: nothing opens it by
+    itself. Each database is judged as it is opened, and what lies deeper with its folder."""
 
 
 PARTS: Final = (
@@ -118,7 +118,7 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Copies of originals from elsewhere; beside documents there are none."""
+        """Copies of originals from elsewhere; a store in place has none."""
         return os.path.join(self.root, "source")
 
     @property
@@ -189,7 +189,7 @@ def configuration_folder() -> str:
 
 
 def find_root(start: str, explicit: str | None = None) -> str:
-    """The root of the store that is meant, without links: however it is named, it is one store.
+    """The root of a store, without links: however it is named, it is one store.
 
     Args:
         start: A folder in or around which to look.
@@ -238,7 +238,7 @@ def require_named(path: str) -> None:
 
 
 def why_no_folder(path: str) -> str:
-    """What is wrong with what stands in the place of a folder; "" where that is one, or nothing."""
+    """Why a path is no folder; "" where it is one, or nothing is there."""
     if os.path.isdir(path) or not os.path.lexists(path):
         return ""
     return "is no folder" if os.path.exists(path) else "is a link to nothing"

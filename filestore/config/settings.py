@@ -1,7 +1,7 @@
 """Settings: `filestore.toml`, committed with the store, and the few kept on the user's side.
 
 Parses and serialises; knows nothing of what the settings do. One rule: a clone's settings never
-reach outside the store, so paths stand only in the user's own file.
+reach outside the store, so only the user's own file has paths.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ _PARTING: Final = frozenset("[]{}=,\n")
 _OPTION: Final[Any] = str | int | bool | tuple[str, ...]
 """What a key of `backend_config` may have."""
 _EVERY: Final = "*"
-"""Stands for every resource that is not named."""
+"""Every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
 BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
@@ -84,14 +84,14 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
 
 
 class Beside(ModelOptions, frozen=True, kw_only=True):
-    """A second model that is tried beside the store's own: the table ``[beside]``."""
+    """A second model that is tried: the table ``[beside]``."""
 
     embedder: Annotated[str, Meta(min_length=1)]
     """As the key ``embedder`` of the store's own."""
 
     @property
     def model(self) -> ModelOptions:
-        """As the table ``[model]``; its keys stand in the same table as `embedder`."""
+        """As the table ``[model]``; its keys are in the same table as `embedder`."""
         return ModelOptions(**{key: getattr(self, key) for key in ModelOptions.__struct_fields__})
 
 
@@ -112,7 +112,7 @@ class GeneratorOptions(Struct, frozen=True, kw_only=True):
     prompts: str | None = None
     """A folder of the store with prompts of its own, relative to its root."""
     price_in: Annotated[float, Meta(ge=0)] | None = None
-    """Of a million tokens that are sent, in any currency; None where nobody said."""
+    """Of a million tokens that are sent, in any currency; None where it is not known."""
     price_out: Annotated[float, Meta(ge=0)] | None = None
     """Of a million tokens that come back."""
     requests_per_minute: Annotated[int, Meta(ge=1)] | None = None
@@ -173,7 +173,7 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     @property
     def is_own_file(self) -> bool:
-        """Whether that is the FAISS file of the sidecar, as where nobody chose."""
+        """Whether that is the FAISS file of the sidecar, as by default."""
         return self.kind == _OWN_FILE and not self.options
 
 
@@ -185,7 +185,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
     model: ModelOptions = ModelOptions()
     beside: Beside | None = None
-    """The model beside; None where there is none."""
+    """The second model; None where there is none."""
     generator: GeneratorOptions = GeneratorOptions()
     ignore: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
@@ -254,7 +254,7 @@ def read(path: str) -> bytes:
 
     Raises:
         FileNotFoundError: There is none.
-        NotADirectoryError: A file stands in place of its folder.
+        NotADirectoryError: A file is in the place of its folder.
         SettingsError: It cannot be read, or has more bytes than settings have.
     """
     try:

@@ -34,7 +34,7 @@ class MachineError(FilestoreError, ValueError):
 
 
 class Originals(Struct, frozen=True, kw_only=True):
-    """Where a store may look for originals, beside its work tree. Absolute, without links."""
+    """Where a store may look for originals, outside its work tree. Absolute, without links."""
 
     given: frozenset[str] = frozenset()
     """Folders given to `add`, with all below them."""
@@ -150,7 +150,7 @@ def remember_originals(configuration: str, root: str, more: Originals) -> None:
 
 
 def stored_path(path: str) -> str:
-    """A path as the user's file has it, where no byte may stand that is not UTF-8."""
+    """A path as the user's file has it, which holds UTF-8 only."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
@@ -243,7 +243,7 @@ def _changing(configuration: str) -> Iterator[_File]:
     path = os.path.join(configuration, NAME)
     with disk.disk_errors(path), contextlib.ExitStack() as stack:
         disk.make_folders(os.path.dirname(path), 0o700)
-        # The folder itself is locked: where it cannot be, as on some network, nobody waits.
+        # The folder itself is locked: where it cannot be, as on some networks, no process waits.
         folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, folder)
         with contextlib.suppress(OSError):

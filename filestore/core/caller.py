@@ -1,4 +1,4 @@
-"""For whom this process works: for whoever started it, or for a command that it answers.
+"""For whom this process works: for the user who started it, or for a command that it answers.
 
 A command that a server answers runs in a thread of the server. What it would ask its own process
 for, such as the working folder, is asked here.
@@ -56,7 +56,7 @@ def wants_colors() -> bool:
 
 
 def working_folder() -> str:
-    """The folder from which relative paths are meant.
+    """The folder that relative paths start from.
 
     Raises:
         FileNotFoundError: It was removed.
@@ -66,7 +66,7 @@ def working_folder() -> str:
 
 
 def absolute(path: str) -> str:
-    """A path that is meant from there, whole, with the folders on its way as they are called.
+    """A path from there, made absolute, with the folders on its way as they are called.
 
     What `os.path.abspath` is for the own process, but by what the system finds: `..` behind a link
     is the folder around the one that it leads to. A link at the end stays what it is.
@@ -81,7 +81,7 @@ def absolute(path: str) -> str:
 
 
 def leads(path: str) -> str:
-    """Where a path that is meant from there leads in the end; a text that is no path stays so.
+    """Where a path from there leads in the end; a text that is no path stays so.
 
     Raises:
         FileNotFoundError: It is relative, and the folder was removed.

@@ -1,7 +1,7 @@
 """The codes of findings: one table says everything about a code. Pure values, no checks.
 
-A new code is a row here, the check that raises it, and its row in the test of every code: whoever
-needs to know which codes share a trait asks `codes_where`.
+A new code is a row here, the check that raises it, and its row in the test of every code. To
+know which codes share a trait, ask `codes_where`.
 """
 
 from functools import cache
@@ -485,7 +485,7 @@ CODE_ORDER: Final = {code: number for number, code in enumerate(CODES)}
 
 @cache
 def codes_where(**traits: object) -> frozenset[str]:
-    """The codes whose rows have these values; True stands for any that is not empty.
+    """The codes whose rows have these values; True matches any that is not empty.
 
     Args:
         traits: Fields of `Code` and their values.

@@ -1,7 +1,7 @@
 """Two texts as a unified diff for a person to read. Pure.
 
 One rule: it ends, whatever the texts are: what is too much to be compared line by line is shown as
-one change, and what is too long to be read is cut, and said to be.
+one change, and what is too long to be read is cut, and marked as cut.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 MOST_BYTES: Final = 200_000
 _MOST_LINES: Final = 3_000
-"""So many lines that differ are laid beside each other; that takes the square of their number."""
+"""The most differing lines that are compared: that takes the square of their number."""
 _CONTEXT: Final = 3
 _NO_END: Final = "\\ No newline at end of file"
 
@@ -54,7 +54,7 @@ def unified(
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their line feeds; other line ends are for whoever shows them."""
+    """Lines with their line feeds; other line ends are left to the caller."""
     parts = text.split("\n")
     ended = [f"{part}\n" for part in parts[:-1]]
     return [*ended, parts[-1]] if parts[-1] else ended

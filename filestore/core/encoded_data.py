@@ -1,4 +1,4 @@
-"""Data that stands in a text as signs: pictures in `data:` addresses, keys and files as Base64.
+"""Data as letters and digits in a text: pictures in `data:` addresses, keys, files as Base64.
 
 It says nothing to a person, so neither words nor meaning are taken from it. Data is the address of
 a `data:` link; a run of at least 256 letters, digits and `+/=_-` without a blank; and four or more
@@ -28,7 +28,7 @@ _VISIBLE: Final = re.compile(r"[^\n]")
 
 
 def data_spans(text: str) -> list[tuple[int, int]]:
-    """Where data stands in a text: start and end in characters, in order."""
+    """Where data is in a text: start and end in characters, in order."""
     is_long = _has_long_word(text)
     if not is_long and "data:" not in text and "DATA:" not in text:
         return []
@@ -112,7 +112,7 @@ def fenced(
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Lines of one run each that stand together, with the shorter one that ends them."""
+    """Adjacent lines of one run each, with the shorter one that ends them."""
     lines = [match.span() for match in _WHOLE_LINE.finditer(text)]
     first = 0
     for place, (_, end) in enumerate(lines):

@@ -1,4 +1,4 @@
-"""The base of every error a user may see. Errors stand beside the code that raises them."""
+"""The base of every error a user may see. Errors are defined next to the code that raises them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -12,7 +12,7 @@ _SETTINGS: Final = "filestore.toml"
 
 
 def example_folder() -> str:
-    """The example store, beside the package.
+    """The example store, next to the package.
 
     Raises:
         FilestoreError: It was not installed.

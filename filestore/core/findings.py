@@ -29,7 +29,7 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
     code: str
     """What was found."""
     path: StorePath
-    """The damaged file or folder where no chunk file is meant."""
+    """The chunk file, or the damaged file or folder."""
     detail: str = ""
     """What exactly."""
     other: StorePath = NO_PATH
@@ -46,7 +46,7 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
         return self.code, self.path, self.detail, self.other
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same, whoever accepts it."""
+        """Whether it is the same, accepted or not."""
         return isinstance(other, Finding) and self._what == other._what
 
     def __hash__(self) -> int:

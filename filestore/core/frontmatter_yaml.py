@@ -28,7 +28,7 @@ MAX_EVENTS: Final = 4_000
 MAX_DEPTH: Final = 8
 """Mappings and lists within each other, the outermost mapping counted."""
 INTEGERS: Final = range(-(2**63), 2**63)
-"""Those that are numbers; others are text when read, and not written."""
+"""The integers that are numbers; others are text when read, and not written."""
 
 NOT_RAW: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What YAML refuses, drops or takes for a line end when it is not escaped."""
@@ -54,7 +54,7 @@ class MalformedFrontmatter(FilestoreError, ValueError):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """Where a top-level key and its value stand, in characters of the block."""
+    """Where a top-level key and its value are, in characters of the block."""
 
     key_start: int
     key_end: int

@@ -16,7 +16,7 @@ LINE_BYTES: Final = 64 * 1024 * 1024
 """Of a line, or a value: no chunk with its vectors comes near it. A longer one is passed over."""
 _BYTES_A_CONTAINER: Final = 16
 _FEW_CONTAINERS: Final = 100_000
-"""Brackets that open, for so many bytes: what is made to fill the memory has one every three."""
+"""Bytes for each bracket that opens: what is made to fill the memory has one every three."""
 
 
 def why_bomb(raw: bytes | bytearray) -> str:
@@ -81,4 +81,4 @@ class Counter(Struct):
 
 LIMITED: Final = Size.__struct_fields__
 USUAL: Final = Limits()
-"""What is taken where nobody says more."""
+"""The limits where no option sets others."""

@@ -2,7 +2,7 @@
 
 Both are relative and separated by "/", on every system; bytes that are not UTF-8 are surrogates.
 One rule: nothing else puts `chunked/` before a path or takes it off, so that mypy finds a path of
-one kind where the other is meant. Where documents are indexed in place, the two are the same.
+one kind where the other is expected. Where documents are indexed in place, the two are the same.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,9 +26,9 @@ SETTINGS: Final = StorePath("filestore.toml")
 SIDECAR: Final = StorePath(".sidecar")
 """The derived parts of a store of chunk files, as findings name it wherever it lies."""
 DOCUMENTS_SIDECAR: Final = StorePath(".filestore")
-"""The same beside documents."""
+"""The same where documents are indexed in place."""
 SUMMARIES: Final = StorePath(".filestore-summaries")
-"""The folder beside documents of what was made of them: summaries, questions."""
+"""The folder, among documents, of what was made of them: summaries, questions."""
 _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, DOCUMENTS_SIDECAR))
 """First parts of a path that leads to no document."""
 
@@ -124,7 +124,7 @@ def around(path: str) -> Iterator[str]:
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder, or lies below it: the one rule of containment.
 
-    Compares texts, case and all, and asks no disk. Whoever must know where a path leads gives
+    Compares texts, case and all, and asks no disk. To know where a path leads, give
     `os.path.realpath` of both, or a symbolic link in either is taken for what it is called.
     """
     if folder == ROOT:

@@ -20,7 +20,7 @@ def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], li
 
     Args:
         package: Its name.
-        file: Its `__init__.py`, beside which lies the stub.
+        file: Its `__init__.py`; the stub lies next to it.
     """
 
     @cache

@@ -105,7 +105,7 @@ def shown_path(path: bytes | str) -> str:
 def paths_shown_so(shown: str) -> Iterator[str]:
     r"""What a path may be called that a person gives as it was printed; first the text itself.
 
-    Which one is meant only the disk can tell: ``\x41`` may stand in a name, too.
+    Only the disk can tell which one it is: a name may contain ``\x41``, too.
     """
     yield shown
     if "\\" not in shown:
@@ -174,7 +174,7 @@ def _in_name(match: re.Match[str]) -> str:
 
 
 def _joins(match: re.Match[str]) -> bool:
-    """Whether a joiner stands between the letters of a word, or the parts of an emoji."""
+    """Whether a joiner is between the letters of a word, or the parts of an emoji."""
     text, at = match.string, match.start()
     before = at - 2 if text[at - 1 : at] == _EMOJI_FORM else at - 1
     after = text[match.end() : match.end() + 1]
@@ -186,7 +186,7 @@ def _joins(match: re.Match[str]) -> bool:
 
 
 def _varies(match: re.Match[str]) -> bool:
-    """Whether a variation selector stands behind a sign that has more than one form."""
+    """Whether a variation selector follows a sign that has more than one form."""
     before = match.string[match.start() - 1] if match.start() else ""
     if not before or not _pattern(f"[{_SELECTORS}]").fullmatch(match[0]) or _is_hidden(before):
         return False

@@ -108,7 +108,9 @@ def text(value: str) -> str:
 
 
 T = TypeVar("T")
-_SAID: Final = re.compile(r"Expected (?P<wanted>.+?)(, got `.+)?|.*required field `(?P<lacked>.+)`")
+_MESSAGE: Final = re.compile(
+    r"Expected (?P<wanted>.+?)(, got `.+)?|.*required field `(?P<lacked>.+)`"
+)
 _AT: Final = re.compile(r" - at (`key` in )?`\$\.?(?P<place>.*)`$")
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _LENGTH: Final = re.compile(r"`(array|object|str)` of length (<=|>=) (\d+)")
@@ -185,7 +187,7 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
     Args:
         value: Of JSON or TOML.
         kind: The type; keys that it has not are passed over.
-        place: Where the value stands, for the sentence.
+        place: Where the value is, for the sentence.
 
     Raises:
         UnfitError: It does not fit.
@@ -195,18 +197,18 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
     except msgspec.ValidationError as error:
         at = _AT.search(str(error))
         inner = at["place"] if at else ""
-        said = _SAID.fullmatch(str(error)[: at.start()] if at else str(error))
+        match = _MESSAGE.fullmatch(str(error)[: at.start()] if at else str(error))
         where = place + inner
         if place and inner and inner[0] != "[":
             where = f"{place}: {inner}" if " " in place else f"{place}.{inner}"
-        if said and said["lacked"]:
-            raise UnfitError(f"{where or 'it'} lacks {said['lacked']!r}") from error
+        if match and match["lacked"]:
+            raise UnfitError(f"{where or 'it'} lacks {match['lacked']!r}") from error
         for index, key in _STEP.findall(inner.partition("[...]")[0]):
             value = value[int(index) if index else key]
         wanted = _choices(kind, inner)
-        if said:
-            wanted = re.sub(r"`(.+?)`", _in_words, _LENGTH.sub(_of_length, said["wanted"]))
-        # Which of a person's own keys it is, is not told.
+        if match:
+            wanted = re.sub(r"`(.+?)`", _in_words, _LENGTH.sub(_of_length, match["wanted"]))
+        # A person's own key is not shown.
         found = "" if "[...]" in inner else f", found {brief(value)}"
         raise UnfitError(f"{where or 'it'} must be {wanted}{found}") from error
 
@@ -230,7 +232,7 @@ def _of_length(found: re.Match[str]) -> str:
 
 
 def _in_words(found: re.Match[str]) -> str:
-    # What may be left out is seldom meant to be null.
+    # What may be left out is seldom null.
     kinds = found[1].removesuffix(" | null").split(" | ")
     return " or ".join(_KINDS.get(kind, kind) for kind in kinds)
 
@@ -238,12 +240,12 @@ def _in_words(found: re.Match[str]) -> str:
 def unknown_keys(
     table: Mapping[str, Any], known: Mapping[str, Iterable[str]], place: str = ""
 ) -> Iterator[str]:
-    """A sentence on each key that nothing reads, with the key that may be meant.
+    """A sentence on each key that nothing reads, with the nearest known key.
 
     Args:
         table: Of JSON or TOML.
         known: The keys of each table by its place, "" for the outermost one.
-        place: Where the table stands.
+        place: Where the table is.
     """
     names = list(known[place])
     for key, value in table.items():

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 _MOST_OFFERED: Final = 3
 _LONGEST: Final = 64
-"""A longer word is a text, and meant for no other."""
+"""A longer word is a text, and no misspelt word."""
 
 
 def edits(word: str, other: str) -> int:
@@ -35,7 +35,7 @@ def edits(word: str, other: str) -> int:
 
 
 def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known words that one was meant for: those it begins, else the nearest; mostly none.
+    """The known words that a typed one begins, else the nearest ones; mostly none.
 
     Args:
         word: As typed; dashes before it count for nothing.

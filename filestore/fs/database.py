@@ -18,7 +18,7 @@ UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
 MAX_ROW_BYTES: Final = 64 * 1024 * 1024
 """Nothing of ours is as large: a file of the tree that is larger is left out."""
 _STEPS: Final = 20_000_000
-"""So many steps of SQLite's machine are given to any file, a second or so of work."""
+"""The steps of SQLite's machine that any file may take, a second or so of work."""
 _STEPS_PER_BYTE: Final = 2
 """A row takes some ten steps and at least as many bytes."""
 _STEPS_AT_ONCE: Final = 100_000
@@ -37,7 +37,7 @@ def connect(
         kind: ``shared`` where the mode is one that never writes; one that is immutable never does.
 
     Raises:
-        NotAFileError, UnsafePartError: The file, or one that SQLite opens beside it, is not ours.
+        NotAFileError, UnsafePartError: The file, or one that SQLite opens with it, is not ours.
         sqlite3.Error: It cannot be opened.
     """
     part.check_database(path, "shared" if "immutable=1" in mode else kind)
@@ -110,13 +110,13 @@ def size_bytes(path: str) -> int:
 
 
 def open_untrusted(path: str, *, timeout_s: float = 5.0) -> sqlite3.Connection:
-    """The file, read only; a log beside it is read as far as it holds.
+    """The file, read only; its log is read as far as it holds.
 
     Raises:
         sqlite3.Error: SQLite will not even look, or there is no regular file.
         UnicodeDecodeError: The same, where it says so in bytes that are no text.
     """
-    # A damaged file is never written; without a log, immutable leaves no files beside it.
+    # A damaged file is never written; without a log, immutable leaves no other files.
     mode = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
     try:
         connection = connect(path, mode, timeout_s=timeout_s, kind="shared")
@@ -163,7 +163,7 @@ def stored_values(path: str, table: str, column: str) -> Iterator[Any]:
     """A column of a database that another library is about to read, as that will find it.
 
     Args:
-        path: Where it is; what a kill left beside it is rolled back.
+        path: Where it is; what a kill left of it is rolled back.
         table: Its name, one of our own.
         column: The same.
 

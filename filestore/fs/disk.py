@@ -31,7 +31,7 @@ _SQLITE_FILES: Final = 8
 """A database, its log, the index of that, their folder: twice as many as SQLite opens at once."""
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""No file is read whole that has more, whoever asks: a sparse one costs its maker nothing."""
+"""No file is read whole that has more: a sparse one costs its maker nothing."""
 
 MOST_GIVEN_BYTES: Final = 64 * 1024 * 1024
 """No more is taken of what a person names on the command line, which may be a pipe without end."""
@@ -64,7 +64,7 @@ class WriteFailedError(FilestoreError, OSError):
 class LimitReachedError(FilestoreError):
     """The machine gives this process no more open files, or no more memory.
 
-    No OSError: whoever takes one for what it says of a file must not take this one.
+    No OSError: it says nothing of a file, and must not be handled as if it did.
     """
 
 
@@ -133,7 +133,7 @@ def open_folder(root: int, path: str) -> int:
         except BaseException:
             os.close(handle)
             raise
-        # Outside the block: whoever is interrupted in closing must not close it once more.
+        # Outside the block: a close that is interrupted must not be repeated.
         os.close(handle)
         handle = following
     return handle
@@ -176,7 +176,7 @@ def folder(root: int, path: str) -> Iterator[int]:
 
 
 def open_regular(path: str, *, folder: int | None = None, follow_links: bool = False) -> int:
-    """Open a regular file to be read, and never wait for what else may stand in its place.
+    """Open a regular file to be read, and never wait for anything else in its place.
 
     Args:
         path: Where it is expected.
@@ -212,7 +212,7 @@ def open_regular(path: str, *, folder: int | None = None, follow_links: bool = F
 def open_given(path: str) -> int:
     """Open what a person names to be read: a regular file, or what a shell hands over, ``<(…)``.
 
-    A pipe in the place of a file is not waited for, because nobody may ever write into it.
+    A pipe in the place of a file is not waited for, because it may have no writer.
 
     Returns:
         A descriptor, to be closed by the caller.
@@ -269,7 +269,7 @@ def file_hash(path: str) -> bytes:
 
 
 def read_path(path: str, *, limit: int = MOST_BYTES, follow_links: bool = False) -> bytes:
-    """Read one regular file whole, if it has at most so many bytes.
+    """Read one regular file whole, up to a limit.
 
     Raises:
         FileTooLargeError: It has more.
@@ -289,7 +289,7 @@ def read_path(path: str, *, limit: int = MOST_BYTES, follow_links: bool = False)
 
 
 def read_given(file: IO[bytes], name: str) -> bytes:
-    """Read what a person gave, from a pipe as well, if it has at most so many bytes.
+    """Read what a person gave, from a pipe as well, up to a limit.
 
     Raises:
         FileTooLargeError: It has more.
@@ -346,7 +346,7 @@ def read_at(
 
 
 def _read_all(descriptor: int, size: int) -> bytes:
-    """Up to so many bytes; room is made only for as many as a block has more than were found."""
+    """Up to `size` bytes; room is made only for as many as a block has more than were found."""
     data = os.read(descriptor, min(size, _BLOCK))
     if len(data) == size:
         return data
@@ -454,7 +454,7 @@ def write_path(path: str, data: bytes) -> None:
 def write_own(path: str, data: bytes) -> None:
     """`write_path` for a folder of the user's that no lock guards: also clears it.
 
-    Temporary files that are a day old are removed: whoever wrote them is dead.
+    Temporary files that are a day old are removed: their writer is dead.
 
     Raises:
         WriteFailedError: The disk refused; the old file is untouched.
@@ -490,8 +490,8 @@ def write_failed(name: str, error: OSError) -> WriteFailedError:
         LimitReachedError: It says nothing about the disk.
     """
     pass_limits(error)
-    place, said, remedy = refusals.told(name, error)
-    return WriteFailedError(f"cannot write {place}: {said}", remedy=remedy, detail=str(error))
+    place, reason, remedy = refusals.explained(name, error)
+    return WriteFailedError(f"cannot write {place}: {reason}", remedy=remedy, detail=str(error))
 
 
 def is_folder(path: str) -> bool:
@@ -518,7 +518,7 @@ def make_folders(path: str, mode: int = 0o777) -> None:
     What is synced in a folder whose own name never came to the disk is lost with it.
 
     Raises:
-        OSError: The disk refused, or a file stands in the way.
+        OSError: The disk refused, or a file is in the way.
     """
     missing = []
     around = os.path.abspath(path)

@@ -1,8 +1,8 @@
 """One writer at a time: an advisory lock on a file that is never removed and names its holder.
 
 `flock` and not `lockf`: a POSIX record lock is lost when any descriptor of the file is closed. Some
-network file systems let everybody have the lock, or everybody on another machine: so whoever got it
-proves that it cannot be had once more, and that the file still names him when he commits.
+network file systems let everybody have the lock, or everybody on another machine: so a holder
+proves that it cannot be had once more, and that the file still names it when it commits.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ DEFAULT_WAIT_S: Final = 10.0
 _MOST_SIGNED_BYTES: Final = 4096
 _STEP_S: Final = 0.05
 _PATIENCE_S: Final = 1.0
-"""After this, a waiting writer is told who holds the lock."""
+"""After this, a waiting writer learns who holds the lock."""
 _UNKNOWN: Final = "an unknown process"
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 
@@ -63,7 +63,7 @@ def writer_lock(
     except part.NotAFileError:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise
-        # A copy made of hard links; whoever holds it by another name is told as he commits.
+        # A copy made of hard links; a holder of the other name gets an error as he commits.
         os.unlink(path)
     descriptor = part.open_file(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -94,7 +94,7 @@ def _acquire(descriptor: int, path: str, wait_s: float, on_wait: Callable[[str],
             waited_s = time.monotonic() - started
             if not notified and waited_s > _PATIENCE_S:
                 name = holder(path)
-                # Whoever has just got the lock is about to write who that is.
+                # The next holder is about to write its name.
                 if name != _UNKNOWN or waited_s > 2 * _PATIENCE_S:
                     on_wait(name)
                     notified = True
@@ -178,7 +178,7 @@ def held(path: str) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
-        # Where nothing can be locked, nobody holds a lock.
+        # Where nothing can be locked, no process holds a lock.
         return error.errno in _BUSY
     finally:
         os.close(descriptor)

@@ -24,9 +24,9 @@ KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFREG: "a file",
 }
-"""What stands where something else was expected, in words."""
+"""What was found where something else was expected, in words."""
 DATABASE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
-"""A database and what SQLite opens beside it, by what its name has more."""
+"""A database and what SQLite opens with it, by the end of its name."""
 _FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _DEEPEST: Final = 64
@@ -34,7 +34,7 @@ _HANDLES: Final = "/proc/self/fd/"
 
 
 class NotAFileError(FilestoreError, OSError):
-    """Something that is not a regular file of the user stands where one was expected."""
+    """Something was found that is not a regular file of the user."""
 
 
 class UnsafePartError(RefusedError, PermissionError):
@@ -46,7 +46,7 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
 
     Args:
         path: Of the part.
-        seen: What stands there.
+        seen: What was found.
         kind: What is expected.
         folder: A directory handle that the path is relative to; None for an ordinary path.
 
@@ -70,7 +70,7 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
 
 
 def not_a_file(path: str, found: str) -> NotAFileError:
-    """Say what stands in the place of a file, or of a folder."""
+    """The error that says what was found in the place of a file, or of a folder."""
     return NotAFileError(f"{path} {found}", remedy=f"remove {path}")
 
 
@@ -129,7 +129,7 @@ def check_tree(path: str) -> None:
 
 
 def check_database(path: str, kind: Kind = "file") -> None:
-    """`check` for an SQLite database and what SQLite opens beside it."""
+    """`check` for an SQLite database and what SQLite opens with it."""
     for suffix in DATABASE_SUFFIXES:
         check(path + suffix, kind)
 
@@ -199,7 +199,7 @@ def own_folder(
         path: Where it is expected.
         folder: A directory handle that the path is relative to; None for an ordinary path.
         make: Make it where it is missing.
-        replace: Remove what stands in its place and is no folder: the name alone goes.
+        replace: Remove what is there and is no folder: the name alone goes.
 
     Raises:
         NotAFileError, UnsafePartError: See `judge`.

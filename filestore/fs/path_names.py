@@ -1,7 +1,7 @@
 """Names as people type them, composed or as printed; and paths for libraries that take only text.
 
 macOS and some programs write `é` as two signs where a keyboard gives one. One rule: what has the
-very signs that were typed is meant, else the one thing whose name is equal in NFC.
+very signs that were typed wins, else the one thing whose name is equal in NFC.
 """
 
 import os
@@ -70,7 +70,7 @@ def typed_paths(text: str, starts: Sequence[str]) -> Iterator[str]:
 
     Args:
         text: A path, as it is or as it was printed.
-        starts: The folders from which it may be meant.
+        starts: The folders that it may start from.
 
     Raises:
         AmbiguousNameError: Several names are like one that was typed.

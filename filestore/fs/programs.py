@@ -195,7 +195,7 @@ def _program_path(environment: Mapping[str, str]) -> str:
 
 
 def _importable(entries: Iterable[str], *folders: str) -> Iterator[str]:
-    """The entries of a path but those that Python, or a variable, took from where it was started.
+    """The entries of a path without any that Python, or a variable, took from where it was started.
 
     The folder that we were imported from stays whatever it is: its code runs already.
     """
@@ -335,7 +335,7 @@ class Child(Line):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs, whoever else may still hold its end of the line."""
+        """Whether it runs, even if another process still holds its end of the line."""
         return self._process.poll() is None
 
     def wait(self, within_s: float | None = None) -> None:
@@ -395,14 +395,14 @@ def parent_line(memory_bytes: int | None = None) -> Line:
         for what, most in (*((one, 0) for one in none), (resource.RLIMIT_AS, memory_bytes)):
             _, hard = resource.getrlimit(what)
             allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            # Not every system limits the address space; time is limited by whoever waits.
+            # Not every system limits the address space; time is limited by the one that waits.
             with contextlib.suppress(ValueError, OSError):
                 resource.setrlimit(what, (allowed, allowed))
     return Line(socket.socket(fileno=handle))
 
 
 MOST_BLOCKS: Final = 255
-"""A block is one byte in a pipe: whoever reads it works on it."""
+"""A block is one byte in a pipe: the process that reads it works on it."""
 
 Value = TypeVar("Value")
 
@@ -485,7 +485,7 @@ class _Fork(Generic[Value]):
         return values
 
     def results(self, turns: int, receive: Callable[[], bytes]) -> list[Value]:
-        """The values of all blocks; those that the child did not send are made here."""
+        """The values of all blocks; what the child did not send is made here."""
         values = self._take_turns(turns)
         sent = receive()
         if self._wait() == 0:

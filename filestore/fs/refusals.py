@@ -1,7 +1,7 @@
 """Why a disk refuses, and what to do: one table, whether the system, SQLite or a library tells.
 
 SQLite has one sentence for many causes. One rule: a cause is named where a look, or a try with a
-file of our own, shows it; where nothing does, what was said is passed on.
+file of our own, shows it; where nothing does, the message is passed on.
 """
 
 import errno
@@ -49,20 +49,20 @@ _WORDS: Final = {
 }
 """What the system says in words that tell nothing."""
 _TOO_LARGE: Final = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE")
-"""How SQLite tells of a file that this process may not make so large; it is rolled back by now."""
+"""How SQLite tells of a file that this process may not make so large; it is rolled back already."""
 _TRIED_BYTES: Final = 64 * 1024
 
 
-def told(path: str, error: OSError) -> tuple[str, str, str]:
-    """What is refused, what the disk said, and what to do.
+def explained(path: str, error: OSError) -> tuple[str, str, str]:
+    """What is refused, the reason, and what to do.
 
     Args:
         path: Of what was to be read or written.
         error: As it was raised; where a right is missing, it may name the place.
     """
-    said = error.strerror or str(error)
+    reason = error.strerror or str(error)
     if error.errno in _WORDS:
-        said = f"{_WORDS[error.errno]} ({said})"
+        reason = f"{_WORDS[error.errno]} ({reason})"
     if error.errno in (errno.EACCES, errno.EPERM):
         named = error.filename if isinstance(error.filename, str) else ""
         # A name may be one of an open folder.
@@ -71,8 +71,8 @@ def told(path: str, error: OSError) -> tuple[str, str, str]:
         if place := _denied(named) if os.path.isabs(named) else "":
             seen = os.lstat(place)
             whose = f"it belongs to {_name(seen.st_uid)}, mode {stat.S_IMODE(seen.st_mode):03o}"
-            return place, f"{said} ({whose})", _permission(place, seen)
-    return path, said, REMEDIES.get(error.errno or 0, _CHECK)
+            return place, f"{reason} ({whose})", _permission(place, seen)
+    return path, reason, REMEDIES.get(error.errno or 0, _CHECK)
 
 
 def _denied(path: str) -> str:
@@ -110,7 +110,7 @@ def of_sqlite(path: str, error: sqlite3.Error) -> OSError:
 
     Args:
         path: Of the database, or of the folder that it lies in.
-        error: What SQLite said.
+        error: As SQLite raised it.
     """
     folder = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
     name = getattr(error, "sqlite_errorname", None) or ""
@@ -135,7 +135,7 @@ def _error(number: int, path: str, words: str | None = None) -> OSError:
 
 
 def _places(path: str) -> Iterator[str]:
-    """What SQLite opens: databases with what lies beside them."""
+    """What SQLite opens: databases with what belongs to them."""
     if not os.path.isdir(path):
         yield from (f"{path}{suffix}" for suffix in DATABASE_SUFFIXES)
         return

@@ -94,8 +94,8 @@ class TreeRules(Protocol):
             names: All that is in it, sorted.
 
         Returns:
-            The rules; a string where nothing in it belongs to the tree: the reason that a person
-            is told, "" for none.
+            The rules; a string where nothing in it belongs to the tree: the reason for a
+            person, "" for none.
 
         Raises:
             TreeRulesError: They cannot be followed.
@@ -110,7 +110,7 @@ class TopRules(TreeRules, Protocol):
         """Names that say something about the folder they are in, or about what is below it."""
 
     def at(self, root: str) -> "TopRules":
-        """The same for a folder that stands for the tree."""
+        """The same for a folder in the place of the tree."""
 
     def outside(self, marked: Iterable[ChunkPath]) -> Iterator[str]:
         """Paths of files and folders that say something, and that no walk lists.
@@ -128,7 +128,7 @@ class FolderRules(TreeRules, Protocol):
 
         Args:
             names: Sorted; a part of the folder's names, where several processes walk.
-            folders: Places of those that are folders.
+            folders: Places of the folders among them.
         """
 
 
@@ -448,8 +448,8 @@ def _walk_shared(
 
 _Notes = tuple[dict[ChunkPath, str], dict[ChunkPath, str], int, int]
 _Piece = tuple[dict[ChunkPath, tuple[bytes, bytes]], list[ChunkPath], _Notes]
-"""Folders of a block of the top, those of it that are as recorded; its problems and what is told
-of what was left out."""
+"""Folders of a block of the top, those that are as recorded; its problems and what is
+reported of what was left out."""
 
 
 def _merged(pieces: Sequence[_Piece], recorded: Mapping[ChunkPath, PackedFolder]) -> TreeScan:

@@ -1,6 +1,6 @@
 """What is large takes its name once it is whole: a file, or a folder with all that is below it.
 
-For what is written piece by piece; `disk.write_path` is for what is in memory. Written beside its
+For what is written piece by piece; `disk.write_path` is for what is in memory. Written next to its
 place, synced, and renamed or exchanged. Rules: at every moment the name has all that is old or all
 that is new, where the system can exchange two names in one call; elsewhere there is a moment
 without either, and the next writer of the folder around it puts the old one back after it. What a
@@ -123,7 +123,7 @@ def staged_folder(
         while handle is None:
             staging = os.path.join(parent, f"{_STAGING}{os.urandom(8).hex()}")
             os.mkdir(staging)
-            # Held, so that nobody takes it for one that was left.
+            # Held, so that no process takes it for one that was left.
             handle = _held(staging)
         try:
             yield staging
@@ -188,7 +188,7 @@ def collect_folders(parent: str) -> None:
 
 
 def _held(path: str) -> int | None:
-    """A handle of a folder that nobody else holds; None where somebody does, or it went."""
+    """A handle of a folder, locked; None where another process has it locked, or it went."""
     try:
         handle = os.open(path, FOLDER_FLAGS)
     except OSError:
@@ -243,7 +243,7 @@ def _exchanged(one: str, other: str) -> bool:
 
 
 HEAD_BYTES: Final = 65 * 1024
-"""Of what is there; no form needs more to be told."""
+"""Of what is there; every form shows in them what it is."""
 ANOTHER: Final = "name another file, or remove that one"
 
 

@@ -88,12 +88,12 @@ def stat_entry(values: Sequence[int], read_from_ns: int) -> bytes:
 
 BulkStat = Callable[..., "array[int] | None"]
 """Directory handle and names to size, mtime_ns, ctime_ns, inode and mode of each, in one array of
-int64; None where one of them cannot be told this way. `linked`, a list, is given the places of
-those that have several names."""
+int64; None where that fails for one of them. `linked`, a list, is given the places of the
+names of files that have several."""
 
 _LAYOUTS: Final = {"x86_64": (18, 6, 4), "aarch64": (16, 4, 5)}
 """By machine: the int64 of Linux's `struct stat`, and at which of its int32 the mode and the count
-of links stand."""
+of links are."""
 _INODE: Final = 1
 _SIZE: Final = 6
 _MTIME: Final = 11
@@ -159,7 +159,7 @@ def _bulk_stat(words: int, mode_at: int, links_at: int) -> BulkStat | None:
 
 
 def _entries(seen: "array[int]", words: int, mode_at: int) -> "array[int] | None":
-    """The five columns of so many `struct stat`; None where a stamp is beyond 64 bits."""
+    """The five columns of some `struct stat`; None where a stamp is beyond 64 bits."""
     mtimes, ctimes = _stamps(seen, _MTIME, words), _stamps(seen, _CTIME, words)
     if mtimes is None or ctimes is None:
         return None

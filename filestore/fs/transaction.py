@@ -92,7 +92,7 @@ def look(root: int, path: str) -> Seen | None:
     """What a path below a directory handle holds; None where there is no file.
 
     Raises:
-        ChangedMeanwhile: A link, a folder or a device stands there, or in place of its folder.
+        ChangedMeanwhile: A link, a folder or a device is there, or in the place of its folder.
         WriteFailedError: It cannot be read.
     """
     now_ns = time.time_ns()
@@ -158,7 +158,7 @@ class Replacing:
 
     def __exit__(self, *_: object) -> None:
         for path, temporary in self._staged.items():
-            _remove_quietly(self._root, _beside(path, temporary))
+            _remove_quietly(self._root, _sibling(path, temporary))
         for folder in sorted(self._made, reverse=True):
             with contextlib.suppress(OSError), _parent(self._root, folder) as (handle, name):
                 os.rmdir(name, dir_fd=handle)
@@ -184,7 +184,7 @@ class Replacing:
         return self._seen
 
     def stage(self) -> None:
-        """Put every new file on disk beside its place; what is there is not touched.
+        """Put every new file on disk next to its place; what is there is not touched.
 
         Raises:
             WriteFailedError: The disk refused; the context takes away what was staged.
@@ -257,7 +257,7 @@ class Replacing:
         self._unsynced = False
 
     def _moved_on(self, replacements: Iterable[Replacement]) -> dict[str, str]:
-        """Those that are not as they were when they were read, with the reason."""
+        """The files that are not as they were when they were read, with the reason."""
         wrong = {}
         for one in replacements:
             try:
@@ -300,7 +300,7 @@ class Replacing:
 
 
 def stage_all(root: int, contents: Mapping[str, Content]) -> dict[str, str]:
-    """Write and sync files under temporary names beside their places: path to that name.
+    """Write and sync files under temporary names next to their places: path to that name.
 
     Several are synced side by side: a disk does that in the time of one.
 
@@ -343,7 +343,7 @@ class _Staging:
         self._under_way = 0
         self._is_over = False
         self.staged: dict[str, str] = {}
-        """A path to the temporary name beside it."""
+        """A path to the temporary name next to it."""
 
     def stage(self, path: str) -> None:
         """Stage one file, unless what is staged is being taken back."""
@@ -367,7 +367,7 @@ class _Staging:
             self._is_over = True
             self._changed.wait_for(lambda: not self._under_way)
         for path, temporary in self.staged.items():
-            _remove_quietly(self._root, _beside(path, temporary))
+            _remove_quietly(self._root, _sibling(path, temporary))
 
 
 def write_all(root: int, contents: Mapping[str, Content]) -> None:
@@ -440,7 +440,7 @@ def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _beside(path: str, name: str) -> str:
+def _sibling(path: str, name: str) -> str:
     folder = _folder_of(path)
     return f"{folder}/{name}" if folder else name
 
@@ -481,7 +481,7 @@ def _remove_empty(root: int, folder: str, removable: Container[str] | None) -> N
 
 
 def collect_staged(root: int, folder: str) -> None:
-    """Remove what a dead writer staged in a folder: whoever calls this is the only writer."""
+    """Remove what a dead writer staged in a folder: the caller is the only writer."""
     with contextlib.suppress(OSError), disk.folder(root, folder) as handle:
         for name in os.listdir(handle):
             if name.startswith(disk.TEMPORARY_PREFIX):

@@ -93,7 +93,7 @@ class FolderWatches:
             raise _no_room(error, "max_user_instances") from error
         self._flags = flags
         self._mask = (
-            # A mapping of a file that ends is told as the end of writing.
+            # A mapping of a file that ends is reported as the end of writing.
             flags.MODIFY | flags.ATTRIB | flags.CLOSE_WRITE | flags.MOVED_FROM | flags.MOVED_TO
             | flags.CREATE | flags.DELETE | flags.DELETE_SELF | flags.MOVE_SELF | flags.ONLYDIR
         )  # fmt: skip
@@ -214,13 +214,13 @@ def _no_room(error: OSError, limit: str) -> UnwatchableError:
 RESCAN_S: Final = 60.0
 """So often everything is looked at again, in the background."""
 _IDLE_S: Final = 1800.0
-"""Where nobody asked for so long, nothing is kept."""
+"""After this time without a question nothing is kept."""
 _RETRY_S: Final = 10.0
 """Where nothing can be watched, that is tried again after so long."""
 _MOST_LINKED: Final = 1_000
 """With more files that have other names, looking at each of them costs as much as a walk."""
 _MANY: Final = 64
-"""So many names of a folder are not put in one by one."""
+"""With more changed names a folder is packed anew."""
 _SETTLED_NS: Final = 2_000_000_000
 """A file with younger stamps may be written once more without another stamp."""
 
@@ -231,7 +231,7 @@ class WatchedScan(Struct, frozen=True, kw_only=True):
     tree: TreeScan
     """Never changed; parts of it are shared with other scans."""
     unwatched: str = ""
-    """Why the whole tree was walked; "" where the watch told what to look at."""
+    """Why the whole tree was walked; "" where the watch reported what to look at."""
 
 
 class WatchedTree:
@@ -260,7 +260,7 @@ class WatchedTree:
             OSError: The folder cannot be listed.
         """
         if os.getpid() != self._pid:
-            # Events are told to one process only, and a lock may be held for ever here.
+            # Events go to one process only, and a lock may be held for ever here.
             return _walked(root, rules, "the process was forked")
         with self._lock:
             self._asked_s = time.monotonic()
@@ -313,7 +313,7 @@ class WatchedTree:
             fresh = _Kept(kept.root, kept.rules, marked)
             fresh.walk()
         except (FilestoreError, OSError):
-            # Whoever asks next, once the old walk is too old, is told why.
+            # The next question, once the old walk is too old, gives the reason.
             old = fresh
         else:
             with self._lock:
@@ -348,7 +348,7 @@ class WatchedTree:
 def _refresh_often(
     tree: "weakref.ref[WatchedTree]", is_closed: threading.Event, every_s: float
 ) -> None:
-    """Refresh a tree until it is closed, gone, or nobody asks."""
+    """Refresh a tree until it is closed, gone, or not asked."""
     while not is_closed.wait(every_s):
         watched = tree()
         if watched is None or not watched.refresh():
@@ -367,11 +367,11 @@ class _Folder(Struct):
     """None where rules or permissions keep a walk out of it."""
     rules: FolderRules | None = None
     kept_out: str = ""
-    """What a person is told of rules that do."""
+    """The reason that a person sees, if rules do."""
     locked: str = ""
-    """Why it cannot be entered; that it can is told as a change of the folder around it."""
+    """Why it cannot be entered; that it can is reported as a change of the folder around it."""
     linked: set[str] = field(default_factory=set)
-    """The files in it that have other names, too: what is done to those is not told here."""
+    """The files in it that have other names, too, whose changes are not reported here."""
 
 
 Stamp = tuple[int, ...] | None
@@ -430,7 +430,7 @@ class _Kept:
             UnwatchableError, LostEventsError: It has to be walked.
         """
         if (root, rules) != (self.root, self.rules):
-            raise LostEventsError("what belongs to the tree is said otherwise now")
+            raise LostEventsError("the rules of the tree are others now")
         if time.monotonic() - self._begun_s > rescan_s:
             raise LostEventsError(f"everything is looked at again after {rescan_s:g} s")
         with part.folder_of(root) as handle:
@@ -455,7 +455,7 @@ class _Kept:
         return {path: _stamp(path) for path in self.rules.outside(sorted(self.marked))}
 
     def _look_at(self, handle: int, names: Mapping[ChunkPath, set[str]]) -> None:
-        """Take in what is there now under some names of known folders."""
+        """Update some names of known folders."""
         if self.rules is not None:
             marks = self.rules.marks
             if not all(has.isdisjoint(marks) for has in names.values()):
@@ -531,7 +531,7 @@ class _Kept:
         """Note which names of a folder are not the only ones of their files."""
         before, known.linked = known.linked, _files(known.scan, names) if names else set()
         if self._is_walked and not known.linked <= before:
-            # Its stamps are others now under its first name, of which nothing is told.
+            # Its stamps are others now under its first name, of which no event comes.
             raise LostEventsError("a file got another name")
         (self._linked.add if known.linked else self._linked.discard)(path)
         if sum(len(self._folders[one].linked) for one in self._linked) > _MOST_LINKED:

@@ -50,7 +50,7 @@ class FulltextUnreadable(FilestoreError):
     """The full-text index cannot be read at the moment; what it holds may well be sound."""
 
     def __init__(self, folder: str, reason: OSError) -> None:
-        place, said, remedy = refusals.told(folder, reason)
+        place, said, remedy = refusals.explained(folder, reason)
         super().__init__(f"the full-text index cannot be read: {place}: {said}", remedy=remedy)
 
 

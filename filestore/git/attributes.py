@@ -1,4 +1,4 @@
-"""Line-ending rules in `.gitattributes`: the store's own, and those that override them. Pure.
+"""Line-ending rules in `.gitattributes`: the store's own, and others that override them. Pure.
 
 One rule: git changes line ends in what we write as text, and in nothing else.
 """
@@ -32,12 +32,12 @@ _NO_TEXT: Final = tuple(
     for folder in ("chunked", "chunked/a", "source", "source/a/b")
     for name in ("b.png", "c.jpg", "d.pdf", "E.PDF", "f.docx", "g.zip", "no-suffix")
 )
-"""Stand for all files that are no text; whatever a line of any person may single out is one."""
+"""Examples of all files that are no text; whatever a line of any person may single out is one."""
 _LONGEST_LINE: Final = 2048
 """Git leaves out longer ones."""
 _MACRO: Final = "[attr]"
 _MOST_MACROS: Final = 50
-"""One line stands for no more of them: they may lead to each other."""
+"""One line names no more of them: they may lead to each other."""
 _CONVERTING: Final = ("text", "crlf", "eol")
 _SIGNATURES: Final = (
     b"\x89PNG\r\n\x1a\n",
@@ -155,7 +155,7 @@ def _set(
     macros: Mapping[str, Sequence[str]],
     within: set[str],
 ) -> None:
-    """Take in one attribute, and what it stands for."""
+    """Set one attribute, and what it is a macro for."""
     name, is_valued, value = word.lstrip("-!").partition("=")
     if name in _CONVERTING:
         is_set: bool | str | None = value if is_valued else True
@@ -195,7 +195,7 @@ def _matches(pattern: str, path: str, folder: str) -> bool:
     """After how many of the names the pattern may have come so far."""
     for number, part in enumerate(parts, 1):
         if part == "**" and ends:
-            # At the end it stands for what is in a folder, elsewhere for no folder, too.
+            # At the end it matches what is in a folder, elsewhere no folder, too.
             ends = set(range(min(ends) + (number == len(parts)), len(names) + 1))
         else:
             ends = {

@@ -41,7 +41,7 @@ class Overlap(Struct, frozen=True, kw_only=True):
 
     detail: str
     line: int = 0
-    """Where the first of them stands in our text, from 1; 0 where that is not known."""
+    """Where the first of them is in our text, from 1; 0 where that is not known."""
     last_line: int = 0
 
 
@@ -94,7 +94,7 @@ def with_line_ends(text: str, body: str, head: bytes = b"") -> str:
     Args:
         text: The new body.
         body: The one that is there. One without line ends has those of `head`.
-        head: What stands above it in the file.
+        head: What is above it in the file.
     """
     lines = body.encode("utf-8", "surrogatepass") if "\n" in body else head
     if b"\r\n" in lines and lines.count(b"\r\n") == lines.count(b"\n"):
@@ -144,18 +144,18 @@ def _merge_with_git(base: str, ours: str, theirs: str) -> Merged | Overlap:
     if 0 < done.status <= _MOST_CONFLICTS:
         return _overlap(done.output.decode("utf-8", "surrogatepass"), ours, width)
     return Overlap(
-        detail=f"git could not merge the two: {done.said or f'exit status {done.status}'}"
+        detail=f"git could not merge the two: {done.message or f'exit status {done.status}'}"
     )
 
 
 def _overlap(output: str, ours: str, width: int) -> Overlap:
-    """Where the first conflict of git's output stands, and how many there are."""
+    """Where the first conflict of git's output is, and how many there are."""
     hunks = _hunks(output, width)
     mine, new = hunks[0]
     line = _line_of(mine, ours.split("\n"))
     more = f", and {len(hunks) - 1} more" if len(hunks) > 1 else ""
     return Overlap(
-        detail=f"{_told(mine, new)}{more}",
+        detail=f"{_both_sides(mine, new)}{more}",
         line=line,
         last_line=line + max(0, len(mine) - 1) if line else 0,
     )
@@ -179,14 +179,14 @@ def _hunks(output: str, width: int) -> list[tuple[list[str], list[str]]]:
 
 
 def _line_of(hunk: list[str], lines: list[str]) -> int:
-    """The line, from 1, at which a run of lines stands; 0 for a run that is empty."""
+    """The line, from 1, at which a run of lines begins; 0 for a run that is empty."""
     if not hunk:
         return 0
     starts = range(len(lines) - len(hunk) + 1)
     return next((at + 1 for at in starts if lines[at : at + len(hunk)] == hunk), 0)
 
 
-def _told(mine: list[str], new: list[str]) -> str:
+def _both_sides(mine: list[str], new: list[str]) -> str:
     """Both sides, short, so that what differs is to be seen."""
     ours, theirs = (" ".join(" ".join(lines).split()) for lines in (mine, new))
     pairs = enumerate(zip(ours, theirs, strict=False))
@@ -196,7 +196,7 @@ def _told(mine: list[str], new: list[str]) -> str:
 
 
 def _quoted(text: str, place: int) -> str:
-    """So much of a text as is quoted, with what stands at a place in it."""
+    """The quoted part of a text, around a place in it."""
     if not text:
         return "nothing"
     start = 0
@@ -221,7 +221,7 @@ class MarkersBrokenError(FilestoreError, ValueError):
 
 
 class ConflictHunk(Struct, frozen=True, kw_only=True):
-    """One conflict of a file: its versions, and where it stands."""
+    """One conflict of a file: its versions, and where it is."""
 
     start: int
     """The byte at which its first marker begins."""

@@ -145,7 +145,7 @@ _CONFIG: Final = """\
 _LINKED: Final = ("refs", "packed-refs", "shallow", "reftable", "logs")
 """What git reads from the folder of a repository, besides its objects and its index."""
 _OF_ITS_OWN: Final = ("reftable", "logs")
-"""Those that each linked work tree has."""
+"""The ones that each linked work tree has."""
 _HEAD: Final = re.compile(rb"ref: refs/[^\x00-\x20\x7f]+|[0-9a-f]{40}|[0-9a-f]{64}")
 _EXTENSIONS: Final = {
     rb"(?im)^[^#;\n]*\bobjectformat\s*=\s*\"?sha256": "objectFormat = sha256",
@@ -163,11 +163,11 @@ class NoAnswerError(FilestoreError):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What git said."""
+    """What git answered."""
 
     status: int
     output: bytes
-    said: str
+    message: str
     """What it wrote for a person, mostly why it failed."""
 
 
@@ -252,7 +252,7 @@ class Blobs:
 
         Args:
             name: Of the blob, or ``commit:path``; without a line end.
-            limit: So many bytes are taken at most.
+            limit: The most bytes that are taken.
 
         Raises:
             NoAnswerError: Git does not have it.
@@ -269,7 +269,7 @@ class Blobs:
             NoAnswerError: Git ended, or takes too long.
         """
         remaining = iter(names)
-        # So many questions fit into the pipe while git waits for its answers to be read.
+        # This many questions fit into the pipe while git waits for its answers to be read.
         while some := list(islice(remaining, _AT_ONCE)):
             asked = b"".join(os.fsencode(name) + b"\n" for name in some)
             left = len(some)
@@ -309,7 +309,7 @@ class Blobs:
         if len(words) != 3:
             return None
         size, is_blob = int(words[2]), words[1] == b"blob"
-        # What is no blob is read as well, or it would stand before the next answer.
+        # What is no blob is read as well, or the next answer would begin with it.
         wanted = is_blob and size <= limit
         data = answers.read(size) if wanted else _pass_over(answers, size)
         answers.read(1)
@@ -405,12 +405,14 @@ def _answer(
 ) -> Answer:
     with (
         tempfile.TemporaryFile() as standard_input,
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as messages,
         contextlib.ExitStack() as stack,
     ):
         standard_input.write(given)
         standard_input.seek(0)
-        process = stack.enter_context(_started(command, folder, variables, standard_input, said))
+        process = stack.enter_context(
+            _started(command, folder, variables, standard_input, messages)
+        )
         stack.callback(process.kill)
         late = stack.enter_context(_patience(process))
         assert process.stdout is not None
@@ -420,9 +422,9 @@ def _answer(
         status = process.wait()
         if late.is_set():
             raise _took_too_long(command, folder)
-        said.seek(0)
-        words = said.read(_PIECE).decode("utf-8", "surrogateescape").strip()
-        return Answer(status=status, output=output, said=words)
+        messages.seek(0)
+        words = messages.read(_PIECE).decode("utf-8", "surrogateescape").strip()
+        return Answer(status=status, output=output, message=words)
 
 
 def _took_too_long(command: Sequence[str], folder: str) -> NoAnswerError:
@@ -446,7 +448,7 @@ def _started(
     folder: str,
     variables: dict[str, str],
     standard_input: IO[bytes] | int = subprocess.PIPE,
-    said: IO[bytes] | int = subprocess.DEVNULL,
+    messages: IO[bytes] | int = subprocess.DEVNULL,
 ) -> "subprocess.Popen[bytes]":
     try:
         return start_program(
@@ -455,7 +457,7 @@ def _started(
             env=variables,
             stdin=standard_input,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=messages,
         )
     except FileNotFoundError as error:
         missing = error.filename in ("git", None)

@@ -159,7 +159,7 @@ def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
     Args:
         folder: A folder of the work tree.
         path: Relative to it; followed through renames that git recognises.
-        most: So many commits are looked at.
+        most: The most commits that are looked at.
     """
     names = _blob_history(folder, path, most)
     if not names:
@@ -192,7 +192,7 @@ def _blob_history(folder: str, path: str, most: int) -> list[str]:
         blobs, other = _followed(_changes(tree, names), names, most, source_of)
         if other is None:
             return blobs
-        # Its commits stand among those that were read: they are read again, together.
+        # Its commits are among the ones just read: they are read again, together.
         names.append(other)
 
 
@@ -241,11 +241,11 @@ def _changes(tree: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, _
                 yield commit, changes
             commit, changes = field, {}
             continue
-        said = field.lstrip(":").split(" ")
+        columns = field.lstrip(":").split(" ")
         parents = len(field) - len(field.lstrip(":"))
-        before, after = said[parents + 1 : -2], said[-2]
+        before, after = columns[parents + 1 : -2], columns[-2]
         held = (after, *before) if parents == 1 else (after,)
-        is_added = parents == 1 and said[-1] == "A"
+        is_added = parents == 1 and columns[-1] == "A"
         path = next(fields, "")
         changes[path] = tuple(name for name in held if name.strip("0")), is_added
     if commit:

@@ -1,7 +1,7 @@
 """Commits as a person names them, the files that each has, and the commits that changed a path.
 
 Asks git; touches no work tree. One rule: a tree may come from a stranger, so a name in it that
-leads out of its folder is an error, whoever reads it.
+leads out of its folder is an error for every reader.
 """
 
 import os
@@ -72,7 +72,7 @@ def resolve(folder: str, revision: str) -> Commit:
     if revision.strip() and revision.isprintable():
         found = _parsed(folder, revision)
     if found:
-        # A name may end in a text that is searched for, so this stands for itself.
+        # A name may end in a text that is searched for, so the object alone is named.
         name = _parsed(folder, f"{found}^{{commit}}")
     if not name:
         named = brief(revision)
@@ -96,7 +96,7 @@ def _parsed(folder: str, name: str) -> str:
         NoRevisionError: It means several.
     """
     answer = process.ask(folder, "rev-parse", "--verify", "--end-of-options", name)
-    if answer.status == 0 and "is ambiguous" in answer.said:
+    if answer.status == 0 and "is ambiguous" in answer.message:
         raise NoRevisionError(
             f"{brief(name)} is the name of several things",
             remedy="name it whole, as refs/heads/NAME or refs/tags/NAME",
@@ -141,7 +141,7 @@ def files_at(folder: str, commit: str, below: str = "") -> FilesAt | None:
     Args:
         folder: Of the work tree.
         commit: Its name.
-        below: A folder in it, which is meant instead.
+        below: A folder in it, to look at instead.
 
     Raises:
         UnsafeTreeError: A name leads out of the folder.
@@ -242,13 +242,13 @@ def first_with(folder: str, paths: Iterable[str]) -> Commit | None:
 
 
 def answered(answer: Answer) -> bytes:
-    """What git said.
+    """The output of an answer.
 
     Raises:
         NoAnswerError: It did not do what it was asked.
     """
     if answer.status != 0:
         raise process.NoAnswerError(
-            f"git: {brief(answer.said) or answer.status}", remedy="git fsck"
+            f"git: {brief(answer.message) or answer.status}", remedy="git fsck"
         )
     return answer.output

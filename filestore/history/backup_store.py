@@ -45,7 +45,7 @@ _OURS: Final = re.compile(
 )
 _TEMPORARY: Final = re.compile(rf"{re.escape(disk.TEMPORARY_PREFIX)}[0-9a-f]+")
 _UNREADABLE: Final = ("",)
-"""Stands for the names in a folder that cannot be read: none of ours."""
+"""The names in a folder that cannot be read: none of ours."""
 _FEW_BATCHES: Final = 128
 _LARGE_SHARE: Final = 256
 
@@ -87,7 +87,7 @@ def is_temporary(name: str) -> bool:
 
 
 class Originals:
-    """The `.undo` folder of a store, open. Only whoever holds the writer's lock writes to it."""
+    """The `.undo` folder of a store, open. Only the holder of the writer's lock writes to it."""
 
     def __init__(self, handle: int, tree: Tree = CHUNKS) -> None:
         self._handle = handle
@@ -108,7 +108,7 @@ class Originals:
             if is_new:
                 disk.sync_path(os.path.dirname(folder))
         with stack:
-            # Beside documents it lies in the sidecar, and has a name without a dot.
+            # Of documents in place it lies in the sidecar, and has a name without a dot.
             yield cls(opened, DOCUMENTS if os.path.basename(folder) == UNDO else CHUNKS)
 
     def keep(
@@ -126,10 +126,10 @@ class Originals:
         Args:
             what: The command, for the list.
             entries: The files, in the order in which they are to change.
-            before: What those that are there hold.
+            before: What the existing ones hold.
             now_s: Seconds since 1970.
             group: The first batch of the command; "" where this is it.
-            folders: Those that were made for the files.
+            folders: The folders that were made for the files.
 
         Raises:
             WriteFailedError: The disk refused; nothing is left of the batch.
@@ -283,8 +283,8 @@ class Originals:
     ) -> None:
         """Remove batches beyond the caps, and what dead writers left.
 
-        A look at every batch takes time where there are thousands, so that then only each so many
-        changes pay for it, and those that weigh something.
+        A look at every batch takes time where there are thousands, so that then only one of many
+        changes pays for it, and large ones.
         """
         names = [name for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
         large = newest.size_bytes * _LARGE_SHARE > most_bytes

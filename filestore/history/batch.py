@@ -41,7 +41,7 @@ _UNSEEN: Final = dict.fromkeys(
 _SHORT_NAME: Final = re.compile(r"git~[0-9]+", re.IGNORECASE | re.ASCII)
 """What some file systems call `.git`, too."""
 _NAMED: Final = 3
-"""So many commands of one group are named; the rest is counted."""
+"""The commands of one group that are named; the rest is counted."""
 
 State = Literal["after", "before"]
 
@@ -71,7 +71,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """One change of truth files, and where it stands."""
+    """One change of truth files, and its state."""
 
     identifier: str
     what: str
@@ -87,7 +87,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     group: str = ""
     """The first batch of the command, where this is a later one of it."""
     folders: tuple[str, ...] | None = None
-    """Those that were made for its files, relative to the store root; None where that was not
+    """The folders that were made for its files, relative to the store root; None where that was not
     recorded."""
     underway: bool = False
     """Whether the last writer died before it was done."""

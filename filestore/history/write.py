@@ -3,7 +3,7 @@
 Knows nothing of what they say. One rule: before a file changes, its bytes are kept in `.undo/`.
 What a writer that died left outside of `chunked/` and the sidecar is found and collected here, too:
 temporary files, and originals that were never recorded. `drift` tells what lies in `chunked/`. Only
-what bears a name of ours is removed, and only by whoever holds the writer's lock.
+what bears a name of ours is removed, and only by the holder of the writer's lock.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ def is_clean(places: Places, path: ChunkPath, entry: bytes | None) -> bool:
 def collect_leftovers(places: Places) -> None:
     """Remove what a dead writer left in `chunked/` itself; folders in it when they are changed.
 
-    Only for whoever holds the writer's lock.
+    Only for the holder of the writer's lock.
     """
     if not places.tree.is_written:
         return
@@ -113,7 +113,7 @@ def change(
 ) -> str | None:
     """Keep the originals, write all files whole or none, then remove what is to go.
 
-    Only for whoever holds the writer's lock. A file is replaced by a new one, so that a second
+    Only for the holder of the writer's lock. A file is replaced by a new one, so that a second
     hard link to it keeps what it had; its permissions stay.
 
     Args:
@@ -155,7 +155,7 @@ def change(
             carry_out(swap, command=command, take_back=partial(originals.discard, batch.identifier))
             originals.finish(batch.identifier)
             if collects:
-                # What is kept too long does no harm: the change itself stands.
+                # What is kept too long does no harm: the change itself is done.
                 with contextlib.suppress(OSError):
                     originals.collect(batch, now_s=time.time())
             return batch.identifier

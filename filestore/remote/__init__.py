@@ -4,7 +4,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 
 
 class EndpointError(FilestoreError, ConnectionError):
-    """A service does not answer as it should. Its key never stands in the message."""
+    """A service does not answer as it should. The message never contains its key."""
 
 
 class EndpointUnusable(EndpointError):

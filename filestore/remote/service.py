@@ -92,7 +92,7 @@ class Deadline:
 
 
 class Pace:
-    """No more than so many requests a minute, spread evenly; safe between threads.
+    """A limit of requests a minute, spread evenly; safe between threads.
 
     Args:
         per_minute: How many; None for any number.
@@ -280,7 +280,7 @@ class Service:
 
         if isinstance(problem, ReadTimeoutError):
             return self.too_slow(self._limits.read_s)
-        # Some versions count a refused connection among those that took too long.
+        # Some versions raise a timeout for a refused connection.
         if isinstance(problem, ConnectTimeoutError) and not isinstance(problem, NewConnectionError):
             return self.too_slow(self._limits.connect_s)
         remedy = f"start the service, or fix `endpoint` {self._use.settings}"
@@ -297,7 +297,7 @@ class Service:
 
 
 def _reason(problem: BaseException) -> str:
-    """What the system said, without the library's words around it."""
+    """The message of the system, without the library's words around it."""
     if "CERTIFICATE" in str(problem):
         return "its certificate is not trusted here"
     cause: BaseException | None = problem
@@ -362,7 +362,7 @@ def as_ended(
         threads: How many at most.
         limit_s: The longest time in which no item may be finished.
         ended: Set when no result is wanted any more; work looks at it.
-        stop: Set by whoever wants to stop: what has ended by then is yielded, and nothing else.
+        stop: Set by the caller to stop: what has ended before is yielded, and nothing else.
 
     Raises:
         TimeoutError: No item was finished within the limit.
@@ -419,7 +419,7 @@ def _next_of(
                 raise TimeoutError(f"nothing was finished within {limit_s} s") from None
 
 
-_SAID_LENGTH: Final = 300
+_MESSAGE_LENGTH: Final = 300
 _START_LENGTH: Final = 60
 _TOO_LONG: Final = re.compile(
     r"too (?:long|large|big)|maximum (?:input|context|model)? ?length|context.length"
@@ -446,16 +446,16 @@ def is_final(answer: Answer) -> bool:
 
 def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError:
     """The error for an answer that is none: whose fault it is, and what to do."""
-    said, use = _said(answer, asked), asked.use
+    quoted, use = _quoted_message(answer, asked), asked.use
     if len(texts) == 1 and (answer.status == 413 or says_too_long(answer)):
         return EndpointError(
             f"{asked.address} refuses a text of {len(texts[0])} characters as too long for "
-            f"{asked.model!r}{said}; it starts {start_of(texts[0])}",
+            f"{asked.model!r}{quoted}; it starts {start_of(texts[0])}",
             remedy=use.too_long,
         )
     if 300 <= answer.status < 400:
         goal = safe_text(re.split("[?#]", answer.location)[0], keep_newlines=False)
-        goal = re.sub(r"//[^/]*@", "//…@", goal)[:_SAID_LENGTH]
+        goal = re.sub(r"//[^/]*@", "//…@", goal)[:_MESSAGE_LENGTH]
         return EndpointUnusable(
             f"{asked.address} points to another address, {goal!r}; that is not followed",
             remedy=f"if you know that address, set it as `endpoint` {use.settings} and run "
@@ -467,9 +467,9 @@ def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError
             f"{asked.address} {done} (status {answer.status})",
             remedy=f"set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
         )
-    if answer.status == 404 and said:
+    if answer.status == 404 and quoted:
         return EndpointUnusable(
-            f"{asked.address} does not know the model {asked.model!r}{said}",
+            f"{asked.address} does not know the model {asked.model!r}{quoted}",
             remedy=f"load it there (Ollama: `ollama pull`), or name another in "
             f"`{use.model_key}` in filestore.toml",
         )
@@ -481,14 +481,14 @@ def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError
     if answer.status == 429:
         when = "later" if answer.wait_s is None else f"in {_duration(answer.wait_s)}"
         return EndpointUnusable(
-            f"{asked.address} takes no more requests for now{said}",
+            f"{asked.address} takes no more requests for now{quoted}",
             remedy=f"run the command again {when}: {use.kept}; {use.without}",
         )
     text = f" the text {start_of(texts[0])}" if len(texts) == 1 and answer.status < 500 else ""
     kind = EndpointUnusable if answer.status == 402 else EndpointError  # a bill is open
     return kind(
-        f"{asked.address} answered{text} with {answer.status}{said}",
-        remedy=f"see the service's own log, or check `{use.model_key}` and what stands "
+        f"{asked.address} answered{text} with {answer.status}{quoted}",
+        remedy=f"see the service's own log, or check `{use.model_key}` and the settings "
         f"{use.settings}; {use.without}",
     )
 
@@ -502,10 +502,10 @@ def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
     found = parsed(body)
     answer: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     if "error" in answer and name not in answer:
-        said = _said(Answer(status=200, body=body, wait_s=None, location=""), asked)
+        quoted = _quoted_message(Answer(status=200, body=body, wait_s=None, location=""), asked)
         raise EndpointError(
-            f"{asked.address} answered with an error{said}",
-            remedy=f"check `{asked.use.model_key}`, and what stands {asked.use.settings}",
+            f"{asked.address} answered with an error{quoted}",
+            remedy=f"check `{asked.use.model_key}`, and the settings {asked.use.settings}",
         )
     entries = answer.get(name)
     if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
@@ -542,13 +542,13 @@ def says_too_long(answer: Answer) -> bool:
     return may_say and _TOO_LONG.search(message_of(answer)) is not None
 
 
-def _said(answer: Answer, asked: Asked) -> str:
+def _quoted_message(answer: Answer, asked: Asked) -> str:
     """`: "<what it says>"`, or "" where it says nothing."""
     message = message_of(answer)
     if asked.key:
         message = message.replace(asked.key, "…")
     message = safe_text(" ".join(message.split()), keep_newlines=False)
-    shown = message[:_SAID_LENGTH] + "…" * (len(message) > _SAID_LENGTH)
+    shown = message[:_MESSAGE_LENGTH] + "…" * (len(message) > _MESSAGE_LENGTH)
     return f': "{shown}"' if shown else ""
 
 

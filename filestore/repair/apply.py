@@ -1,7 +1,7 @@
 """Applying a plan of repair: truth files in one batch, then the sidecar, then sources.
 
-Those that write files of the tree are written as one; those that touch only the sidecar become what
-a sync applies; documents are added again where a step asks for it or a conflict was resolved. One
+Steps that write files of the tree are written as one; steps of the sidecar alone become what a sync
+applies; documents are added again where a step asks for it or a conflict was resolved. One
 rule: a step is applied whole or not at all, and only while each file holds what the step was
 planned on; what is skipped has a reason.
 """
@@ -343,7 +343,7 @@ class SidecarChanges:
             if self.holds(step, step.path, self.reader.state(step.path)):
                 self.forgotten.append(step)
         elif self.tree.holds(step.path):
-            # What lies beside the tree was collected when the parts were opened.
+            # What lies outside the tree was collected when the parts were opened.
             self.read.setdefault(self.tree.chunk_path(step.path), []).append(step)
 
     def _repoint(self, step: Step) -> None:

@@ -58,7 +58,7 @@ class Inspector:
         Args:
             snapshot: The store; its catalog inside a snapshot.
             policy: What a person wants done.
-            has_catalog: False where the catalog is an empty stand-in.
+            has_catalog: False where the catalog is an empty one.
             on_progress: Called with the number of files read.
         """
         self._snapshot = snapshot
@@ -85,10 +85,10 @@ class Inspector:
         codes = {finding.code for finding in found}
         is_asked = self._policy.truth or bool(self._policy.paths)
         gone = self._gone() if "mass-missing" in codes and is_asked else ()
-        meant = {one.path for one in found if one.meaning.step or one.meaning.excluded}
-        meant.update(self._policy.lost, self._policy.remove)
+        named = {one.path for one in found if one.meaning.step or one.meaning.excluded}
+        named.update(self._policy.lost, self._policy.remove)
         # Neighbours are read together.
-        self._look(sorted(self._tree.chunk_paths(meant)))
+        self._look(sorted(self._tree.chunk_paths(named)))
         restorable = self._restorable(found, gone)
         prepared = dict(self._prepared(found))
         reasons = dict(self._reasons(found))
@@ -332,7 +332,7 @@ class Inspector:
             read_bytes=len(data),
             write_bytes=len(made or b""),
             hash=content_hash(made).hex() if made is not None else "",
-            # Whoever gives an edit up has to see all of it.
+            # A person who gives an edit up has to see all of it.
             diff=difference(path, data, made or b"", most=None),
             wanted=self._keys(path, made) if made is not None else frozenset(),
         )

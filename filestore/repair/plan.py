@@ -128,7 +128,7 @@ class Policy(Struct, frozen=True, kw_only=True):
         return any(self.names(path) for path in (finding.path, finding.other) if path)
 
     def names(self, path: StorePath) -> bool:
-        """Whether a path is among those that are to be repaired."""
+        """Whether a path is to be repaired."""
         return not self.paths or any(is_below(path, chosen) for chosen in self.paths)
 
 
@@ -276,7 +276,7 @@ class Plan(JsonObject, Struct, frozen=True, kw_only=True, rename={"identity": "s
         return tuple(step for step in self.steps if self.allows(step))
 
     def allows(self, step: Step) -> bool:
-        """Whether the policy lets a step be applied; a file that was named is meant."""
+        """Whether the policy lets a step be applied; a file that was named may be written."""
         return not step.truth or self.policy.truth or KINDS[step.kind].named
 
 
@@ -288,11 +288,11 @@ def selected(plan: Plan, findings: Iterable[Finding]) -> Plan:
 
     Args:
         plan: Of all findings.
-        findings: Those that are to be repaired; only their code and paths count.
+        findings: What is to be repaired; only their code and paths count.
     """
     chosen = set(findings)
     named = {(one.code, one.path) for one in chosen}
-    # Which of the files that have a text in common is to go is said by the step.
+    # Which of the files that have a text in common is to go, the step says.
     named |= {(one.code, one.other) for one in chosen if one.code == "duplicate"}
     keys = {step.key for step in plan.steps if _repairs(step, named)}
     if keys and not plan.identity:
@@ -304,11 +304,11 @@ def selected(plan: Plan, findings: Iterable[Finding]) -> Plan:
 
 
 def without(plan: Plan, keys: Collection[tuple[str, str, str]]) -> Plan:
-    """A plan without some steps, nor those that need them.
+    """A plan without some steps, and without steps that need them.
 
     Args:
         plan: Of these steps and others.
-        keys: Of steps, see `Step.key`; those that are none of the plan's change nothing.
+        keys: Of steps, see `Step.key`; unknown ones change nothing.
     """
     dropped = {step.key for step in plan.steps if step.key in keys}
     if not plan.identity and any(kind == "rebuild-catalog" for kind, _, _ in dropped):

@@ -1,7 +1,7 @@
 """What a repair does about findings, as steps. Pure: what was found comes in, a plan goes out.
 
-One rule: every step names what it was planned on, so that whoever applies it can tell whether that
-still holds; what no step repairs is left for a person, with the reason.
+One rule: every step names what it was planned on, which has to hold when it is applied; what no
+step repairs is left for a person, with the reason.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -103,7 +103,7 @@ def make(
         if policy.concerns(finding):
             work.take(finding)
     for path in policy.lost:
-        work.bring_back(path, ())
+        work.restore(path, ())
     for path in policy.remove:
         work.remove_copy(path)
     steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
@@ -154,7 +154,7 @@ class _Planner:
         if not finding.tree.is_written and meaning.step == "restore":
             self._leave(finding)
         elif code == "bit-rot" or (code == "missing" and self._policy.truth):
-            if not self.bring_back(path, (code,)) and code == "missing":
+            if not self.restore(path, (code,)) and code == "missing":
                 self._add_file("forget", finding, "nothing of it is kept to bring it back from")
         elif code == "mass-missing":
             self._take_mass(finding)
@@ -205,7 +205,7 @@ class _Planner:
         wanted, had = every - self._found.embedded, every & self._found.embedded
         return {"texts": len(wanted), "known": len(had), "wanted": wanted, "had": had}
 
-    def bring_back(self, path: StorePath, codes: tuple[str, ...]) -> bool:
+    def restore(self, path: StorePath, codes: tuple[str, ...]) -> bool:
         """Plan the restoration of a file, if its bytes can be had."""
         found = self._found.restorable.get(path)
         if found is None:
@@ -245,11 +245,11 @@ class _Planner:
             self._leave(finding, finding.repair if lost or not gone else reason + some)
             return
         for path in gone:
-            self.bring_back(path, ("mass-missing",))
+            self.restore(path, ("mass-missing",))
 
     def _take_excluded(self, finding: Finding) -> None:
         path = finding.path
-        is_back = finding.code == "record-invalid" and self.bring_back(path, (finding.code,))
+        is_back = finding.code == "record-invalid" and self.restore(path, (finding.code,))
         ours, theirs = path in self._policy.ours, path in self._policy.theirs
         if finding.code == "conflict-markers" and (ours or theirs):
             self._add_prepared("take-ours" if ours else "take-theirs", finding)
@@ -375,7 +375,7 @@ def one_side(
     """
     name = shown_path(path)
     if is_unmerged:
-        # What git's index holds of a merge is not settled by what stands in the file.
+        # What git's index holds of a merge is not settled by the text of the file.
         how = f"'git checkout --{side} -- {name}', then 'git add -- {name}'"
         return f"git is merging it, so choose there: {how}"
     try:
@@ -399,14 +399,14 @@ def one_side(
         read_bytes=len(seen.data),
         write_bytes=len(made),
         hash=content_hash(made).hex(),
-        # Whoever gives a side up has to see all of it.
+        # A person who gives a side up has to see all of it.
         diff=difference(path, seen.data, made, most=None),
         wanted=frozenset(then.keys),
     )
 
 
 def _doubt(data: bytes, found: Sequence[ConflictHunk]) -> str:
-    """Why only a person can tell which markers are meant; "" where that is plain."""
+    """Why only a person can tell which markers count; "" where that is plain."""
     if not found:
         return "it has no conflict markers"
     blocks = list(fenced(data, 0))

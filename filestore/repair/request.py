@@ -286,7 +286,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class Sides(Struct, frozen=True, kw_only=True):
-    """Two versions beside each other."""
+    """Two versions to choose between."""
 
     code: str
     """The code of the finding."""

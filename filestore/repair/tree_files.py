@@ -3,7 +3,7 @@
 Also what the catalog tells of sources, files made from them, and links that lost their way. Reads;
 changes nothing. One rule: a reader opens a file once, while there is room for its bytes; lost bytes
 are offered only with a hash under which they can be had again, and what was not proved intact is
-said to differ.
+marked as different.
 """
 
 import os
@@ -334,7 +334,7 @@ def difference(path: str, before: bytes, after: bytes, most: int | None = SHOWN_
         path: Its name in the head of the diff.
         before: What it holds now.
         after: What it is to hold.
-        most: So many lines are shown; None for every one.
+        most: The most lines that are shown; None for every one.
     """
     if len(before) + len(after) > _COMPARED_BYTES and most is not None:
         return f"{len(before):,} bytes become {len(after):,}"

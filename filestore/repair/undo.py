@@ -50,7 +50,7 @@ from filestore.sync.actions import put_settled
 
 
 def choices(batches: Iterable[Batch], wanted: State) -> list[Group]:
-    """What may be undone or redone, the command that is meant first; pure.
+    """What may be undone or redone, best first; pure.
 
     First what a writer that died was at, then the newest that is not undone, or what was undone
     last.
@@ -97,7 +97,7 @@ def named(originals: Originals, identifier: str) -> Group:
 
 
 _NAMED: Final = 20
-"""So many edited files are named in a refusal; the rest is counted."""
+"""The edited files that a refusal names; the rest is counted."""
 
 
 class EditedSinceError(RefusedError):
@@ -130,7 +130,7 @@ class KeptChange:
         self.links = group.links()
         self.seen: dict[str, Seen | None] = {}
         self._foreign: set[str] = set()
-        """Paths at which something else than a file stands."""
+        """Paths of something else than a file."""
         for path in self.links:
             try:
                 self.seen[path] = transaction.look(root, path)
@@ -216,7 +216,7 @@ class KeptChange:
 
 
 def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:
-    """Say which files stand in the way, and what to do about them."""
+    """The error that names the files in the way, and what to do about them."""
     group = change.group
     by = {
         path: later.id
@@ -456,7 +456,7 @@ def _found_again(change: KeptChange) -> frozenset[str]:
 
 
 def _removable(change: KeptChange) -> frozenset[str] | None:
-    """The folders that go with the files of an undo: those that were made for them; None: any.
+    """The folders that go with the files of an undo: the ones that were made for them; None: any.
 
     A person made the others, and may want them empty.
     """

@@ -234,7 +234,7 @@ class Parts:
             except sqlite3.OperationalError as error:
                 disk.pass_hidden_limits(error)
                 reason = refusals.of_sqlite(self.places.catalog, error)
-                place, problem, remedy = refusals.told(self.places.catalog, reason)
+                place, problem, remedy = refusals.explained(self.places.catalog, reason)
                 raise FilestoreError(f"cannot open {place}: {problem}", remedy=remedy) from error
         return self._catalog
 

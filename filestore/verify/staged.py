@@ -273,7 +273,7 @@ class _Index:
         """What a git command prints for the folder, and more paths, between its NULs."""
         answer = self._ask(*words, "--", self._folder, *more)
         if answer.status != 0:
-            raise NotInGitError(f"git cannot tell what is staged: {answer.said}")
+            raise NotInGitError(f"git cannot tell what is staged: {answer.message}")
         return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
     def _ask(self, *words: str) -> Answer:

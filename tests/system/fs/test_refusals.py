@@ -240,6 +240,6 @@ def test_another_user_s_file_is_not_ours_to_open() -> None:
 
 def _says_whose(path: Path) -> int:
     reason = refusals.of_sqlite(str(path), sqlite3.OperationalError("unable to open"))
-    place, said, remedy = refusals.told(str(path), reason)
+    place, said, remedy = refusals.explained(str(path), reason)
     as_expected = "belongs to user 12345, mode 600" in said and "sudo chown" in remedy
     return 0 if as_expected and place == str(path) else 1
