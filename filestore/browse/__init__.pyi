@@ -47,8 +47,8 @@ from filestore.repair.plan import KINDS as KINDS
 from filestore.repair.plan import Left as Left
 from filestore.repair.plan import selected as selected
 from filestore.repair.plan import without as without
-from filestore.repair.request import Choice as Choice
 from filestore.repair.request import NoSidesError as NoSidesError
+from filestore.repair.request import SideChoice as SideChoice
 from filestore.repair.request import Sides as Sides
 from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore

@@ -21,7 +21,7 @@ from filestore.core.frontmatter_yaml import (
     MAX_DEPTH,
     MAX_EVENTS,
     NOT_RAW,
-    Entry,
+    KeyPlace,
     MalformedFrontmatter,
     Value,
     number_text,
@@ -379,7 +379,7 @@ def _edited(parts: Split, wanted: Mapping[str, Value], newline: str) -> bytes:
     return text.encode()
 
 
-def _with_entry(text: str, entry: Entry, value: Value, newline: str, first_line: int) -> str:
+def _with_entry(text: str, entry: KeyPlace, value: Value, newline: str, first_line: int) -> str:
     """The block with the lines of one key replaced, or removed for None."""
     start = text.rfind("\n", 0, entry.key_start) + 1
     indent = text[start : entry.key_start]

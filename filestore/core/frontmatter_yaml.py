@@ -53,7 +53,7 @@ class MalformedFrontmatter(FilestoreError, ValueError):
         """1-based, in characters."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class KeyPlace(Struct, frozen=True, kw_only=True):
     """Where a top-level key and its value are, in characters of the block."""
 
     key_start: int
@@ -62,21 +62,21 @@ class Entry(Struct, frozen=True, kw_only=True):
     value_end: int
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class YamlBlock(Struct, frozen=True, kw_only=True):
     """The values of a block, and what is needed to edit it in place."""
 
     values: dict[str, Value]
-    entries: dict[str, Entry]
+    entries: dict[str, KeyPlace]
     indent: int
     """The column of the outermost mapping."""
     is_flow: bool
     """Whether the outermost mapping is written in braces."""
 
 
-_NO_DOCUMENT: Final = Document(values={}, entries={}, indent=0, is_flow=False)
+_NO_DOCUMENT: Final = YamlBlock(values={}, entries={}, indent=0, is_flow=False)
 
 
-def read_yaml(block: bytes, first_line: int) -> Document:
+def read_yaml(block: bytes, first_line: int) -> YamlBlock:
     """What a frontmatter block holds, and where.
 
     Args:
@@ -126,7 +126,7 @@ class _YamlReader:
         self._content_end = 0
         """Where the last thing that is seen ended; a block ends only where the next begins."""
 
-    def document(self) -> Document:
+    def document(self) -> YamlBlock:
         """The one mapping of the block, or none in a block of comments.
 
         Raises:
@@ -141,18 +141,18 @@ class _YamlReader:
             self._refuse(root, "expected 'key: value' lines")
         self._enter(root)
         values: dict[str, Value] = {}
-        entries: dict[str, Entry] = {}
+        entries: dict[str, KeyPlace] = {}
         for key, key_event in self._keys(values):
             value_event = next(self._events)
             values[key] = self._value(value_event)
-            entries[key] = Entry(
+            entries[key] = KeyPlace(
                 key_start=_start(key_event),
                 key_end=_end(key_event),
                 value_start=_start(value_event),
                 value_end=self._content_end,
             )
         indent = root.start_mark.column if root.start_mark else 0
-        return Document(
+        return YamlBlock(
             values=values, entries=entries, indent=indent, is_flow=bool(root.flow_style)
         )
 

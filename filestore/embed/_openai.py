@@ -28,8 +28,8 @@ from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, trusted_add
 from filestore.remote.service import (
     Asked,
     Deadline,
-    Limits,
     Service,
+    ServiceLimits,
     fields_of,
     in_order,
     is_final,
@@ -74,7 +74,7 @@ class OpenAIEmbedder(Embedder):
 
     least_batch = THREADS * _WORTH_A_REQUEST
 
-    def __init__(self, choice: Choice, *, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, choice: Choice, *, limits: ServiceLimits = ServiceLimits()) -> None:  # noqa: B008 - frozen
         if not choice.model:
             raise ModelUnusable(
                 f"the embedder {choice.name!r} names no model",

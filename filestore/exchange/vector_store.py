@@ -21,11 +21,11 @@ from filestore.exchange.rebuild import Document
 from filestore.remote import EndpointError, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Use, key_for, parse_address
 from filestore.remote.service import (
-    Answer,
     Asked,
     Deadline,
-    Limits,
     Service,
+    ServiceAnswer,
+    ServiceLimits,
     fields_of,
     is_final,
     parsed,
@@ -41,7 +41,7 @@ USE: Final = Use(
     without="files that were written stay",
     option="--endpoint",
 )
-LIMITS: Final = Limits(read_s=60.0, total_s=300.0, answer_bytes=256 * 1024 * 1024)
+LIMITS: Final = ServiceLimits(read_s=60.0, total_s=300.0, answer_bytes=256 * 1024 * 1024)
 """For each request; there are as many as there are files and pages."""
 PAGE: Final = 100
 _MOST_PAGES: Final = 100_000
@@ -74,7 +74,7 @@ class VectorStore:
         environment: Mapping[str, str],
         left_out: LeftOut,
         counter: Counter,
-        limits: Limits = LIMITS,
+        limits: ServiceLimits = LIMITS,
     ) -> None:
         """Prepare.
 
@@ -213,7 +213,7 @@ class VectorStore:
             raise refusal(answer, self._asked, ())
         return fields_of(answer.body, "data", self._asked)
 
-    def _answer(self, path: str) -> Answer:
+    def _answer(self, path: str) -> ServiceAnswer:
         until = Deadline(self._limits.total_s, threading.Event())
         return self._service.get(path, self._key, until)
 

@@ -43,7 +43,14 @@ from filestore.extract.ignore_files import (
     starting,
 )
 from filestore.fs import disk
-from filestore.fs.scan import MAX_DEPTH, Choice, FolderRules, TopRules, TreeRules, TreeRulesError
+from filestore.fs.scan import (
+    MAX_DEPTH,
+    FolderRules,
+    RulesChoice,
+    TopRules,
+    TreeRules,
+    TreeRulesError,
+)
 
 STORE: Final = "is a filestore store of its own, or what is left of one"
 
@@ -143,7 +150,7 @@ class _Folder(Struct, kw_only=True):
             top=self.top, base=base, applied=applied, own=own, notes=notes, is_top=not path
         )
 
-    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> RulesChoice:
         """See `FolderRules`."""
         if len(names) < _FEW:
             return self._judged(names, range(len(names)), set(folders))
@@ -160,11 +167,11 @@ class _Folder(Struct, kw_only=True):
         # Of what no rule may speak, the suffix alone says that it is not read.
         passed = [place for place in suffixes.places(unread) if place not in asked]
         if not asked and not passed:
-            return Choice(skipped=self.notes)
+            return RulesChoice(skipped=self.notes)
         choice = self._judged(names, sorted(asked), set(folders))
         return _passing(choice, names, passed) if passed else choice
 
-    def _judged(self, names: Sequence[str], asked: Sequence[int], folders: set[int]) -> Choice:
+    def _judged(self, names: Sequence[str], asked: Sequence[int], folders: set[int]) -> RulesChoice:
         left_out: list[int] = []
         skipped = dict(self.notes)
         ignored = other = 0
@@ -183,7 +190,7 @@ class _Folder(Struct, kw_only=True):
             else:
                 other += 1
             left_out.append(place)
-        return Choice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
+        return RulesChoice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
 
 
 class _Made:
@@ -194,13 +201,13 @@ class _Made:
         del handle, path, names
         return self
 
-    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> RulesChoice:
         """See `FolderRules`."""
         del names, folders
-        return Choice()
+        return RulesChoice()
 
 
-def _passing(choice: Choice, names: Sequence[str], passed: Sequence[int]) -> Choice:
+def _passing(choice: RulesChoice, names: Sequence[str], passed: Sequence[int]) -> RulesChoice:
     """A choice that leaves out files of formats that no extractor reads, too."""
     told = {
         names[place]: _no_extractor(unread)

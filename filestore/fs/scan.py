@@ -71,7 +71,7 @@ class SlowScanError(FilestoreError, TimeoutError):
     """How many files it saw."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class RulesChoice(Struct, frozen=True, kw_only=True):
     """What rules say of some entries of a folder."""
 
     left_out: Sequence[int] = ()
@@ -123,7 +123,7 @@ class TopRules(TreeRules, Protocol):
 class FolderRules(TreeRules, Protocol):
     """The rules inside one folder."""
 
-    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> RulesChoice:
         """Which of some entries belong to the tree.
 
         Args:
@@ -141,7 +141,7 @@ class FolderScan(Struct, frozen=True, kw_only=True):
     """What of it belongs to the tree and is no folder."""
     entered: tuple[str, ...] = ()
     """The folders in it that are walked."""
-    choice: Choice = field(default_factory=Choice)
+    choice: RulesChoice = field(default_factory=RulesChoice)
 
 
 class Observer(Protocol):
@@ -391,7 +391,7 @@ def choose(listed: PackedFolder, rules: FolderRules | None) -> FolderScan:
     if rules is None and not folders:
         return FolderScan(listed=listed, packed=listed)
     names = unpack_names(listed.names)
-    choice = Choice() if rules is None else rules.choose(names, folders)
+    choice = RulesChoice() if rules is None else rules.choose(names, folders)
     entered, away = folders, folders
     if choice.left_out:
         left_out = set(choice.left_out)

@@ -42,12 +42,12 @@ from filestore.generate._prompts import (
 from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
 from filestore.remote.address import DEFAULT_ENDPOINT, Address, key_for, trusted_address
 from filestore.remote.service import (
-    Answer,
     Asked,
     Deadline,
-    Limits,
     Pace,
     Service,
+    ServiceAnswer,
+    ServiceLimits,
     as_ended,
     fields_of,
     is_final,
@@ -61,7 +61,7 @@ DEFAULT_WINDOW_TOKENS: Final = 2_300
 """With instructions and the longest answer it fits the 4,096 that small services give a request:
 they cut what is longer, and do not say so."""
 THREADS: Final = 4
-LIMITS: Final = Limits(read_s=300.0, total_s=600.0, answer_bytes=1024 * 1024)
+LIMITS: Final = ServiceLimits(read_s=300.0, total_s=600.0, answer_bytes=1024 * 1024)
 """A model on a slow machine writes for minutes; it is asked for a page, not for more."""
 FAILURES_IN_A_ROW: Final = 8
 """So many tasks without an answer, and the service counts as gone."""
@@ -95,7 +95,7 @@ class OpenAIGenerator(Generator):
 
     is_free = False
 
-    def __init__(self, choice: GeneratorChoice, *, limits: Limits = LIMITS) -> None:
+    def __init__(self, choice: GeneratorChoice, *, limits: ServiceLimits = LIMITS) -> None:
         if not choice.model:
             raise UnknownGenerator(choice.name, ("extractive", "openai:MODEL"))
         self.name = choice.name
@@ -263,7 +263,7 @@ class OpenAIGenerator(Generator):
                 return Result(place=place, made=made)
         return Result(place=place, problem=problem, tokens_in=tokens_in, tokens_out=tokens_out)
 
-    def _answer(self, task: Task, system: str, asked: Asked, until: Deadline) -> Answer:
+    def _answer(self, task: Task, system: str, asked: Asked, until: Deadline) -> ServiceAnswer:
         """The answer of status 200, in the form of request that the service takes.
 
         Raises:
@@ -343,7 +343,7 @@ def _prompts(choice: GeneratorChoice) -> Prompts:
     return prompts_with(own)
 
 
-def _reply(answer: Answer, asked: Asked) -> _Reply:
+def _reply(answer: ServiceAnswer, asked: Asked) -> _Reply:
     """What the model wrote.
 
     Raises:

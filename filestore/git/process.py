@@ -162,7 +162,7 @@ class NoAnswerError(FilestoreError):
     """Git cannot be asked: it is not installed, takes too long, or there is no repository."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class GitAnswer(Struct, frozen=True, kw_only=True):
     """What git answered."""
 
     status: int
@@ -184,7 +184,7 @@ def environment() -> dict[str, str]:
     return kept | safe_variables(kept) | quiet | offline | literal
 
 
-def ask(folder: str, *words: str, index: str = "", given: bytes = b"") -> Answer:
+def ask(folder: str, *words: str, index: str = "", given: bytes = b"") -> GitAnswer:
     """What git says of the repository around a folder, whatever the settings of that are.
 
     Args:
@@ -201,7 +201,7 @@ def ask(folder: str, *words: str, index: str = "", given: bytes = b"") -> Answer
         return _answer(["git", "--no-pager", *words], folder, variables, given)
 
 
-def ask_where(folder: str, *words: str) -> Answer:
+def ask_where(folder: str, *words: str) -> GitAnswer:
     """What `git rev-parse` says of places: the one question that takes a repository's settings.
 
     Raises:
@@ -211,7 +211,7 @@ def ask_where(folder: str, *words: str) -> Answer:
     return _answer(["git", "rev-parse", *words], folder, environment())
 
 
-def merge_files(folder: str, *words: str) -> Answer:
+def merge_files(folder: str, *words: str) -> GitAnswer:
     """What `git merge-file` makes of files in a folder that lies in no repository.
 
     Raises:
@@ -402,7 +402,7 @@ def _head(state: str) -> bytes:
 
 def _answer(
     command: Sequence[str], folder: str, variables: dict[str, str], given: bytes = b""
-) -> Answer:
+) -> GitAnswer:
     with (
         tempfile.TemporaryFile() as standard_input,
         tempfile.TemporaryFile() as messages,
@@ -424,7 +424,7 @@ def _answer(
             raise _took_too_long(command, folder)
         messages.seek(0)
         words = messages.read(_PIECE).decode("utf-8", "surrogateescape").strip()
-        return Answer(status=status, output=output, message=words)
+        return GitAnswer(status=status, output=output, message=words)
 
 
 def _took_too_long(command: Sequence[str], folder: str) -> NoAnswerError:

@@ -14,7 +14,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import SETTINGS, StorePath
 from filestore.core.safe_text import brief
 from filestore.git import process
-from filestore.git.process import Answer
+from filestore.git.process import GitAnswer
 
 _FORMAT: Final = "--format=%H%x00%ct%x00%an%x00%s"
 _FIELDS: Final = 4
@@ -213,7 +213,7 @@ def renames(folder: str, before: str, after: str | None) -> dict[StorePath, Stor
     return found | dict(_renamed(whole))
 
 
-def _renamed(answer: Answer) -> Iterator[tuple[StorePath, StorePath]]:
+def _renamed(answer: GitAnswer) -> Iterator[tuple[StorePath, StorePath]]:
     fields = iter(answered(answer).decode("utf-8", "surrogateescape").split("\0")[:-1])
     for _, old, new in zip(fields, fields, fields, strict=False):
         yield StorePath(new), StorePath(old)
@@ -241,7 +241,7 @@ def first_with(folder: str, paths: Iterable[str]) -> Commit | None:
     return next(log(folder, "--reverse", "HEAD", "--", *paths), None)
 
 
-def answered(answer: Answer) -> bytes:
+def answered(answer: GitAnswer) -> bytes:
     """The output of an answer.
 
     Raises:

@@ -27,9 +27,9 @@ from filestore.history.batch import (
     NUMBERED,
     Batch,
     BatchInvalidError,
-    Entry,
+    ChangedFile,
     Group,
-    Kept,
+    KeptBatch,
     State,
     expired,
     grouped,
@@ -114,7 +114,7 @@ class Originals:
     def keep(
         self,
         what: str,
-        entries: Sequence[Entry],
+        entries: Sequence[ChangedFile],
         before: Mapping[str, Content],
         *,
         now_s: float,
@@ -326,7 +326,7 @@ class Originals:
         finally:
             os.close(handle)
 
-    def _kept(self, name: str) -> Kept | None:
+    def _kept(self, name: str) -> KeptBatch | None:
         """A batch as the cap sees it; None for what a dead writer left."""
         try:
             with disk.folder(self._handle, name) as handle:
@@ -340,7 +340,7 @@ class Originals:
         with contextlib.suppress(BatchInvalidError):
             group = parse(data, identifier=name, tree=self._tree).group
         size = sum(sizes.values())
-        return Kept(identifier=name, used_s=status.st_mtime, size_bytes=size, group=group)
+        return KeptBatch(identifier=name, used_s=status.st_mtime, size_bytes=size, group=group)
 
 
 def _sizes(handle: int) -> dict[str, int]:

@@ -61,7 +61,7 @@ class Version(Struct, frozen=True, kw_only=True):
     """Whether the catalog knew these bytes when they were taken away."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ChangedFile(Struct, frozen=True, kw_only=True):
     """One file of a batch; None is no file."""
 
     path: str
@@ -78,7 +78,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     """The command, for the list."""
     made_s: int
     """When, in seconds since 1970."""
-    entries: tuple[Entry, ...]
+    entries: tuple[ChangedFile, ...]
     """In the order in which they were changed."""
     wanted: State = "after"
     """The side that the files hold since the last undo or redo."""
@@ -97,7 +97,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     """Why its record cannot be used."""
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class KeptBatch(Struct, frozen=True, kw_only=True):
     """A batch as the cap sees it."""
 
     identifier: str
@@ -184,7 +184,7 @@ def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
             group=record.group,
             folders=None if record.folders is None else tuple(map(_decode_path, record.folders)),
             entries=tuple(
-                Entry(
+                ChangedFile(
                     path=_decode_path(one.path),
                     before=_version(one.before),
                     after=_version(one.after),
@@ -274,7 +274,7 @@ def invalid(identifier: str, reason: str) -> BatchInvalidError:
 
 
 def expired(
-    kept: Sequence[Kept], *, now_s: float, most_s: float = KEPT_S, most_bytes: int = KEPT_BYTES
+    kept: Sequence[KeptBatch], *, now_s: float, most_s: float = KEPT_S, most_bytes: int = KEPT_BYTES
 ) -> list[str]:
     """Which batches are to go: those too old, then the oldest until the rest fits; pure.
 
@@ -286,7 +286,7 @@ def expired(
         most_s: How long a batch is kept after it was used last.
         most_bytes: How much all may take.
     """
-    commands: dict[str, list[Kept]] = {}
+    commands: dict[str, list[KeptBatch]] = {}
     for one in kept:
         commands.setdefault(one.group or one.identifier, []).append(one)
     total = sum(one.size_bytes for one in kept)
@@ -299,13 +299,13 @@ def expired(
     return gone
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class FileChange(Struct, frozen=True, kw_only=True):
     """One change of a file, and the batch that keeps both sides of it."""
 
     batch: str
     number: int
     """Of its entry."""
-    entry: Entry
+    entry: ChangedFile
 
 
 class Group(JsonObject, Struct, frozen=True, kw_only=True):
@@ -368,13 +368,13 @@ class Group(JsonObject, Struct, frozen=True, kw_only=True):
         """Whether all of its files hold one side."""
         return all(batch.wanted == side for batch in self.batches)
 
-    def links(self) -> dict[str, tuple[Link, ...]]:
+    def links(self) -> dict[str, tuple[FileChange, ...]]:
         """The changes of each file, oldest first; files in the order of their last change."""
-        found: dict[str, tuple[Link, ...]] = {}
+        found: dict[str, tuple[FileChange, ...]] = {}
         for batch in self.batches:
             for number, entry in enumerate(batch.entries):
                 earlier = found.pop(entry.path, ())
-                link = Link(batch=batch.identifier, number=number, entry=entry)
+                link = FileChange(batch=batch.identifier, number=number, entry=entry)
                 found[entry.path] = (*earlier, link)
         return found
 

@@ -34,7 +34,7 @@ from filestore.fs.transaction import (
     content,
 )
 from filestore.history.backup_store import Originals, broken_off, is_temporary
-from filestore.history.batch import Entry, Version, may_change
+from filestore.history.batch import ChangedFile, Version, may_change
 
 
 class NoTruthPathError(RefusedError, ValueError):
@@ -186,9 +186,9 @@ def _replacements(
     ]
 
 
-def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> Entry:
+def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> ChangedFile:
     before = Version(digest=seen.digest, mode=seen.mode, indexed=is_indexed) if seen else None
-    return Entry(
+    return ChangedFile(
         path=one.path,
         before=before,
         after=Version(digest=one.after.digest) if one.after else None,

@@ -42,7 +42,7 @@ _LOOK_S: Final = 0.1
 """How often it is looked whether somebody wants to stop."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ServiceLimits(Struct, frozen=True, kw_only=True):
     """How long, how often and how much."""
 
     connect_s: float = 10.0
@@ -58,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     answer_bytes: int = 64 * 1024 * 1024
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ServiceAnswer(Struct, frozen=True, kw_only=True):
     """What came back, whole."""
 
     status: int
@@ -132,8 +132,8 @@ class Service:
         address: Address,
         use: Use,
         *,
-        limits: Limits,
-        is_final: Callable[[Answer], bool],
+        limits: ServiceLimits,
+        is_final: Callable[[ServiceAnswer], bool],
         pace: Pace | None = None,
     ) -> None:
         self.address = address
@@ -144,7 +144,7 @@ class Service:
         self._lock = threading.Lock()
         self._pool: HTTPConnectionPool | None = None
 
-    def post(self, body: bytes, key: str, until: Deadline) -> Answer:
+    def post(self, body: bytes, key: str, until: Deadline) -> ServiceAnswer:
         """Post, again where that may help, and return the last answer, whatever its status.
 
         Args:
@@ -157,11 +157,13 @@ class Service:
         """
         return self._ask("POST", self._use.path, body, key, until)
 
-    def get(self, path: str, key: str, until: Deadline) -> Answer:
+    def get(self, path: str, key: str, until: Deadline) -> ServiceAnswer:
         """The same, of what is at a path below the address, with its query."""
         return self._ask("GET", path, None, key, until)
 
-    def _ask(self, method: str, path: str, body: bytes | None, key: str, until: Deadline) -> Answer:
+    def _ask(
+        self, method: str, path: str, body: bytes | None, key: str, until: Deadline
+    ) -> ServiceAnswer:
         from urllib3.exceptions import HTTPError, ReadTimeoutError
 
         headers = {"User-Agent": "filestore"}
@@ -220,7 +222,7 @@ class Service:
         body: bytes | None,
         headers: Mapping[str, str],
         until: Deadline,
-    ) -> Answer:
+    ) -> ServiceAnswer:
         from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
         from urllib3.exceptions import InvalidHeader
 
@@ -251,7 +253,7 @@ class Service:
             wait_s = self._fresh_retry().get_retry_after(response)
         except (InvalidHeader, ValueError, OverflowError):
             wait_s = None
-        return Answer(status=response.status, body=data, wait_s=wait_s, location=location)
+        return ServiceAnswer(status=response.status, body=data, wait_s=wait_s, location=location)
 
     def _read(self, response: BaseHTTPResponse, limit_s: float) -> bytes:
         """Read block by block, because a time limit of the socket starts anew with each byte."""
@@ -439,12 +441,12 @@ class Asked(Unshown, Struct, frozen=True, kw_only=True):
     """As it was sent, to be taken out of what comes back; "" for none."""
 
 
-def is_final(answer: Answer) -> bool:
+def is_final(answer: ServiceAnswer) -> bool:
     """Whether asking again is pointless although the status says that trouble may pass."""
     return says_too_long(answer) or _SPENT.search(message_of(answer)) is not None
 
 
-def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError:
+def refusal(answer: ServiceAnswer, asked: Asked, texts: Sequence[str]) -> EndpointError:
     """The error for an answer that is none: whose fault it is, and what to do."""
     quoted, use = _quoted_message(answer, asked), asked.use
     if len(texts) == 1 and (answer.status == 413 or says_too_long(answer)):
@@ -502,7 +504,9 @@ def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
     found = parsed(body)
     answer: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     if "error" in answer and name not in answer:
-        quoted = _quoted_message(Answer(status=200, body=body, wait_s=None, location=""), asked)
+        quoted = _quoted_message(
+            ServiceAnswer(status=200, body=body, wait_s=None, location=""), asked
+        )
         raise EndpointError(
             f"{asked.address} answered with an error{quoted}",
             remedy=f"check `{asked.use.model_key}`, and the settings {asked.use.settings}",
@@ -536,13 +540,13 @@ def _kind(body: bytes) -> str:
     return "other JSON" if parsed(body) is not None else "something that is no JSON"
 
 
-def says_too_long(answer: Answer) -> bool:
+def says_too_long(answer: ServiceAnswer) -> bool:
     """Whether a service says that it was given too much at once."""
     may_say = answer.status >= 400 and answer.status != 429  # "rate too large" will pass
     return may_say and _TOO_LONG.search(message_of(answer)) is not None
 
 
-def _quoted_message(answer: Answer, asked: Asked) -> str:
+def _quoted_message(answer: ServiceAnswer, asked: Asked) -> str:
     """`: "<what it says>"`, or "" where it says nothing."""
     message = message_of(answer)
     if asked.key:
@@ -558,7 +562,7 @@ def start_of(text: str) -> str:
     return f'"{shown[:_START_LENGTH]}…"'
 
 
-def message_of(answer: Answer) -> str:
+def message_of(answer: ServiceAnswer) -> str:
     """What a service says is wrong: OpenAI's form, Ollama's, vLLM's or FastAPI's; or ""."""
     values = parsed(answer.body)
     if not isinstance(values, Mapping):

@@ -26,7 +26,7 @@ from filestore.repair import planner
 from filestore.repair.plan import Policy, Step
 from filestore.repair.planner import Inspection, Look, Restorable
 from filestore.repair.tree_files import (
-    Kept,
+    KeptBytes,
     Recorded,
     Restoring,
     TreeReader,
@@ -169,7 +169,7 @@ class Inspector:
         return found
 
     def _offer(
-        self, found: dict[StorePath, Restorable], path: StorePath, kept: Kept | None
+        self, found: dict[StorePath, Restorable], path: StorePath, kept: KeptBytes | None
     ) -> None:
         if kept is None:
             return

@@ -274,7 +274,7 @@ class NoSidesError(FilestoreError, LookupError):
     """There are not two versions to choose between."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class SideChoice(Struct, frozen=True, kw_only=True):
     """One thing that a person can decide."""
 
     name: ChoiceName
@@ -300,7 +300,7 @@ class Sides(Struct, frozen=True, kw_only=True):
     """None where the source has no such text any more."""
     ours_label: str
     theirs_label: str
-    choices: tuple[Choice, ...]
+    choices: tuple[SideChoice, ...]
 
 
 def sides(parts: Parts, finding: Finding) -> Sides:
@@ -364,7 +364,7 @@ def _of_copies(parts: Parts, finding: Finding) -> Sides:
         choices=(
             _removal("remove-other", other, kept=path),
             _removal("remove-this", path, kept=other),
-            Choice(name="keep-both", label="keep both files"),
+            SideChoice(name="keep-both", label="keep both files"),
         ),
     )
 
@@ -407,7 +407,7 @@ def _of_index(parts: Parts, path: StorePath) -> Sides:
     )
 
 
-def _by_git(path: StorePath, *, has_ours: bool, has_theirs: bool) -> tuple[Choice, ...]:
+def _by_git(path: StorePath, *, has_ours: bool, has_theirs: bool) -> tuple[SideChoice, ...]:
     return (
         _git_choice("ours", "our side", path, has_ours),
         _git_choice("theirs", "their side", path, has_theirs),
@@ -416,29 +416,29 @@ def _by_git(path: StorePath, *, has_ours: bool, has_theirs: bool) -> tuple[Choic
 
 def _git_choice(
     name: Literal["ours", "theirs"], side: str, path: StorePath, is_there: bool
-) -> Choice:
+) -> SideChoice:
     word = _word(path)
     if is_there:
         command = f"git checkout --{name} -- {word} && git add -- {word}"
-        return Choice(name=name, label=f"take {side}, with git", command=command)
+        return SideChoice(name=name, label=f"take {side}, with git", command=command)
     command = f"git rm --quiet -- {word}"
-    return Choice(name=name, label=f"delete it as {side} did, with git", command=command)
+    return SideChoice(name=name, label=f"delete it as {side} did, with git", command=command)
 
 
-def _ours(path: StorePath, label: str) -> Choice:
+def _ours(path: StorePath, label: str) -> SideChoice:
     command = f"filestore repair --ours {_word(path)}"
-    return Choice(name="ours", label=label, policy=Policy(ours=(path,)), command=command)
+    return SideChoice(name="ours", label=label, policy=Policy(ours=(path,)), command=command)
 
 
-def _theirs(path: StorePath, label: str) -> Choice:
+def _theirs(path: StorePath, label: str) -> SideChoice:
     command = f"filestore repair --theirs {_word(path)}"
-    return Choice(name="theirs", label=label, policy=Policy(theirs=(path,)), command=command)
+    return SideChoice(name="theirs", label=label, policy=Policy(theirs=(path,)), command=command)
 
 
 def _removal(
     name: Literal["remove-this", "remove-other"], path: StorePath, *, kept: StorePath
-) -> Choice:
-    return Choice(
+) -> SideChoice:
+    return SideChoice(
         name=name,
         label=f"keep {kept}, remove {path}",
         policy=Policy(remove=(path,)),

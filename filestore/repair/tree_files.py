@@ -175,7 +175,7 @@ _COMPARED_BYTES: Final = 256 * 1024
 _SECOND_NS: Final = 1_000_000_000
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class KeptBytes(Struct, frozen=True, kw_only=True):
     """Bytes of a lost file that somebody kept."""
 
     place: Place
@@ -214,7 +214,7 @@ class Restoring:
         self._entries: dict[ChunkPath, dict[str, bytes]] = {}
         self._head_ns: int | None = None
 
-    def newest(self, path: ChunkPath) -> Kept | None:
+    def newest(self, path: ChunkPath) -> KeptBytes | None:
         """What a file that is gone held last: the newer of what was seen and what git has."""
         row, seen = self._row(path), self._last_seen(path)
         if seen is not None and self._is_newer(path, seen):
@@ -224,14 +224,14 @@ class Restoring:
             return self._kept("last seen", seen.data, row)
         return committed
 
-    def recorded(self, path: ChunkPath) -> Kept | None:
+    def recorded(self, path: ChunkPath) -> KeptBytes | None:
         """What a file held that rotted: exactly that, or else what git has."""
         row, seen = self._row(path), self._last_seen(path)
         if seen is not None:
             return self._kept("last seen", seen.data, row)
         return self._from_git(path, row)
 
-    def last_good(self, path: ChunkPath, is_good: Callable[[bytes], bool]) -> Kept | None:
+    def last_good(self, path: ChunkPath, is_good: Callable[[bytes], bool]) -> KeptBytes | None:
         """What a file held before it became unusable.
 
         Args:
@@ -263,15 +263,15 @@ class Restoring:
                 return data
         return None
 
-    def _from_git(self, path: ChunkPath, row: FileRow | None) -> Kept | None:
+    def _from_git(self, path: ChunkPath, row: FileRow | None) -> KeptBytes | None:
         name = self._blob_names.get(path)
         data = repository.named_blob(self._places.root, name) if name else None
         return None if data is None else self._kept("git", data, row, blob=name or "")
 
-    def _kept(self, place: Place, data: bytes, row: FileRow | None, *, blob: str = "") -> Kept:
+    def _kept(self, place: Place, data: bytes, row: FileRow | None, *, blob: str = "") -> KeptBytes:
         known = row is not None and row.state in (INDEXED, RECORD)
         intact = not known or (row is not None and content_hash(data) == row.file_hash)
-        return Kept(place=place, data=data, intact=intact, blob=blob)
+        return KeptBytes(place=place, data=data, intact=intact, blob=blob)
 
     def _row(self, path: ChunkPath) -> FileRow | None:
         return None if self._catalog is None else self._catalog.files([path]).get(path)

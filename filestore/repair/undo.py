@@ -35,9 +35,9 @@ from filestore.history.backup_store import BatchMissingError, Originals
 from filestore.history.batch import (
     Batch,
     BatchInvalidError,
-    Entry,
+    ChangedFile,
+    FileChange,
     Group,
-    Link,
     State,
     Version,
     grouped,
@@ -174,7 +174,7 @@ class KeptChange:
             found.append(Replacement(path=path, before=now, after=then))
         return found
 
-    def goal(self, links: Sequence[Link]) -> Link | None:
+    def goal(self, links: Sequence[FileChange]) -> FileChange | None:
         """The change of a file whose wanted side it is to hold; None where it is to stay."""
         if self.wanted == "before":
             return links[0]
@@ -196,7 +196,7 @@ class KeptChange:
         link = made[-1] if made else links[-1]
         return link.batch, link.number
 
-    def _side(self, entry: Entry) -> Version | None:
+    def _side(self, entry: ChangedFile) -> Version | None:
         return entry.before if self.wanted == "before" else entry.after
 
     def _held(self, path: str, digest: bytes) -> bytes:

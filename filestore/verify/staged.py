@@ -27,7 +27,7 @@ from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
 from filestore.extract.tree_rules import MARKS, documents_of
 from filestore.fs import disk
 from filestore.git import repository
-from filestore.git.process import Answer, Blobs, NoAnswerError, ask
+from filestore.git.process import Blobs, GitAnswer, NoAnswerError, ask
 from filestore.verify.names import is_ours, why_unportable
 from filestore.verify.run import Checked
 
@@ -276,7 +276,7 @@ class _Index:
             raise NotInGitError(f"git cannot tell what is staged: {answer.message}")
         return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
-    def _ask(self, *words: str) -> Answer:
+    def _ask(self, *words: str) -> GitAnswer:
         try:
             return ask(self._tree, *words, index=self._index)
         except NoAnswerError as error:

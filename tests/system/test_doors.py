@@ -42,7 +42,7 @@ from filestore.extract.markdown import read_frontmatter
 from filestore.generate import Task
 from filestore.generate._checked import read_answer
 from filestore.history import batch
-from filestore.remote.service import Answer, Asked, fields_of, message_of
+from filestore.remote.service import Asked, ServiceAnswer, fields_of, message_of
 from filestore.search.metrics import parse_queries
 from filestore.server.agents import install, server, tools
 from filestore.server.collection import RECORD as RECORD_NAME
@@ -321,8 +321,8 @@ OURS: Final = {
 """Places that read what this program wrote, or that are tried elsewhere."""
 
 
-def _answer(data: bytes) -> Answer:
-    return Answer(status=200, body=data, wait_s=None, location="")
+def _answer(data: bytes) -> ServiceAnswer:
+    return ServiceAnswer(status=200, body=data, wait_s=None, location="")
 
 
 def _between(data: bytes) -> bytes:

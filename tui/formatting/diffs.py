@@ -12,7 +12,7 @@ from filestore.browse import shown_path
 from tui.formatting.lines import Line, Role, line, span
 
 if TYPE_CHECKING:
-    from filestore.browse import Choice, Sides
+    from filestore.browse import SideChoice, Sides
 
 Mark = Literal["", "<", ">", "|"]
 
@@ -112,13 +112,13 @@ def side_titles(sides: "Sides") -> tuple[Line, Line]:
     return line(sides.ours_label, "title"), line(sides.theirs_label, "title")
 
 
-def wanted_side(sides: "Sides", side: str) -> "Choice | None":
+def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     """The choice that a side stands for; None where it is none."""
     names = SIDES.get(side, ())
     return next((choice for choice in sides.choices if choice.name in names), None)
 
 
-def _label(sides: "Sides", side: str, choice: "Choice") -> str:
+def _label(sides: "Sides", side: str, choice: "SideChoice") -> str:
     """What a choice does; of two copies, which one stays and which one goes."""
     if sides.code != "duplicate" or side == "both":
         return choice.label

@@ -49,7 +49,7 @@ from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding, Plan, RepairReport
-    from filestore.browse import Choice
+    from filestore.browse import SideChoice
 
 PROGRESS_S: Final = 0.2
 AT_ONCE: Final = 5_000
@@ -206,7 +206,7 @@ class RepairView(View):
         """
         self._plan(request_for(findings, policy))
 
-    def take_side(self, choice: "Choice | None") -> None:
+    def take_side(self, choice: "SideChoice | None") -> None:
         """Plan what a person chose in a conflict."""
         if choice is None:
             return

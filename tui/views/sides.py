@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.events import Resize
 from textual.screen import ModalScreen
 
-from filestore.browse import Choice, shown_path
+from filestore.browse import SideChoice, shown_path
 from tui.formatting.diffs import (
     BASE_TITLE,
     Facing,
@@ -47,7 +47,7 @@ _ROLES: Final[dict[Mark, tuple[Role, Role]]] = {
 }
 
 
-class SidesScreen(Steady, ModalScreen[Choice | None]):
+class SidesScreen(Steady, ModalScreen[SideChoice | None]):
     """Two texts line by line; gives what was chosen, or None where it is left as it is."""
 
     DEFAULT_CSS = """

@@ -30,15 +30,15 @@ from filestore.embed import (
 from filestore.embed._openai import EMBEDDING, OpenAIEmbedder
 from filestore.remote.address import Address, key_for
 from filestore.remote.address import parse_address as parsed
-from filestore.remote.service import Limits
+from filestore.remote.service import ServiceLimits
 from tests.system import embedding_server as service
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
 ROOT = "/a/store"
 MODEL = "small-model"
 KEY = "sk-this-is-the-secret-key-0123456789"
-QUICK = Limits(retries=2, backoff_s=0.01, longest_wait_s=1)
-IMPATIENT = Limits(connect_s=0.5, read_s=0.5, total_s=1, retries=2)
+QUICK = ServiceLimits(retries=2, backoff_s=0.01, longest_wait_s=1)
+IMPATIENT = ServiceLimits(connect_s=0.5, read_s=0.5, total_s=1, retries=2)
 TEXTS = [f"the text number {number} tells of {word}" for number, word in enumerate("abcdefgh" * 30)]
 
 Opener = Callable[..., OpenAIEmbedder]
@@ -55,7 +55,7 @@ def opened(server: EmbeddingServer, tmp_path: Path) -> Opener:
     """Opens the embedder of the server: ``opened(key=KEY, dimension=8)``."""
 
     def open_one(
-        *, key: str = "", cache: bool = True, limits: Limits = QUICK, **options: Any
+        *, key: str = "", cache: bool = True, limits: ServiceLimits = QUICK, **options: Any
     ) -> OpenAIEmbedder:
         options = {"endpoint": server.endpoint} | options
         return OpenAIEmbedder(
@@ -405,7 +405,7 @@ def test_a_slow_service_is_given_up(
 def test_an_endless_answer_is_cut(opened: Opener, server: EmbeddingServer) -> None:
     """An answer larger than any vectors could be is not read into memory."""
     server.behave(service.endless)
-    limits = Limits(answer_bytes=1_000_000)
+    limits = ServiceLimits(answer_bytes=1_000_000)
     assert "1,000,000 bytes" in error_of(opened(limits=limits)).message
 
 

@@ -27,7 +27,7 @@ from filestore.generate import (
 )
 from filestore.generate._openai import FAILURES_IN_A_ROW, THREADS, OpenAIGenerator
 from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
-from filestore.remote.service import Deadline, Limits
+from filestore.remote.service import Deadline, ServiceLimits
 from tests.system import chat_server as service
 from tests.system import embedding_server as any_service
 from tests.system.chat_server import ChatServer, by_text, completion, refuses, well, writes
@@ -36,8 +36,8 @@ from tests.system.embedding_server import Behaviour, Handler, Request, status
 ROOT = "/a/store"
 MODEL = "small-model"
 KEY = "sk-this-is-the-secret-key-0123456789"
-QUICK = Limits(retries=2, backoff_s=0.01, longest_wait_s=1, answer_bytes=1_000_000)
-IMPATIENT = Limits(connect_s=1, read_s=1.5, total_s=2, retries=2)
+QUICK = ServiceLimits(retries=2, backoff_s=0.01, longest_wait_s=1, answer_bytes=1_000_000)
+IMPATIENT = ServiceLimits(connect_s=1, read_s=1.5, total_s=2, retries=2)
 ENGLISH = (
     "The lighthouse was built of granite in 1882, and the keeper counted every ship that was seen "
     "from the island. The lamp burned oil until a cable brought electricity to the tower."
@@ -58,7 +58,9 @@ def server() -> Iterator[ChatServer]:
 def opened(server: ChatServer) -> Opener:
     """Opens the generator of the server: ``opened(key=KEY, window_tokens=80)``."""
 
-    def open_one(*, key: str = "", limits: Limits = QUICK, **options: Any) -> OpenAIGenerator:
+    def open_one(
+        *, key: str = "", limits: ServiceLimits = QUICK, **options: Any
+    ) -> OpenAIGenerator:
         return OpenAIGenerator(
             chosen(**{"endpoint": server.endpoint, "key": key} | options), limits=limits
         )

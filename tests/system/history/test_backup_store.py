@@ -12,7 +12,7 @@ from filestore.core.hashing import content_hash
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.transaction import content
 from filestore.history.backup_store import BatchMissingError, Originals, list_batches
-from filestore.history.batch import BatchInvalidError, Entry, Version, is_truth
+from filestore.history.batch import BatchInvalidError, ChangedFile, Version, is_truth
 
 NAMES = (
     st.binary(min_size=1, max_size=12)
@@ -26,7 +26,7 @@ HELD = st.dictionaries(NAMES, st.none() | st.binary(max_size=50), max_size=12)
 def keep(folder, held, *, now_s=1_000_000.0, finish=True):
     """Keep what some files hold as a batch; its id."""
     entries = [
-        Entry(
+        ChangedFile(
             path=path,
             before=None if data is None else Version(digest=content_hash(data), mode=0o640),
             after=Version(digest=content_hash(b"new")),

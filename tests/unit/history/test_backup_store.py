@@ -10,8 +10,8 @@ from filestore.core.paths import DOCUMENTS
 from filestore.history.batch import (
     Batch,
     BatchInvalidError,
-    Entry,
-    Kept,
+    ChangedFile,
+    KeptBatch,
     Version,
     expired,
     is_truth,
@@ -42,7 +42,7 @@ BATCHES = st.builds(
     what=st.text("abc é", max_size=9),
     made_s=st.integers(0, 1 << 36),
     entries=st.lists(
-        st.builds(Entry, path=PATHS, before=VERSIONS, after=VERSIONS),
+        st.builds(ChangedFile, path=PATHS, before=VERSIONS, after=VERSIONS),
         max_size=4,
         unique_by=lambda entry: entry.path,
     ).map(tuple),
@@ -146,7 +146,7 @@ def test_folders_that_are_none_are_refused(planted):
 def test_a_record_gives_no_more_than_permissions():
     """A planted record cannot make a file that runs as somebody else."""
     version = Version(digest=bytes(16), mode=0o4755)
-    entry = Entry(path="chunked/a.md", before=version, after=None)
+    entry = ChangedFile(path="chunked/a.md", before=version, after=None)
     batch = Batch(identifier="000001", what="x", made_s=0, entries=(entry,))
     (found,) = parse(serialize(batch), identifier="000001").entries
     assert found.before is not None
@@ -175,7 +175,7 @@ def test_what_is_no_record_is_refused(data):
 
 KEPT = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 100)), min_size=1, max_size=12).map(
     lambda rows: [
-        Kept(identifier=f"{number:06d}", used_s=used_s, size_bytes=size)
+        KeptBatch(identifier=f"{number:06d}", used_s=used_s, size_bytes=size)
         for number, (used_s, size) in enumerate(rows, 1)
     ]
 )

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from filestore.history.batch import Batch, Entry, Group, Version
+from filestore.history.batch import Batch, ChangedFile, Group, Version
 from filestore.repair.undo import UndoResult, choices
 
 
@@ -64,8 +64,8 @@ def test_one_command_is_one_choice():
 def test_a_change_in_between_parts_a_command():
     """Where somebody else wrote a file between two steps, only the later step is undone first."""
     first, other, second = (Version(digest=bytes([number]) * 16) for number in (1, 2, 3))
-    early = Entry(path="chunked/a.md", before=None, after=first)
-    late = Entry(path="chunked/a.md", before=other, after=second)
+    early = ChangedFile(path="chunked/a.md", before=None, after=first)
+    late = ChangedFile(path="chunked/a.md", before=other, after=second)
     one, two = batch(1, entries=(early,)), batch(2, entries=(late,), group="000001")
     assert [group.batches for group in choices([one, two], "before")] == [(two,), (one,)]
     joined = replace(two, entries=(replace(late, before=first),))

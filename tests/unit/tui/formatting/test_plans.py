@@ -13,7 +13,7 @@ from filestore import Finding, Plan, Policy, RepairReport, Step
 from filestore.browse import KINDS, Group, Left
 from filestore.core.codes import codes_where
 from filestore.core.safe_text import safe_text
-from filestore.history.batch import Batch, Entry, Version
+from filestore.history.batch import Batch, ChangedFile, Version
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
 from tui.formatting.diffs import diff_lines, facing, stacked_lines
@@ -438,13 +438,13 @@ def version(digest: str) -> Version:
     return Version(digest=digest.encode(), mode=0o644)
 
 
-def batch(identifier: str, *entries: Entry, **more: Any) -> Batch:
+def batch(identifier: str, *entries: ChangedFile, **more: Any) -> Batch:
     return Batch(identifier=identifier, what="repair", made_s=0, entries=entries, **more)
 
 
-CAME = Entry(path="chunked/came.md", before=None, after=version("new"))
-WENT = Entry(path="chunked/went.md", before=version("old"), after=None)
-CHANGED = Entry(path="chunked/changed.md", before=version("old"), after=version("new"))
+CAME = ChangedFile(path="chunked/came.md", before=None, after=version("new"))
+WENT = ChangedFile(path="chunked/went.md", before=version("old"), after=None)
+CHANGED = ChangedFile(path="chunked/changed.md", before=version("old"), after=version("new"))
 
 
 def test_undo_says_what_becomes_of_each_file() -> None:
