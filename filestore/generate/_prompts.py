@@ -25,7 +25,7 @@ from filestore.core.safe_text import encodable
 from filestore.fs import disk
 from filestore.generate import Kind, OwnPrompts, PromptsUnusable, Task
 from filestore.generate._checked import LINES_KEY
-from filestore.remote.service import Answer, message_of, says_too_long
+from filestore.remote.service import ServiceAnswer, message_of, says_too_long
 
 MOST_BYTES: Final = 64 * 1024
 KINDS: Final = cast(tuple[Kind, ...], get_args(Kind))
@@ -160,7 +160,7 @@ class Takes(Struct, frozen=True, kw_only=True):
     most: str = "max_tokens"
     """How it calls the most tokens of an answer."""
 
-    def without(self, answer: Answer, *, proven: bool) -> Takes | None:
+    def without(self, answer: ServiceAnswer, *, proven: bool) -> Takes | None:
         """What to send instead, once it answered so; None where that would change nothing.
 
         Args:
@@ -190,7 +190,7 @@ class Takes(Struct, frozen=True, kw_only=True):
         return replace(self, form="object" if self.form == "schema" else "none")
 
 
-def names_a_parameter(answer: Answer) -> bool:
+def names_a_parameter(answer: ServiceAnswer) -> bool:
     """Whether an error is about the form of the request, so that time does not heal it."""
     return answer.status == 500 and _FORM_NAMED.search(message_of(answer)) is not None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from filestore.generate import Task
 from filestore.generate._prompts import Takes, body_of, data_of, instructions_for, names_a_parameter
-from filestore.remote.service import Answer
+from filestore.remote.service import ServiceAnswer
 
 TASK = Task(kind="questions", texts=("some text",), count=2)
 
@@ -24,9 +24,9 @@ HOSTILE = [
 ]
 
 
-def answer(message: str, status: int = 400) -> Answer:
+def answer(message: str, status: int = 400) -> ServiceAnswer:
     body = json.dumps({"error": {"message": message}}).encode()
-    return Answer(status=status, body=body, wait_s=None, location="")
+    return ServiceAnswer(status=status, body=body, wait_s=None, location="")
 
 
 @given(text=st.text(), title=st.text(max_size=20))
@@ -78,7 +78,7 @@ def test_a_hint_is_for_the_model() -> None:
     assert "because: it was too long" in instructions_for("Do it.", TASK, hint="it was too long")
 
 
-LESS: list[tuple[Takes, Answer, Callable[[Takes], bool]]] = [
+LESS: list[tuple[Takes, ServiceAnswer, Callable[[Takes], bool]]] = [
     (Takes(), answer("Unsupported: response_format"), lambda it: it.form == "object"),
     (Takes(form="object"), answer("'json_object' is unknown"), lambda it: it.form == "none"),
     (Takes(), answer("failed to parse grammar", 500), lambda it: it.form == "object"),
@@ -96,7 +96,7 @@ LESS: list[tuple[Takes, Answer, Callable[[Takes], bool]]] = [
 
 @pytest.mark.parametrize(("takes", "refused", "is_right"), LESS)
 def test_what_is_refused_is_left_out(
-    takes: Takes, refused: Answer, is_right: Callable[[Takes], bool]
+    takes: Takes, refused: ServiceAnswer, is_right: Callable[[Takes], bool]
 ) -> None:
     """A service that does not know a parameter is asked without it."""
     less = takes.without(refused, proven=False)
@@ -114,7 +114,9 @@ def test_what_is_refused_is_left_out(
         (Takes(form="none", temperature=False, seed=False), answer("no"), False),
     ],
 )
-def test_other_trouble_is_not_the_parameters(takes: Takes, refused: Answer, proven: bool) -> None:
+def test_other_trouble_is_not_the_parameters(
+    takes: Takes, refused: ServiceAnswer, proven: bool
+) -> None:
     """What fewer parameters would not heal is not asked again and again."""
     assert takes.without(refused, proven=proven) is None
 
