@@ -7,10 +7,15 @@ and said to be edited.
 import os
 from typing import Final
 
-from filestore.browse.file import Shown, UnknownPathError, below_chunked
+from filestore.browse.file import (
+    ChunkFile,
+    Record,
+    Resource,
+    Shown,
+    ShownSection,
+)
 from filestore.browse.links import backlinks, note_links
-from filestore.browse.meant import meant
-from filestore.browse.records import ChunkFile, Record, Resource, ShownSection
+from filestore.browse.named import UnknownPathError, below_chunked, files_named
 from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunks import kept
@@ -18,9 +23,7 @@ from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
-from filestore.core.caller import leads, working_folder
 from filestore.core.paths import TOP, ChunkPath
-from filestore.fs.path_names import typed_paths
 from filestore.search.freshness import first_line
 from filestore.sidecar.session import Parts
 
@@ -37,25 +40,13 @@ def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list
     ]
 
 
-def folder_named(places: Places, name: str) -> ChunkPath | None:
-    """The folder that a person means, relative to the root or to the working folder, if any."""
-    # What begins with a dot is meant from where one stands.
-    starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
-    for place in typed_paths(name, starts):
-        path = leads(place)
-        relative = os.path.relpath(path, places.root)
-        if os.path.isdir(path) and relative.partition("/")[0] != "..":
-            return TOP if relative == "." else ChunkPath(relative)
-    return None
-
-
 def sections(places: Places, catalog: Catalog, path: str) -> list[ChunkFile]:
     """The sections of a document, in order, as they were indexed.
 
     Raises:
         UnknownPathError: There is no such document in the index.
     """
-    (row,) = meant(places, catalog, path).rows
+    (row,) = files_named(places, catalog, path).rows
     chunk = kept.read(catalog.content(row.id) or b"")
     return [
         {
@@ -92,7 +83,7 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
         NoLineError: There is no such line.
     """
     places = parts.places
-    path, part = _meant(places, catalog, name)
+    path, part = _document_named(places, catalog, name)
     row = catalog.files([path]).get(path)
     chunk, is_fresh = present(parts, catalog, path, row)
     body = chunk.body
@@ -130,12 +121,12 @@ def present(
     return chunk, is_fresh
 
 
-def _meant(places: Places, catalog: Catalog, name: str) -> tuple[ChunkPath, int | None]:
+def _document_named(places: Places, catalog: Catalog, name: str) -> tuple[ChunkPath, int | None]:
     """The file, and the section of a line; a file need not be indexed."""
     try:
         path = below_chunked(places, name)
     except UnknownPathError:
-        asked = meant(places, catalog, name)
+        asked = files_named(places, catalog, name)
         return asked.paths[0], asked.part
     if os.path.isdir(os.path.join(places.chunked, path)):
         raise UnknownPathError(f"{name} is a folder", remedy=_LIST)

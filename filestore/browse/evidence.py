@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.browse import evidence_notes
-from filestore.browse import raw_file as present_files
-from filestore.browse.raw_file import Present, moment
+from filestore.browse.evidence_notes import Present, moment
 from filestore.browse.rows import stats_of
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter, kept, links
@@ -117,7 +116,7 @@ class _File:
         self._tree = parts.places.tree
         self._catalog = catalog
         self._path = self._tree.chunk_path(finding.path)
-        self._now = present_files.look(parts.places.chunked, self._path)
+        self._now = evidence_notes.look(parts.places.chunked, self._path)
         self._was = self._path
         """Where the catalog has it: a moved file still stands there under its old name."""
         self._row = self._known(self._was)

@@ -2,19 +2,17 @@
 
 import contextlib
 import math
-import os
 import sys
 import time
 from array import array
-from collections.abc import Mapping, Sequence
-from itertools import product
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Struct
 
-from filestore.browse.records import ChunkFile, Record
+from filestore.browse.named import UnknownPathError, below_chunked, resource_named, unknown_path
 from filestore.browse.rows import documents_of
-from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
+from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError
 from filestore.chunks.layout import Layout, interpret_chunk
@@ -29,16 +27,13 @@ from filestore.chunks.observation import (
 from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
-from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
-from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
 from filestore.fs import disk
-from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, KnownFile
 from filestore.sidecar.session import Parts
@@ -47,11 +42,123 @@ MOST_RAW_BYTES: Final = 1024 * 1024
 _LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
 
 
-class UnknownPathError(FilestoreError, KeyError):
-    """No file of the store has this path."""
+class ShownSection(TypedDict):
+    """A section of a document in place."""
 
-    def __str__(self) -> str:
-        return self.message
+    line: int | None
+    """The first one in its file; None where its text has no lines of the file."""
+    end_line: int | None
+    """The last one."""
+    page: int | None
+    """On which it begins."""
+    headings: list[str]
+    """The headings above it."""
+
+
+class ShownLink(TypedDict):
+    """A link of a document in place."""
+
+    line: int | None
+    """In which it stands; None in metadata."""
+    target: str
+    """The document it leads to; where there is none, as it is written."""
+
+
+class Backlink(TypedDict):
+    """A link of another document in place to the one that is shown."""
+
+    path: StorePath
+    """The document that has it."""
+    line: int | None
+    """In which it stands; None in metadata."""
+
+
+class Record(TypedDict):
+    """What the store knows of a file."""
+
+    indexed: bool
+    """Whether it is in the index."""
+    withheld: NotRequired[str | None]
+    """The code that excludes it from search."""
+    freshness: NotRequired[Freshness]
+    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went; `edited`
+    since."""
+    resource: NotRequired[str]
+    """Its resource."""
+    kind: NotRequired[str | None]
+    """`chunk` or `summary`."""
+    source: NotRequired[str | None]
+    """Its original."""
+    document: NotRequired[Mapping[str, Any]]
+    """What the original says about itself."""
+    hand_edited: bool
+    """Whether its text was edited by hand."""
+    vector_ids: NotRequired[Any]
+    """Of its texts."""
+    file_hash: NotRequired[str]
+    """Of the bytes that were indexed."""
+    generation: NotRequired[int]
+    """In which it was indexed."""
+    title: NotRequired[str]
+    """What a document in place calls itself; empty where it does not."""
+    aliases: NotRequired[list[str]]
+    """Its other names."""
+    tags: NotRequired[list[str]]
+    """Of its metadata and its text, each with those that it lies in."""
+    sections: NotRequired[list[ShownSection]]
+    """Of which it consists."""
+    links: NotRequired[list[ShownLink]]
+    """To other files, as it was indexed."""
+    backlinks: NotRequired[list[Backlink]]
+    """Links of others to it."""
+
+
+class ChunkFile(TypedDict):
+    """A chunk file of a resource, or a section of a document in place."""
+
+    path: StorePath
+    """Below the store root."""
+    kind: str | None
+    """`chunk` or `summary`; None where that is not known."""
+    source: str | None
+    """Its original."""
+    edited: bool
+    """Whether its text was edited by hand."""
+    withheld: str | None
+    """The code that excludes it from search."""
+    line: NotRequired[int | None]
+    """Of a section in place, the first one in its document."""
+    end_line: NotRequired[int | None]
+    """The last one."""
+    page: NotRequired[int | None]
+    """On which it begins."""
+    headings: NotRequired[list[str]]
+    """The headings above it."""
+
+
+class Resource(TypedDict):
+    """A resource; in place, a document."""
+
+    resource: str
+    """Its name; empty for files of none."""
+    source: str | None
+    """Its original."""
+    chunks: int
+    """How many it has; in place, how many sections."""
+
+
+class Resources(JsonObject, Struct, frozen=True):
+    """What `ls` prints."""
+
+    items: list[Resource]
+    """The resources; in place the documents, those of a folder where one is named."""
+
+
+class ChunkFiles(JsonObject, Struct, frozen=True):
+    """What `ls RESOURCE` prints."""
+
+    items: list[ChunkFile]
+    """Its chunk files, in reading order; of a document in place, its sections."""
 
 
 class VectorFacts(Struct, frozen=True, kw_only=True):
@@ -167,37 +274,6 @@ class AboutResource(Struct, frozen=True, kw_only=True):
     chunker: str = ""
     record_path: StorePath = NO_PATH
     """`NO_PATH` without one."""
-
-
-def resource_named(catalog: Catalog, name: str, places: Places) -> str:
-    """The resource meant by a name: its own, its name without suffix, or its source.
-
-    Raises:
-        UnknownResourceError: None or several fit.
-    """
-    known = catalog.resources()
-    names = [resource for resource, _, _ in known]
-    wanted = name_among(os.path.normpath(name) if name else name, names)
-    if wanted in names:
-        return wanted
-    meant = {on_disk(absolute(wanted)), on_disk(leads(wanted))}
-    fitting = sorted(
-        resource
-        for resource, source, _ in known
-        if resource
-        and (
-            composed(os.path.splitext(resource)[0]) == composed(wanted)
-            or (source and composed(source) == composed(wanted))
-            or (source and os.path.normpath(os.path.join(places.root, source)) in meant)
-            or os.path.join(places.chunked, resource) in meant
-        )
-    )
-    if len(fitting) == 1:
-        return fitting[0]
-    detail = f"; it could be {', '.join(fitting)}" if fitting else did_you_mean(wanted, names)
-    raise UnknownResourceError(
-        f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
-    )
 
 
 def chunks(places: Places, catalog: Catalog, resource: str) -> list[ChunkFile]:
@@ -368,7 +444,7 @@ def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
         ):
             return _seen_at(handle, relative, name, parts.layout)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _unknown(parts.places, relative) from error
+        raise unknown_path(parts.places, relative) from error
     except OSError as error:
         return _unreadable(relative, error), b""
 
@@ -482,56 +558,6 @@ def document_metadata(catalog: Catalog, resource: str, source: str | None) -> di
             if document.source == source:
                 return dict(document.metadata)
     return {}
-
-
-def below_chunked(places: Places, path: str) -> ChunkPath:
-    """A path as given by a person, relative to `chunked/`.
-
-    Raises:
-        UnknownPathError: It leads out of it.
-    """
-    starts = (places.root, places.chunked, working_folder())
-    for place, whole_of in product(typed_paths(path, starts), (absolute, leads)):
-        whole = whole_of(place)
-        is_inside = is_below(whole, places.chunked) and whole != places.chunked
-        if is_inside and _may_be_there(whole):
-            return ChunkPath(os.path.relpath(whole, places.chunked))
-    raise _unknown(places, path)
-
-
-def chunk_paths(
-    places: Places, paths: Sequence[str], *, missing_ok: bool = False
-) -> list[ChunkPath]:
-    """Paths as given by a person, relative to `chunked/`, each once.
-
-    Raises:
-        UnknownPathError: One leads out of it, or is not there where it has to be.
-    """
-    found: dict[ChunkPath, None] = {}
-    for path in paths:
-        try:
-            found[below_chunked(places, path)] = None
-        except UnknownPathError:
-            if not missing_ok:
-                raise
-    return list(found)
-
-
-def _unknown(places: Places, path: str) -> UnknownPathError:
-    if places.tree.has_sections:
-        return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
-    return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
-
-
-def _may_be_there(path: str) -> bool:
-    """Whether something is at a path, or that cannot be known."""
-    try:
-        os.lstat(path)
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def reconstruct_resource(

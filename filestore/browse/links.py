@@ -13,7 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.meant import Meant, meant
+from filestore.browse.named import NamedFiles, files_named
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
@@ -88,7 +88,7 @@ def links(parts: Parts, path: str) -> Links:
 
     Args:
         parts: The store's.
-        path: PATH or PATH:LINE; see `meant`.
+        path: PATH or PATH:LINE; see `files_named`.
 
     Raises:
         UnknownPathError, NoLineError: There is no such file, or line.
@@ -96,7 +96,7 @@ def links(parts: Parts, path: str) -> Links:
     """
     catalog, tree = parts.catalog(), parts.places.tree
     with catalog.snapshot():
-        asked = meant(parts.places, catalog, path)
+        asked = files_named(parts.places, catalog, path)
         if parts.places.tree.has_sections:
             (row,) = asked.rows
             outgoing = note_links(parts.places, catalog, row, asked.line)
@@ -190,7 +190,7 @@ def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:
 # Links of chunk files
 
 
-def _of_chunks(tree: Tree, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
+def _of_chunks(tree: Tree, catalog: Catalog, asked: NamedFiles) -> tuple[list[Link], list[Link]]:
     """The links of some chunk files, and those of others to them or to their original."""
     documents = {source for _, _, source, _ in catalog.documents()}
     outgoing = [

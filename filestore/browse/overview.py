@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.browse import file
+from filestore.browse.named import UnknownPathError, below_chunked, resource_named
 from filestore.catalog import (
     Catalog,
     CatalogPages,
@@ -154,15 +154,15 @@ def _resource(parts: Parts, catalog: Catalog, asked: str) -> str | None:
     if parts.places.tree.has_sections:
         return None
     try:
-        return file.resource_named(catalog, asked, parts.places)
+        return resource_named(catalog, asked, parts.places)
     except UnknownResourceError:
         return None
 
 
 def _indexed_file(parts: Parts, catalog: Catalog, asked: str) -> ChunkPath | None:
     try:
-        path = file.below_chunked(parts.places, asked)
-    except file.UnknownPathError:
+        path = below_chunked(parts.places, asked)
+    except UnknownPathError:
         return None
     return path if path in catalog.files([path]) else None
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from filestore.browse import documents
 from filestore.browse.file import document_metadata
-from filestore.browse.meant import meant, rows_of
+from filestore.browse.named import files_named, rows_of
 from filestore.catalog import Catalog, FileRow, queries
 from filestore.chunks import chunk_file
 from filestore.chunks.observation import DOCUMENT, MAX_CHUNK_BYTES
@@ -104,7 +104,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     Raises:
         UnknownPathError: There is none.
     """
-    found = meant(parts.places, catalog, name)
+    found = files_named(parts.places, catalog, name)
     row = found.rows[0]
     if row.kind == DOCUMENT:
         return _document(parts, catalog, row, wanted)

@@ -12,7 +12,7 @@ from filestore.server import requests
 from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
-    from filestore.browse import duplicates
+    from filestore.browse import alike
     from filestore.browse.links import Link
     from filestore.browse.overview import OverviewNode
 
@@ -24,7 +24,7 @@ def run_ls(options: requests.Ls) -> int:
 
     Example: filestore ls field-guide
     """
-    from filestore.browse.records import Resources
+    from filestore.browse.file import Resources
 
     with _context.open_store(options) as store:
         part = "section" if store.places.tree.has_sections else "chunk"
@@ -275,11 +275,11 @@ def run_duplicates(options: Duplicates) -> int:
     return 0 if found.groups else 1
 
 
-def _kind(group: "duplicates.DuplicateGroup") -> str:
+def _kind(group: "alike.DuplicateGroup") -> str:
     return "section" if group.files[0].kind == DOCUMENT else "file"
 
 
-def _group(number: int, group: "duplicates.DuplicateGroup") -> None:
+def _group(number: int, group: "alike.DuplicateGroup") -> None:
     what = "the same text" if group.same else "nearly the same text"
     counted = _output.count(len(group.files), _kind(group))
     _output.line(f"{number}. {counted} with {what}", style="1")

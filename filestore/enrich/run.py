@@ -64,7 +64,7 @@ def wish(parts: Parts, resources: Sequence[str], wanted: WishOptions) -> Wish:
     Raises:
         UnknownResourceError: There is no such resource.
     """
-    from filestore.browse.file import resource_named
+    from filestore.browse.named import resource_named
 
     if not resources:
         return Wish(**wanted)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from filestore.browse import raw_file as present_files
-from filestore.browse.raw_file import Present
+from filestore.browse import evidence_notes
+from filestore.browse.evidence_notes import Present
 from filestore.catalog import Catalog
 from filestore.chunks.frontmatter import split
 from filestore.config.layout import Places
@@ -457,7 +457,7 @@ def _word(path: StorePath) -> str:
 
 def _present(parts: Parts, path: StorePath) -> Present:
     is_of_tree = parts.places.tree.holds(path)
-    seen = present_files.look(parts.places.root, path) if is_of_tree else present_files.GONE
+    seen = evidence_notes.look(parts.places.root, path) if is_of_tree else evidence_notes.GONE
     if seen.data is None:
         raise NoSidesError(f"{path}: {seen.problem}", remedy="filestore status")
     return seen

@@ -87,7 +87,7 @@ class Ls(Request, CommonOptions, frozen=True, kw_only=True):
 
     def answer(self, store: "Store") -> Any:
         """Resources, documents in place, or the chunks of one."""
-        from filestore.browse.records import ChunkFiles, Resources
+        from filestore.browse.file import ChunkFiles, Resources
 
         listed = store.documents(self.resource) if self.resource else store.resources()
         if listed is not None:

@@ -87,12 +87,12 @@ class InspectedStore(Store):
         """The file that a person names, and of a document in place the line, 0 for none.
 
         Raises:
-            FilestoreError: It is not indexed, or has no such line; see `meant.meant`.
+            FilestoreError: It is not indexed, or has no such line; see `files_named`.
         """
-        from filestore.browse.meant import meant
+        from filestore.browse.named import files_named
 
         with self._parts.reading() as catalog:
-            found = meant(self.places, catalog, text)
+            found = files_named(self.places, catalog, text)
         line = found.line if self.places.tree.has_sections else None
         return self.places.tree.store_path(found.paths[0]), line or 0
 

@@ -25,12 +25,10 @@ from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
-    from filestore.browse.duplicates import Duplicates
-    from filestore.browse.file import Shown
+    from filestore.browse.alike import Duplicates, Similar
+    from filestore.browse.file import ChunkFile, Resource, Shown
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
-    from filestore.browse.records import ChunkFile, Resource
-    from filestore.browse.similar import Similar
     from filestore.browse.vectors import VectorMap
     from filestore.browse.whole import WholeDocument
     from filestore.chunks.reading_order import Reconstruction
@@ -359,20 +357,20 @@ class ReadableStore(Closing):
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
-        from filestore.browse import similar
+        from filestore.browse import alike
 
-        return similar.similar(self._parts, os.fsdecode(path), k)
+        return alike.similar(self._parts, os.fsdecode(path), k)
 
     def duplicates(self, *, above: float = 0.95, on_progress: OnProgress = ignore) -> "Duplicates":
-        """Files with the same text, or nearly; see `duplicates.duplicates`.
+        """Files with the same text, or nearly; see `alike.duplicates`.
 
         Args:
             above: The least cosine of texts that count as nearly the same, 0 to 1.
             on_progress: Called with the progress.
         """
-        from filestore.browse import duplicates
+        from filestore.browse import alike
 
-        return duplicates.duplicates(self._parts, above, on_progress)
+        return alike.duplicates(self._parts, above, on_progress)
 
     def about(self, asked: StrPath = "", *, depth: int = 2) -> "Overview":
         """What the store, a resource, a file or a question is about; see `overview.overview`."""
@@ -459,11 +457,11 @@ class ReadableStore(Closing):
             vectors: Whether their vectors go with the texts.
             on_progress: Called with the progress.
         """
-        from filestore.browse import file
+        from filestore.browse.named import resource_named
         from filestore.exchange import from_store
 
         with self._parts.reading() as catalog:
-            names = [file.resource_named(catalog, name, self.places) for name in resources]
+            names = [resource_named(catalog, name, self.places) for name in resources]
             place = absolute(os.fsdecode(target))
             options: Any = {"resources": names, "vectors": vectors, "on_progress": on_progress}
             return from_store.export(self._parts, catalog, form, place, **options)
@@ -499,21 +497,19 @@ class ReadableStore(Closing):
 
     def chunks(self, resource: str) -> "list[ChunkFile]":
         """The indexed files of a resource, in reading order; in place, sections of a document."""
-        from filestore.browse import documents, file
+        from filestore.browse import documents, file, named
 
         with self._parts.reading() as catalog:
             if self.places.tree.has_sections:
                 return documents.sections(self.places, catalog, resource)
-            name = file.resource_named(catalog, resource, self.places)
+            name = named.resource_named(catalog, resource, self.places)
             return file.chunks(self.places, catalog, name)
 
     def documents(self, folder: str) -> "list[Resource] | None":
         """The documents of a folder in place, as `resources` has them; None if there is none."""
-        from filestore.browse import documents
+        from filestore.browse import documents, named
 
-        found = (
-            documents.folder_named(self.places, folder) if self.places.tree.has_sections else None
-        )
+        found = named.folder_named(self.places, folder) if self.places.tree.has_sections else None
         if found is None:
             return None
         with self._parts.reading() as catalog:
@@ -570,16 +566,16 @@ class ReadableStore(Closing):
         Raises:
             NoSuchDocumentError: There is no such file.
         """
-        from filestore.browse import document
+        from filestore.browse import opening
 
-        spot = document.spot_of(os.fsdecode(hit), self.places)
-        return document.located(self._parts, spot, chunk=chunk)
+        spot = opening.spot_of(os.fsdecode(hit), self.places)
+        return opening.located(self._parts, spot, chunk=chunk)
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a resource from its chunk files as they are on disk."""
-        from filestore.browse import file
+        from filestore.browse import file, named
 
         refuse_useless(self.places, "reconstruct")
         with self._parts.reading() as catalog:
-            name = file.resource_named(catalog, resource, self.places)
+            name = named.resource_named(catalog, resource, self.places)
             return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)

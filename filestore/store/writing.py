@@ -228,7 +228,7 @@ class Store(ReadableStore):
     def _wanted(
         self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
     ) -> "UpdateWanted":
-        from filestore.browse.file import resource_named
+        from filestore.browse.named import resource_named
         from filestore.ingest.update import Wanted
 
         with self._parts.reading() if resources else contextlib.nullcontext() as it:
@@ -243,7 +243,7 @@ class Store(ReadableStore):
             UnknownResourceError: There is none of a name.
             LockedError: Another writer holds the store.
         """
-        from filestore.browse.file import resource_named
+        from filestore.browse.named import resource_named
         from filestore.ingest import put as changes
 
         refuse_useless(self.places, "rm")
@@ -304,10 +304,10 @@ class Store(ReadableStore):
 
     def edit_note(self, path: StrPath, *, old: str = "", new: str) -> "Note":
         """Replace a passage of a file, or a note as a whole; see `notes.NoteWriter.edit`."""
-        from filestore.browse import file
+        from filestore.browse import named
         from filestore.ingest import notes
 
-        (chunk,) = file.chunk_paths(self.places, [os.fsdecode(path)])
+        (chunk,) = named.chunk_paths(self.places, [os.fsdecode(path)])
         edit = notes.Edit(old=old, new=new)
         return self._note("edit_note", lambda writer: writer.edit(chunk, edit))
 
@@ -340,13 +340,13 @@ class Store(ReadableStore):
             UnknownPathError: There is none of a path.
             LockedError: Another writer holds the store.
         """
-        from filestore.browse import file
+        from filestore.browse import named
         from filestore.ingest import put as changes
 
         refuse_useless(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             given = list(map(os.fsdecode, paths))
-            chunks = file.chunk_paths(self.places, given, missing_ok=missing_ok)
+            chunks = named.chunk_paths(self.places, given, missing_ok=missing_ok)
             removed = changes.remove_chunks(self.places, chunks)
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget(chunks, by_hand=True)

@@ -306,7 +306,7 @@ OURS: Final = {
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
-    "the sidecar": "browse/listing.below browse/name_filter._by_catalog"
+    "the sidecar": "browse/listing.below browse/listing._by_catalog"
     " catalog/_reading._conflict catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 import mcp_types as types
 import orjson
 
-from filestore.browse.file import UnknownPathError
+from filestore.browse.named import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import has_plain_names
 from filestore.core.safe_text import safe_text

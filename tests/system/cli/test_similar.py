@@ -304,12 +304,12 @@ def test_a_cosine_that_is_none(workspace: Any, value: str) -> None:
 
 def many_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the vector index, as in a store of more bodies than are compared with each other."""
-    from filestore.browse import duplicates
+    from filestore.browse import alike
     from filestore.index import VectorIndex
 
     monkeypatch.setattr(VectorIndex, "has_lists", True)
-    monkeypatch.setattr(duplicates, "COMPARED_WITH_ALL", 0)
-    monkeypatch.setattr(duplicates, "_NEAREST", 2)
+    monkeypatch.setattr(alike, "COMPARED_WITH_ALL", 0)
+    monkeypatch.setattr(alike, "_NEAREST", 2)
 
 
 @pytest.mark.parametrize("above", ["0.3", "0.6", "0.75", "1"])

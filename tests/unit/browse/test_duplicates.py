@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.browse import duplicates
-from filestore.browse.duplicates import joined, near_pairs
+from filestore.browse import alike
+from filestore.browse.alike import joined, near_pairs
 
 
 def unit(rows):
@@ -18,7 +18,7 @@ def unit(rows):
 @pytest.mark.parametrize("block", [1, 2, 3, 100])
 def test_every_near_pair_is_found_once(monkeypatch, block):
     """Whatever the blocks are, a pair is found exactly when its cosine is high enough."""
-    monkeypatch.setattr(duplicates, "_BLOCK", block)
+    monkeypatch.setattr(alike, "_BLOCK", block)
     vectors = unit(numpy.random.default_rng(7).normal(size=(40, 3)))
     found = [(one, two) for one, others in near_pairs(vectors, 0.9) for two in others.tolist()]
     cosines = vectors @ vectors.T

@@ -5,7 +5,7 @@ from array import array
 import numpy
 import pytest
 
-from filestore.browse.projection import principal_plane
+from filestore.browse.vectors import principal_plane
 
 
 def cloud(

@@ -1,4 +1,4 @@
-"""What a person means by PATH or PATH:LINE: a chunk file, or the chunks of an original.
+"""The files, resources and folders that a person names: PATH, PATH:LINE, or a name.
 
 One rule: a line of an original is found by the texts of its chunks, never by a record of lines,
 because there is none.
@@ -7,32 +7,41 @@ because there is none.
 import os
 import re
 from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
 from msgspec import Struct
 
-from filestore.browse.file import UnknownPathError, below_chunked
-from filestore.catalog import Catalog, FileRow
+from filestore.catalog import Catalog, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import TOP, ChunkPath, is_below
+from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.fs.path_names import name_among, on_disk, typed_paths
+from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.sidecar import originals
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
+_LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
 _DOCUMENTS_REMEDY: Final = "'filestore ls' lists the documents; 'filestore sync' takes new ones in"
+
+
+class UnknownPathError(FilestoreError, KeyError):
+    """No file of the store has this path."""
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class NoLineError(FilestoreError, LookupError):
     """There is no such line, or no chunk that it belongs to."""
 
 
-class Meant(Struct, frozen=True, kw_only=True):
+class NamedFiles(Struct, frozen=True, kw_only=True):
     """The indexed files that were meant."""
 
     rows: tuple[FileRow, ...]
@@ -49,7 +58,7 @@ class Meant(Struct, frozen=True, kw_only=True):
         return [row.path for row in self.rows]
 
 
-def meant(places: Places, catalog: Catalog, text: str) -> Meant:
+def files_named(places: Places, catalog: Catalog, text: str) -> NamedFiles:
     """The chunk files that a person means.
 
     Args:
@@ -77,12 +86,12 @@ def meant(places: Places, catalog: Catalog, text: str) -> Meant:
         raise UsageError("lines are counted from 1, found 0", remedy=f"{split[1]}:1")
     if found.source is None:
         _require_line(catalog, found.rows[0], line)
-        return Meant(rows=found.rows, line=line, part=_part_at(catalog, found.rows[0], line))
+        return NamedFiles(rows=found.rows, line=line, part=_part_at(catalog, found.rows[0], line))
     row = _row_at(places, catalog, found, line)
-    return Meant(rows=(row,), source=found.source, line=line)
+    return NamedFiles(rows=(row,), source=found.source, line=line)
 
 
-def _named(places: Places, catalog: Catalog, text: str) -> Meant | None:
+def _named(places: Places, catalog: Catalog, text: str) -> NamedFiles | None:
     path = _chunk_path(places, catalog, text)
     if path is not None:
         row = catalog.files([path]).get(path)
@@ -92,7 +101,7 @@ def _named(places: Places, catalog: Catalog, text: str) -> Meant | None:
                 f"{text} is {state}",
                 remedy="filestore sync; 'filestore status' says why a file is left out",
             )
-        return Meant(rows=(row,))
+        return NamedFiles(rows=(row,))
     source = _source(places, catalog, text)
     if source is None:
         return None
@@ -101,7 +110,7 @@ def _named(places: Places, catalog: Catalog, text: str) -> Meant | None:
         raise UnknownPathError(
             f"no chunk of {text} is indexed", remedy="filestore sync; then 'filestore status'"
         )
-    return Meant(rows=tuple(rows), source=source)
+    return NamedFiles(rows=tuple(rows), source=source)
 
 
 def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None:
@@ -175,7 +184,7 @@ def _line_count(data: bytes) -> int:
     return max((section.end_line for section in kept.decode(data).sections), default=0)
 
 
-def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:
+def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> FileRow:
     """The chunk of an original that holds one of its lines."""
     source = found.source or ""
     path = originals.of_places(places).followed(catalog.originals().get(source) or source)
@@ -237,3 +246,99 @@ def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
             return place
         start, end, last, missed = at + 1, at + len(words), place, False
     return None if missed else last
+
+
+# Paths and names that need not be indexed
+
+
+def below_chunked(places: Places, path: str) -> ChunkPath:
+    """A path as given by a person, relative to `chunked/`.
+
+    Raises:
+        UnknownPathError: It leads out of it.
+    """
+    starts = (places.root, places.chunked, working_folder())
+    for place, whole_of in product(typed_paths(path, starts), (absolute, leads)):
+        whole = whole_of(place)
+        is_inside = is_below(whole, places.chunked) and whole != places.chunked
+        if is_inside and _may_be_there(whole):
+            return ChunkPath(os.path.relpath(whole, places.chunked))
+    raise unknown_path(places, path)
+
+
+def chunk_paths(
+    places: Places, paths: Sequence[str], *, missing_ok: bool = False
+) -> list[ChunkPath]:
+    """Paths as given by a person, relative to `chunked/`, each once.
+
+    Raises:
+        UnknownPathError: One leads out of it, or is not there where it has to be.
+    """
+    found: dict[ChunkPath, None] = {}
+    for path in paths:
+        try:
+            found[below_chunked(places, path)] = None
+        except UnknownPathError:
+            if not missing_ok:
+                raise
+    return list(found)
+
+
+def unknown_path(places: Places, path: str) -> UnknownPathError:
+    if places.tree.has_sections:
+        return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
+    return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
+
+
+def _may_be_there(path: str) -> bool:
+    """Whether something is at a path, or that cannot be known."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def resource_named(catalog: Catalog, name: str, places: Places) -> str:
+    """The resource meant by a name: its own, its name without suffix, or its source.
+
+    Raises:
+        UnknownResourceError: None or several fit.
+    """
+    known = catalog.resources()
+    names = [resource for resource, _, _ in known]
+    wanted = name_among(os.path.normpath(name) if name else name, names)
+    if wanted in names:
+        return wanted
+    there = {on_disk(absolute(wanted)), on_disk(leads(wanted))}
+    fitting = sorted(
+        resource
+        for resource, source, _ in known
+        if resource
+        and (
+            composed(os.path.splitext(resource)[0]) == composed(wanted)
+            or (source and composed(source) == composed(wanted))
+            or (source and os.path.normpath(os.path.join(places.root, source)) in there)
+            or os.path.join(places.chunked, resource) in there
+        )
+    )
+    if len(fitting) == 1:
+        return fitting[0]
+    detail = f"; it could be {', '.join(fitting)}" if fitting else did_you_mean(wanted, names)
+    raise UnknownResourceError(
+        f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
+    )
+
+
+def folder_named(places: Places, name: str) -> ChunkPath | None:
+    """The folder that a person means, relative to the root or to the working folder, if any."""
+    # What begins with a dot is meant from where one stands.
+    starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
+    for place in typed_paths(name, starts):
+        path = leads(place)
+        relative = os.path.relpath(path, places.root)
+        if os.path.isdir(path) and relative.partition("/")[0] != "..":
+            return TOP if relative == "." else ChunkPath(relative)
+    return None
