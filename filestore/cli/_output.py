@@ -101,15 +101,18 @@ def findings(found: Iterable[Finding]) -> None:
         for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[worst.severity])
         for member in first(members, _SHOWN, rest=""):
-            # On one line where it fits, else the detail below the path.
             path = f"    {shown_path(member.path)}{' (accepted)' if member.accepted else ''}"
-            detail = "" if member.meaning.self_evident else shown_path(member.detail)
-            if len(path) + 2 + len(detail) <= WIDTH:
-                line(f"{path}  {detail}".rstrip())
-                continue
-            line(path)
-            for one in folded(f"        {detail}", indent=8):
-                line(one)
+            with_detail(path, "" if member.meaning.self_evident else shown_path(member.detail))
+
+
+def with_detail(path: str, detail: str, write: Callable[[str], None] = line) -> None:
+    """Print a path and its detail: on one line where both fit, else the detail below."""
+    if len(path) + 2 + len(detail) <= WIDTH:
+        write(f"{path}  {detail}".rstrip())
+        return
+    write(path)
+    for one in folded(f"        {detail}", indent=8):
+        write(one)
 
 
 def folded(text: str, *, indent: int) -> list[str]:

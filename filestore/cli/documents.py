@@ -241,39 +241,33 @@ def _plan(planned: "UpdatePlan") -> None:
 
 
 def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
-    """Say what was done; the exit code is 1 where something is left, 5 where some of it failed."""
+    """Print what was done; the exit code is 1 where something is left, 5 where some of it failed."""
     left = _output.left_without(report.synced.problem)
+    failed = [(one.source, one.error) for one in report.failed if one.error is not None]
     if as_json:
         _output.write_json(report.to_dict())
     else:
-        _update_words(report)
-    errors = [one.error for one in report.failed if one.error is not None]
+        _plan(report.plan)
+        for outcome in report:
+            if outcome.error is None:
+                counted = f" ({_output.count(outcome.chunks, 'chunk')})"
+                chunks = "" if outcome.status == "removed" else counted
+                _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
+                _merged(outcome)
+        for source, error in failed:
+            _output.say_error(f"failed {shown_path(source)}", error)
+        if report.synced.applied:
+            _output.line(_output.done(report.synced.applied))
+        _output.line(_output.embedded(report.embedded, report.reused))
+        if report.undo:
+            _output.line(f"to undo it: filestore undo {report.undo}")
+        if report.remaining:
+            _output.line("left for you:")
+            _output.findings(report.remaining)
     if report.ingested.is_partial:
         return EXIT_PARTIAL
     clean = is_clean(report.remaining)
-    return max((error.exit_code for error in errors), default=left or (0 if clean else 1))
-
-
-def _update_words(report: "UpdateReport") -> None:
-    _plan(report.plan)
-    for outcome in report:
-        if outcome.error is not None:
-            continue
-        counted = f" ({_output.count(outcome.chunks, 'chunk')})"
-        chunks = "" if outcome.status == "removed" else counted
-        _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
-        _merged(outcome)
-    for outcome in report.failed:
-        if outcome.error is not None:
-            _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
-    if report.synced.applied:
-        _output.line(_output.done(report.synced.applied))
-    _output.line(_output.embedded(report.embedded, report.reused))
-    if report.undo:
-        _output.line(f"to undo it: filestore undo {report.undo}")
-    if report.remaining:
-        _output.line("left for you:")
-        _output.findings(report.remaining)
+    return max((error.exit_code for _, error in failed), default=left or (0 if clean else 1))
 
 
 _COMES_BACK: Final = """\

@@ -30,8 +30,7 @@ def run_ls(options: requests.Ls) -> int:
         part = "section" if store.places.tree.has_sections else "chunk"
         first = "sync" if store.places.tree.has_sections else "add PATH…"
         found = options.answer(store)
-    if options.json:
-        _output.write_json(found.to_dict())
+    if _context.printed_json(options, found):
         return 0
     for item in found.items if isinstance(found, Resources) else ():
         name = shown_path(item["resource"]) or "(no resource)"
@@ -79,8 +78,7 @@ def run_show(options: requests.Show) -> int:
 
     with _context.open_store(options) as store:
         shown = options.answer(store)
-    if options.json:
-        _output.write_json(shown.to_dict())
+    if _context.printed_json(options, shown):
         return 0
     _output.line(shown_path(shown.path), style="1")
     known = {key: value for key, value in shown.record.items() if key not in _LISTS}

@@ -15,7 +15,7 @@ from filestore.core.schema import JsonObject
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
-    from filestore.git.hooks import Hook, Repository
+    from filestore.git.hooks import Hook
 
 # The store is loaded where it is needed: a hook runs at every checkout.
 _WAIT_S: Final = 60.0
@@ -75,42 +75,34 @@ def run_git(options: Git) -> int:
 
 def _manage(options: Git) -> int:
     from filestore.cli import _context
-    from filestore.git.hooks import install, remove, repository, status
+    from filestore.git.hooks import install, is_shell_script, remove, repository, status
 
     with _context.open_store(options) as store:
         place = repository(store.root)
-    act = {"install": install, "remove": remove, "status": status}[options.action]
-    hooks = act(place)
-    in_the_way = [hook for hook in hooks if hook.state == "foreign"]
+    removes = options.action == "remove"
+    hooks = {"install": install, "remove": remove, "status": status}[options.action](place)
     found = Hooks(place.hooks, place.store, place.note, hooks)
     if not _context.printed_json(options, found):
-        _words(place, hooks, options.action)
-    if options.action == "remove":
+        _output.line(f"hooks of {shown_path(place.hooks)}")
+        for hook in hooks:
+            others = f"; lines of others stay in {shown_path(hook.path)}" if hook.shared else ""
+            state = _STATES[hook.state] + (others if hook.state == "removed" else "")
+            _output.line(f"    {hook.name}: {state}")
+        for hook in hooks:
+            path, lines = shown_path(hook.path), hook.line.replace("\n", "\n    ")
+            if removes and hook.state == "called":
+                _output.say(f"it still calls filestore: take the lines out of {path}:\n    {lines}")
+            elif not removes and hook.state == "foreign":
+                # There no line before it ends the hook, and the status is that of those behind.
+                wanted = f"add this line to {path}, behind its first line"
+                if not is_shell_script(hook.path):
+                    wanted = f"{path} is no shell script: have it run this line of shell"
+                _output.say(f"{wanted}:\n    {lines}")
+        if place.note:
+            _output.say(place.note)
+    if removes:
         return 1 if any(hook.state == "called" for hook in hooks) else 0
-    done = all(hook.serves for hook in hooks)
-    return 1 if in_the_way or not done else 0
-
-
-def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
-    from filestore.git.hooks import is_shell_script
-
-    _output.line(f"hooks of {shown_path(place.hooks)}")
-    for hook in hooks:
-        state = _STATES[hook.state]
-        others = f"; lines of others stay in {shown_path(hook.path)}" if hook.shared else ""
-        _output.line(f"    {hook.name}: {state}{others if hook.state == 'removed' else ''}")
-    for hook in hooks:
-        path, lines = shown_path(hook.path), hook.line.replace("\n", "\n    ")
-        if action == "remove" and hook.state == "called":
-            _output.say(f"it still calls filestore: take the lines out of {path}:\n    {lines}")
-        elif action != "remove" and hook.state == "foreign":
-            # There no line before it ends the hook, and the status is that of those behind.
-            wanted = f"add this line to {path}, behind its first line"
-            if not is_shell_script(hook.path):
-                wanted = f"{path} is no shell script: have it run this line of shell"
-            _output.say(f"{wanted}:\n    {lines}")
-    if place.note:
-        _output.say(place.note)
+    return 0 if all(hook.serves and hook.state != "foreign" for hook in hooks) else 1
 
 
 def _hook(options: Git) -> int:

@@ -162,8 +162,7 @@ def run_embedder(options: ListModels) -> int:
     with contextlib.suppress(NoStoreError), _context.open_store(options) as store:
         own, other = _usable(store.model.name, store.model.problem), store.beside
         beside = _usable(other.name, other.problem) if other is not None else None
-    if options.json:
-        _output.write_json(Embedders(items, here.models, own, beside).to_dict())
+    if _context.printed_json(options, Embedders(items, here.models, own, beside)):
         return 0
     for whose, model in (("this store", own), ("beside it", beside)):
         if model:
@@ -210,13 +209,10 @@ def _set(options: SetModel) -> int:
             cached = f"({change.known:,} from cache)"
             _output.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
-    if options.json:
-        done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
-        _output.write_json(done.to_dict())
-    else:
-        texts = _output.embedded(report.embedded, report.reused)
-        where = "beside " if change.beside else ""
-        _output.line(f"embedder {where}{change.choice.name}: {texts}")
+    where = "beside " if change.beside else ""
+    texts = _output.embedded(report.embedded, report.reused)
+    done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
+    _print_done(options, done, f"embedder {where}{change.choice.name}: {texts}")
     return _output.left_without(report.problem)
 
 
@@ -389,8 +385,7 @@ def _list_backends(options: ListBackends) -> int:
         lacking = missing_packages(name) if name in PACKAGES else ()
         why = f"{' and '.join(lacking)} missing; {install_line(name)}" if lacking else ""
         items.append(Backend(name, not why, why, kind.keys))
-    if options.json:
-        _output.write_json(Backends(items).to_dict())
+    if _context.printed_json(options, Backends(items)):
         return 0
     for one in items:
         _output.line(f"{one.kind}: {one.why or 'can be used'}; {one.keys}")
@@ -404,9 +399,7 @@ def run_backend(options: ShowBackend) -> int:
     """
     with _context.open_store(options) as store:
         shown = store.backend()
-    if options.json:
-        _output.write_json(shown.to_dict())
-    else:
+    if not _context.printed_json(options, shown):
         _output.line(f"{shown.kind}: {shown.address or 'cannot be opened here'}")
         vectors = _output.count(shown.vectors, "vector")
         waiting = f", {shown.waiting:,} wait to be sent" if shown.waiting else ""
@@ -433,16 +426,15 @@ def _set_backend(options: SetBackend) -> int:
         sent = store.change_backend(change)
         is_left = vector_change.is_left(before, change)
         cleared = options.clear and is_left and store.clear_backend(before)
-    if options.json:
-        done = BackendSet(
-            backend=backend.kind,
-            address=change.address,
-            sent=sent.written,
-            deleted=sent.deleted,
-            kept=sent.kept,
-            cleared=cleared,
-        )
-        _output.write_json(done.to_dict())
+    done = BackendSet(
+        backend=backend.kind,
+        address=change.address,
+        sent=sent.written,
+        deleted=sent.deleted,
+        kept=sent.kept,
+        cleared=cleared,
+    )
+    if _context.printed_json(options, done):
         return 0
     vectors = _output.count(sent.written, "vector")
     _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")

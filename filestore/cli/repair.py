@@ -123,7 +123,7 @@ def _show(plan: Plan, line: Any) -> None:
         groups.setdefault(step.kind, []).append(step)
     for kind, steps in groups.items():
         _show_kind(kind, steps, plan, line)
-    for text in _wrapped(_price(plan), _output.WIDTH):
+    for text in _output.folded(_price(plan), indent=0):
         line(text)
     if plan.left:
         line("left for you:")
@@ -131,8 +131,8 @@ def _show(plan: Plan, line: Any) -> None:
     for one in _output.first(plan.left, _SHOWN, line, rest=lists):
         finding = one.finding
         line(f"    {finding.severity} {finding.code}  {shown_path(finding.path)}")
-        for text in _wrapped(one.reason):
-            line(f"      {text}")
+        for text in _output.folded(f"      {one.reason}", indent=6):
+            line(text)
 
 
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
@@ -141,16 +141,9 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     # Each text that would be lost has to be seen.
     most = len(steps) if KINDS[kind].named else _SHOWN
     for step in _output.first(steps, most, line, rest=""):
-        # One step below its kind: on one line where it fits, else the detail below the path.
         from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
-        path = f"    {shown_path(step.path)}{from_where}"
         detail = shown_path(step.detail) if step.truth or step.part else ""
-        if len(path) + 2 + len(detail) <= _output.WIDTH:
-            line(f"{path}  {detail}".rstrip())
-        else:
-            line(path)
-            for text in _wrapped(detail):
-                line(f"      {text}")
+        _output.with_detail(f"    {shown_path(step.path)}{from_where}", detail, line)
         for text in step.diff.splitlines():
             line(f"      {text}")
 
@@ -181,12 +174,6 @@ def _price(plan: Plan) -> str:
     if unknown and not (plan.texts or plan.known):
         return f"{who} re-ingested documents; how many texts is known only then"
     return f"{words}, and re-ingested documents" if unknown else words
-
-
-def _wrapped(text: str, width: int = _output.WIDTH - 8) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, width)
 
 
 def _ask(options: Repair, plan: Plan) -> None:

@@ -26,7 +26,6 @@ from filestore.server.operations import CommonOptions, argument, option
 from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:
-    from filestore.server.collections import Collections
     from filestore.store import Store
 
 
@@ -88,6 +87,7 @@ def run_serve(options: Serve) -> int:
     if any(map(missing_packages, watched)):
         _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
     from filestore.config.layout import configuration_folder
+    from filestore.server.collections import Collections
     from filestore.server.http import run as running
     from filestore.server.http.app import AppParts
     from filestore.server.listening import Listener
@@ -106,7 +106,12 @@ def run_serve(options: Serve) -> int:
             Stores.open(_named(options), access, configuration=configuration)
         )
         _context.tell_unknown(one for store in stores for one in store.unknown)
-        collections = stack.enter_context(_collections(options, configuration))
+        collections = None
+        if options.collections is not None:
+            folder = os.path.expanduser(options.collections)
+            collections = stack.enter_context(
+                Collections(folder, writes=options.write, configuration=configuration)
+            )
         parts = AppParts(
             stores=stores, token=token, is_local=address.is_local, collections=collections
         )
@@ -126,17 +131,6 @@ def run_serve(options: Serve) -> int:
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED
     return 0
-
-
-def _collections(
-    options: Serve, configuration: str
-) -> "contextlib.AbstractContextManager[Collections | None]":
-    if options.collections is None:
-        return contextlib.nullcontext()
-    from filestore.server.collections import Collections
-
-    place = os.path.expanduser(options.collections)
-    return Collections(place, writes=options.write, configuration=configuration)
 
 
 def _named(options: Serve) -> list[str]:

@@ -113,12 +113,6 @@ def _bound(folder: int, path: str) -> OwnedSocket:
     return OwnedSocket(listener=listener, folder=folder, path=path, identity=identity)
 
 
-def is_own_user(connection: socket.socket) -> bool:
-    """Whether a process of this user is at the other end."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return bool(_CREDENTIALS.unpack(data)[1] == os.geteuid())
-
-
 class BadRequestError(FilestoreError, ValueError):
     """What came is no request."""
 
@@ -158,7 +152,19 @@ def received(connection: socket.socket, *, within_s: float) -> Request:
     length = int.from_bytes(head[-wire.LENGTH_BYTES :], "big")
     if not head.startswith(wire.MAGIC) or length > wire.MOST_REQUEST_BYTES:
         raise BadRequestError("no request of this version")
-    return _parsed(_exactly(connection, length, until))
+    fields = _exactly(connection, length, until).split(b"\0")
+    if len(fields) < 6:
+        raise BadRequestError("a request has five fields and words")
+    surroundings, folder, columns, store, no_color, *words = fields
+    if not folder.startswith(b"/") or not columns.isdigit() or len(columns) > 5:
+        raise BadRequestError("no folder, or no number of columns")
+    caller = Caller(
+        folder=os.fsdecode(folder),
+        columns=int(columns),
+        store=os.fsdecode(store),
+        no_color=os.fsdecode(no_color),
+    )
+    return Request(surroundings=surroundings, caller=caller, words=tuple(map(os.fsdecode, words)))
 
 
 def _exactly(connection: socket.socket, size: int, until: float) -> bytes:
@@ -173,22 +179,6 @@ def _exactly(connection: socket.socket, size: int, until: float) -> bytes:
             raise TimeoutError("the request did not come in time")
         data += chunk
     return bytes(data)
-
-
-def _parsed(data: bytes) -> Request:
-    fields = data.split(b"\0")
-    if len(fields) < 6:
-        raise BadRequestError("a request has five fields and words")
-    surroundings, folder, columns, store, no_color, *words = fields
-    if not folder.startswith(b"/") or not columns.isdigit() or len(columns) > 5:
-        raise BadRequestError("no folder, or no number of columns")
-    caller = Caller(
-        folder=os.fsdecode(folder),
-        columns=int(columns),
-        store=os.fsdecode(store),
-        no_color=os.fsdecode(no_color),
-    )
-    return Request(surroundings=surroundings, caller=caller, words=tuple(map(os.fsdecode, words)))
 
 
 RunWords = Callable[["Store", Request], Reply | None]
@@ -296,7 +286,10 @@ class Listener(Closing):
         try:
             # A client that went away, or sends no valid request, gets nothing.
             with contextlib.suppress(OSError, BadRequestError, BusyError):
-                if is_own_user(connection):
+                data = connection.getsockopt(
+                    socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+                )
+                if _CREDENTIALS.unpack(data)[1] == os.geteuid():
                     self._answer(connection, served)
         finally:
             self._end(connection)

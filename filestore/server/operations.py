@@ -373,7 +373,7 @@ class Operation(Struct, frozen=True, dict=True):
         if self.writes:
             store.require_writes()
         request = request.allowed(store)
-        do: Callable[..., Any] = store.read_long if self.slow else store.read
+        do: Callable[..., Any] = partial(store.read, long=self.slow)
         if self.writes:
             do = partial(store.write, embeds=getattr(request, "embed", True))
         # What is made when it is read reads the disk: not in the loop, for which others wait.

@@ -108,21 +108,17 @@ class ServedStore(Struct):
         """
         return self._submitted(self._readers, job)
 
-    async def read(self, job: Callable[[Store], T]) -> T:
+    async def read(self, job: Callable[[Store], T], *, long: bool = False) -> T:
         """What a function that changes nothing makes of the store.
 
-        Raises:
-            BusyError: Too many wait.
-        """
-        return await self._done(self._readers, job)
-
-    async def read_long(self, job: Callable[[Store], T]) -> T:
-        """The same for what takes long; one after the other, and other readers go on.
+        Args:
+            job: The function.
+            long: Whether it takes long: such run one after the other, and other readers go on.
 
         Raises:
             BusyError: Too many wait.
         """
-        return await self._done(await self._other("long"), job)
+        return await self._done(await self._other("long") if long else self._readers, job)
 
     async def write(self, job: Callable[[Store], T], *, embeds: bool = True) -> T:
         """What a function that changes the store makes of it; one after the other.

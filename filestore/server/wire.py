@@ -20,7 +20,7 @@ from filestore._version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # `typing` takes longer to load than all that a command asks of a server.
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any, Final
 
 NAME: Final = "server.sock"
@@ -137,9 +137,6 @@ def parts_of(data: bytes) -> list[tuple[bytes, bytes]]:
     return parts
 
 
-TYPE_CHECKING = False
-
-
 def reply_to(words: Sequence[str]) -> Reply | None:
     """What a server answers to a command; None where the command has to run by itself."""
     if not sys.platform.startswith("linux") or os.environ.get(SWITCH) == "off":
@@ -202,7 +199,10 @@ def _asked(words: Sequence[str]) -> str | None:
 
 def _root(here: str, explicit: str) -> str:
     """The store of a command, as `config.discovery.find_root` finds it; "" for none."""
-    for folder in [explicit] if explicit else _ancestors(here):
+    folders = [explicit or here]
+    while not explicit and (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    for folder in folders:
         for root in (folder, f"{folder}/file_index"):
             try:
                 if stat.S_ISREG(os.stat(f"{root}/filestore.toml").st_mode):
@@ -210,13 +210,6 @@ def _root(here: str, explicit: str) -> str:
             except OSError:
                 continue
     return ""
-
-
-def _ancestors(folder: str) -> Iterator[str]:
-    yield folder
-    while (above := os.path.dirname(folder)) != folder:
-        folder = above
-        yield folder
 
 
 def _sidecars(root: str) -> list[str]:

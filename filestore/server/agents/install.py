@@ -36,7 +36,7 @@ class ConfigurationUnreadableError(RefusedError):
     """
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class Program(Struct, frozen=True):
     """One that starts servers."""
 
     title: str
@@ -47,40 +47,26 @@ class Program(Struct, frozen=True, kw_only=True):
     file: str
     project: str
     """Where it looks in a folder that is open in it, too."""
-    extra: Mapping[str, str]
+    extra: Mapping[str, str] = {}
     """What an entry has besides the command."""
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
     "claude": Program(
-        title="Claude Desktop",
-        key="mcpServers",
-        folders={
-            "darwin": "~/Library/Application Support/Claude",
-            "": "{config}/Claude",
-        },
-        file="claude_desktop_config.json",
-        project=".mcp.json (Claude Code)",
-        extra={},
+        "Claude Desktop",
+        "mcpServers",
+        {"darwin": "~/Library/Application Support/Claude", "": "{config}/Claude"},
+        "claude_desktop_config.json",
+        ".mcp.json (Claude Code)",
     ),
-    "cursor": Program(
-        title="Cursor",
-        key="mcpServers",
-        folders={"": "~/.cursor"},
-        file="mcp.json",
-        project=".cursor/mcp.json",
-        extra={},
-    ),
+    "cursor": Program("Cursor", "mcpServers", {"": "~/.cursor"}, "mcp.json", ".cursor/mcp.json"),
     "vscode": Program(
-        title="VS Code",
-        key="servers",
-        folders={
-            "darwin": "~/Library/Application Support/Code/User",
-            "": "{config}/Code/User",
-        },
-        file="mcp.json",
-        project=".vscode/mcp.json",
-        extra={"type": "stdio"},
+        "VS Code",
+        "servers",
+        {"darwin": "~/Library/Application Support/Code/User", "": "{config}/Code/User"},
+        "mcp.json",
+        ".vscode/mcp.json",
+        {"type": "stdio"},
     ),
 }
 """By the word of ``--install``."""

@@ -85,17 +85,14 @@ def answer(value: Any, *, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
 
 
-def status_of(error: FilestoreError) -> int:
-    """The status of HTTP for an error."""
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), UNUSABLE)
-
-
-def body_of(error: FilestoreError, path: str = "") -> dict[str, Any]:
-    """The body for an error, in the words of the route that was asked."""
+def failure(error: FilestoreError, path: str, *, status: int | None = None) -> Response:
+    """An error, in the words of the route that was asked; by itself with the status of its kind."""
+    if status is None:
+        status = next((code for kind, code in _STATUS if isinstance(error, kind)), UNUSABLE)
     if path == _COLLECTIONS or path.startswith(f"{_COLLECTIONS}/"):
         action = error.remedy or "change the request, and send it again"
-        return RagFailure(error.message, error.detail, action).to_dict()
-    return Failure.of(error).to_dict()
+        return answer(RagFailure(error.message, error.detail, action).to_dict(), status=status)
+    return answer(Failure.of(error).to_dict(), status=status)
 
 
 def json_object(data: bytes) -> dict[str, Any]:

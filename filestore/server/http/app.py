@@ -35,9 +35,8 @@ from filestore.server.http.answers import (
     TooLargeError,
     TooSlowError,
     answer,
-    body_of,
+    failure,
     json_object,
-    status_of,
 )
 from filestore.server.http.limits import Gate, Limits, Metrics
 from filestore.server.http.rag import COLLECTION_ROUTES, collection_routes
@@ -124,14 +123,14 @@ async def _refused(request: Request, error: Exception) -> Response:
     """What Starlette refuses, as everything else is refused."""
     assert isinstance(error, HTTPException)
     problem = FilestoreError(error.detail, remedy="see /docs")
-    response = answer(body_of(problem, request.url.path), status=error.status_code)
+    response = failure(problem, request.url.path, status=error.status_code)
     response.headers.update(error.headers or {})
     return response
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, FilestoreError)
-    response = answer(body_of(error, request.url.path), status=status_of(error))
+    response = failure(error, request.url.path)
     if response.status_code == 503:
         response.headers["Retry-After"] = "1"
     if isinstance(error, (TooLargeError, TooSlowError)):
@@ -153,7 +152,7 @@ async def _fault(request: Request, error: Exception) -> Response:
         "this request could not be answered: a fault of filestore",
         remedy="the output of 'filestore serve' says more",
     )
-    return answer(body_of(fault, request.url.path), status=500)
+    return failure(fault, request.url.path, status=500)
 
 
 async def _health(_: Request) -> Response:

@@ -25,13 +25,7 @@ from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.server.http.answers import (
-    CompressedError,
-    TooLargeError,
-    TooSlowError,
-    answer,
-    body_of,
-)
+from filestore.server.http.answers import CompressedError, TooLargeError, TooSlowError, failure
 from filestore.store.threads import BusyError
 
 if TYPE_CHECKING:
@@ -80,18 +74,18 @@ class Gate:
         hosts, path = headers.get(b"host", []), scope["path"]
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # A proxy in between that goes by the other one would see two requests in it.
-            refused = _refusal(400, FilestoreError("a request says its length in one way"), path)
+            twice = FilestoreError("a request says its length in one way")
+            refused = failure(twice, path, status=400)
             refused.headers["Connection"] = "close"
             return refused
         if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
             named = RefusedError("this server has another name", remedy="use its address")
-            return _refusal(421, named, path)
+            return failure(named, path, status=421)
         for origin in headers.get(b"origin", []):
             scheme, _, place = origin.partition(b"://")
             if scheme not in (b"http", b"https") or place.lower() != hosts[0].lower():
-                return _refusal(
-                    403, RefusedError("pages of other sites may not ask this server"), path
-                )
+                other = RefusedError("pages of other sites may not ask this server")
+                return failure(other, path, status=403)
         if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
         given = headers.get(b"authorization", [])
@@ -102,13 +96,9 @@ class Gate:
             remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
             " where the token is",
         )
-        refused = _refusal(401, error, path)
+        refused = failure(error, path, status=401)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
-
-
-def _refusal(status: int, error: FilestoreError, path: str) -> Response:
-    return answer(body_of(error, path), status=status)
 
 
 def is_of_this_machine(host: bytes) -> bool:
