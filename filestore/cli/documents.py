@@ -241,7 +241,7 @@ def _plan(planned: "UpdatePlan") -> None:
 
 
 def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
-    """Print what was done; the exit code is 1 where something is left, 5 where some of it failed."""
+    """Print what was done; the exit code is 1 where something is left, 5 where some failed."""
     left = _output.left_without(report.synced.problem)
     failed = [(one.source, one.error) for one in report.failed if one.error is not None]
     if as_json:

@@ -59,17 +59,6 @@ class NoSpaceError(disk.WriteFailedError):
     """The disk has no room for what is to be made."""
 
 
-def free_bytes(path: str) -> int:
-    """How much may be written at a path."""
-    found = os.statvfs(path)
-    return found.f_bavail * found.f_frsize
-
-
-def now() -> datetime:
-    """The time."""
-    return datetime.now(UTC)
-
-
 class Collections(disk.Closing):
     """Every collection of one folder, from any thread. A context manager."""
 
@@ -81,8 +70,8 @@ class Collections(disk.Closing):
         configuration: str | None = None,
         embedder: str | None = None,
         readers: int = 2,
-        available: Callable[[str], int] = free_bytes,
-        clock: Callable[[], datetime] = now,
+        available: Callable[[str], int] = lambda path: shutil.disk_usage(path).free,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Open a folder of collections; where they may be written it is made.
 

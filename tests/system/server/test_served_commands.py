@@ -379,27 +379,30 @@ def test_a_server_that_stops_or_dies_costs_no_word(
         assert reply(words, place, monkeypatch) is None
         return time.monotonic() - began_s
 
+    is_quick: list[bool] = []
     with (
+        # One that is killed does not end well.
         contextlib.suppress(AssertionError),
         serving(Path(os.environ["XDG_CONFIG_HOME"]), place) as one,
     ):
         one.process.send_signal(signal.SIGSTOP)
-        assert run(*SEARCH, cwd=place) == without
-        # The shortest of some, since a busy machine has its own moments. It reads no answer, takes
-        # no more of a question, and at last no more connections.
+        stopped = run(*SEARCH, cwd=place)
+        # One of many, since a busy machine has its own moments. It reads no answer, takes no more
+        # of a question, and at last no more connections.
         for words in (SEARCH, ["search", *["word" * 1000] * 200]):
-            assert min(waited_s(words) for _ in range(5)) <= 0.3
+            is_quick.append(any(waited_s(words) <= 0.3 for _ in range(40)))
         held = []
         with contextlib.suppress(BlockingIOError):
             while True:
                 held.append(socket.socket(socket.AF_UNIX))
                 held[-1].setblocking(False)
                 held[-1].connect(str(place / ".sidecar" / wire.NAME))
-        assert min(waited_s(SEARCH) for _ in range(5)) <= 0.3
+        is_quick.append(any(waited_s(SEARCH) <= 0.3 for _ in range(40)))
         for connection in held:
             connection.close()
         one.process.kill()
         one.process.wait()
+    assert (stopped, is_quick) == (without, [True] * 3)
     assert (place / ".sidecar" / wire.NAME).is_socket()
     assert run(*SEARCH, cwd=place) == without
     assert run("verify", cwd=place).code == 0
