@@ -25,6 +25,7 @@ from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
+    from filestore.search.metrics import Difference
     from filestore.sync.apply import SyncReport
 
 
@@ -170,6 +171,12 @@ def first(
     yield from islice(items, most)
     if len(items) > most:
         write(f"{indent}… and {len(items) - most:,} more{rest}")
+
+
+def interval(difference: "Difference") -> str:
+    """How far two means are apart."""
+    low, high = difference.interval_95
+    return f"{difference.mean:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}"
 
 
 def one_line(text: str) -> str:

@@ -251,11 +251,8 @@ def _compare(options: CompareModels) -> int:
             for name, model in zip(names, found.models, strict=True):
                 figures = asdict(model.scores).values() if model.scores else ()
                 _output.line(f"{name:{width}}" + "".join(f"{score:12.4f}" for score in figures))
-            low, high = found.against_own.low, found.against_own.high
-            _output.line(
-                f"beside against own, nDCG: {found.against_own.mean:+.4f},"
-                f" 95 % interval {low:+.4f} to {high:+.4f}"
-            )
+            difference = _output.interval(found.against_own)
+            _output.line(f"beside against own, nDCG: {difference}")
         number = _output.count(found.queries, "query", "queries")
         _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
         for one in found.per_query or found.worst:

@@ -22,7 +22,6 @@ from filestore.server.operations import CommonOptions, argument, option
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, StoreComparison
     from filestore.past.log import AnswerChange, LogEntry
-    from filestore.past.moment import ComparedAnswer
     from filestore.search.evaluate import Evaluation
 
 _QUERY_COLUMNS = 36
@@ -80,11 +79,8 @@ def run_evaluate(options: Evaluate) -> int:
             each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
             _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
         if found.hybrid is not None:
-            difference = found.hybrid.difference
-            _output.line(
-                f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
-                f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
-            )
+            difference = _output.interval(found.hybrid.difference)
+            _output.line(f"hybrid against {found.hybrid.against}, nDCG: {difference}")
         if found.compared:
             _compared(found)
     return 0
@@ -175,13 +171,8 @@ def run_compare(options: Compare) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, found):
-        for each in found.changed[:_SHOWN]:
+        for each in _output.first(found.changed, _SHOWN, indent=""):
             _query(each, found.count)
-        if len(found.changed) > _SHOWN:
-            _output.line(
-                f"… and {_output.count(len(found.changed) - _SHOWN, 'query', 'queries')} more"
-            )
-            _output.line("--json has all")
         if found.changed:
             _output.line()
         for time in (found.old, found.new):
@@ -213,25 +204,20 @@ def _query(each: "ComparedQuery", count: int) -> None:
         tail = f", nDCG@{count} {old.ndcg:.2f} → {new.ndcg:.2f}"
     query = _output.clipped(" ".join(each.question.query.split()), _output.WIDTH - 16 - len(tail))
     _output.line(f"{query}  overlap {each.overlap:.2f}{tail}", style="1")
-    for line in _compare_answers(each.answers):
-        _output.line(line)
-
-
-def _compare_answers(answers: "Sequence[ComparedAnswer]") -> Iterator[str]:
-    for one in answers:
+    for one in each.answers:
         name = shown_path(one.path)
         if one.was is not None:
             name += f" (was {shown_path(one.was)})"
         edited = ", edited" if one.edited else ""
         if one.old is None:
             how = f"#{one.new}, new file" if not one.there else f"#{one.new}{edited}"
-            yield f"  + {name}  {how}"
+            _output.line(f"  + {name}  {how}")
         elif one.new is None:
             how = f"was #{one.old}, file gone" if not one.there else f"was #{one.old}{edited}"
-            yield f"  - {name}  {how}"
+            _output.line(f"  - {name}  {how}")
         elif one.old != one.new or one.edited:
             place = f"#{one.new}" if one.old == one.new else f"#{one.old} → #{one.new}"
-            yield f"  ~ {name}  {place}{edited}"
+            _output.line(f"  ~ {name}  {place}{edited}")
 
 
 def _figures(found: "StoreComparison") -> None:
@@ -243,12 +229,9 @@ def _figures(found: "StoreComparison") -> None:
         scores = asdict(time.scores).values() if time.scores else ()
         figures = "".join(f"{one:>12.4f}" for one in scores)
         _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
-    difference = found.against_old
-    _output.line(
-        f"nDCG {difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to"
-        f" {difference.high:+.4f}, over"
-        f" {_output.count(found.questions, 'question')} with known answers"
-    )
+    questions = _output.count(found.questions, "question")
+    difference = _output.interval(found.against_old)
+    _output.line(f"nDCG {difference}, over {questions} with known answers")
 
 
 _NEXT = "interrupted: what was found so far"
