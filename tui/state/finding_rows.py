@@ -4,20 +4,20 @@ One rule: while a verification runs, what comes is put at the end of its group, 
 sorted twice and no row moves without need; what was found is sorted when the run ends.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from filestore import CODES, Finding, UsageError
+from filestore import CODES, Finding
+from filestore.browse import NameFilter
 from tui.formatting.findings import finding_line, group_line
 from tui.formatting.lines import Line
 from tui.state.findings import FindingKey, Findings
-from tui.state.rows import Rows
+from tui.state.rows import Members, TreeRows, Way
 
 Order = Literal["code", "path", "severity"]
 GroupKey = tuple[str]
@@ -62,66 +62,10 @@ def worst_first(codes: Iterable[str]) -> list[str]:
     return sorted(codes, key=_RANK.__getitem__)
 
 
-def _wanted(shown: Filter) -> Callable[[Finding], bool] | None:
-    """The test whether a finding is shown; None where all are."""
-    if shown.is_all:
-        return None
-    matches = matcher(shown.text)
-    codes = CODES if not shown.code else {shown.code}
-    return lambda finding: (
-        finding.severity in shown.severities and finding.code in codes and matches(finding)
-    )
-
-
-def matcher(text: str) -> Callable[[Finding], bool]:
-    """The test of a typed filter: of a finding's code, its paths and its detail.
-
-    Raises:
-        UsageError: It is no regular expression.
-    """
-    is_inverse = text.startswith("!")
-    rest = text.removeprefix("!")
-    if not rest:
-        return lambda _: True
-    if not rest.startswith("~"):
-        wanted = rest.casefold()
-        return lambda finding: (wanted in _words(finding).casefold()) != is_inverse
-    try:
-        pattern = re.compile(rest[1:], re.IGNORECASE)
-    except re.error as error:
-        raise UsageError(f"invalid regular expression '{rest[1:]}': {error}") from error
-    return lambda finding: (pattern.search(_words(finding)) is not None) != is_inverse
-
-
-def _words(finding: Finding) -> str:
-    return f"{finding.code} {finding.path} {finding.other} {finding.detail}"
-
-
 def _group_name(code: str, order: Order) -> str:
     if order == "code":
         return code
     return CODES[code].severity if order == "severity" else ""
-
-
-class _Group(Struct):
-    """Findings that stand together."""
-
-    members: list[FindingKey] = field(default_factory=list)
-    _places: dict[FindingKey, int] = field(default_factory=dict)
-    """As far as they were asked for; members are only ever added at the end."""
-
-    def place(self, key: FindingKey) -> int | None:
-        """Where a member is."""
-        self.number()
-        return self._places.get(key)
-
-    def number(self) -> None:
-        """Take note of where the members are that were added."""
-        start = len(self._places)
-        if start < len(self.members):
-            # A generator, in which other threads get their turn.
-            added = islice(self.members, start, None)
-            self._places.update((one, start + number) for number, one in enumerate(added))
 
 
 _Shape = tuple[int, Order, Filter]
@@ -132,7 +76,7 @@ class FindingGroups(Struct, frozen=True, kw_only=True):
     """The groups of rows, as they were worked out."""
 
     shape: _Shape
-    groups: dict[str, _Group]
+    groups: dict[str, Members]
     shown: int
     taken: int
     """How many findings were looked at."""
@@ -144,63 +88,64 @@ class Draft(Struct, frozen=True, kw_only=True):
     shape: _Shape
     keys: Sequence[FindingKey]
     findings: Sequence[Finding]
-    wanted: Callable[[Finding], bool] | None
 
     def worked_out(self) -> FindingGroups:
         """The groups, sorted and numbered."""
-        groups: dict[str, _Group] = {}
-        shown = _put(zip(self.keys, self.findings, strict=True), groups, self.shape, self.wanted)
-        for group in groups.values():
+        groups: dict[str, Members] = {}
+        shown = _put(zip(self.keys, self.findings, strict=True), groups, self.shape)
+        for name, group in groups.items():
             # Sorted in steps: other threads wait while a list is sorted.
             by = None if self.shape[1] == "code" else _BY_PATH
-            runs = [
-                sorted(group.members[at : at + _SLICE], key=by)
-                for at in range(0, len(group.members), _SLICE)
-            ]
+            runs = [sorted(group[at : at + _SLICE], key=by) for at in range(0, len(group), _SLICE)]
             while len(runs) > 1:
                 # Two runs in order are merged in as many steps as they are long, or fewer.
                 runs = [sorted(chain(*runs[at : at + 2]), key=by) for at in range(0, len(runs), 2)]
-            group.members = runs[0] if runs else []
-            group.number()
+            groups[name] = Members(runs[0])
+            groups[name].number()
         return FindingGroups(shape=self.shape, groups=groups, shown=shown, taken=len(self.keys))
 
 
 def _put(
-    found: Iterable[tuple[FindingKey, Finding]],
-    groups: dict[str, _Group],
-    shape: _Shape,
-    wanted: Callable[[Finding], bool] | None,
+    found: Iterable[tuple[FindingKey, Finding]], groups: dict[str, Members], shape: _Shape
 ) -> int:
     """Put findings at the end of their groups; returns how many of them are shown."""
     shown = 0
-    for key, finding in found:
-        if wanted is None or wanted(finding):
-            name = _group_name(key[0], shape[1])
-            group = groups.get(name)
-            if group is None:
-                group = groups[name] = _Group()
-            group.members.append(key)
-            shown += 1
+    for key in _fitting(found, shape[2]):
+        groups.setdefault(_group_name(key[0], shape[1]), Members()).append(key)
+        shown += 1
     return shown
 
 
-class FindingRows(Rows):
+def _fitting(found: Iterable[tuple[FindingKey, Finding]], shown: Filter) -> Iterable[FindingKey]:
+    """What a filter leaves."""
+    if shown.is_all:
+        return (key for key, _ in found)
+    named = (
+        (key, f"{one.code} {one.path} {one.other} {one.detail}")
+        for key, one in found
+        if one.severity in shown.severities and shown.code in ("", one.code)
+    )
+    return NameFilter.parse(shown.text).keys(named)
+
+
+class FindingRows(TreeRows):
     """Rows over `Findings`. `refresh` takes in what changed there; in between nothing moves.
 
-    Where that `is_much`, it is worked out elsewhere: `take(draft().worked_out())` is the same.
+    Where that `is_much`, it is worked out elsewhere: `take_groups(draft().worked_out())` is the
+    same. Below the row of a code its findings, each by its own key; in another order these alone.
     """
 
     def __init__(self, findings: Findings) -> None:
+        super().__init__(
+            self._line, lambda way: self._groups[way[0]], lambda _: None, lambda _: None
+        )
         self.order: Order = "code"
         self.filter = Filter()
         self.held = ""
         """The code whose group the cursor is in: it is not closed by itself."""
         self.ascii_only = False
         self._findings = findings
-        self._groups: dict[str, _Group] = {}
-        self._starts: list[tuple[int, str]] = []
-        """Row of the beginning, and name, of every group in its order."""
-        self._length = 0
+        self._groups: dict[str, Members] = {}
         self.shown = 0
         """How many findings the filter lets through."""
         self._chosen: dict[str, bool] = {}
@@ -229,28 +174,23 @@ class FindingRows(Rows):
             UsageError: The filter is no regular expression.
         """
         if self._made != self._shape:
-            self.take(self.draft().worked_out())
+            self.take_groups(self.draft().worked_out())
             return
         added = islice(self._findings.index.known.items(), self._taken, None)
-        self.shown += _put(added, self._groups, self._shape, _wanted(self.filter))
+        self.shown += _put(added, self._groups, self._shape)
         self._taken = len(self._findings)
         self._begin_open(is_rebuilt=False)
         self._lay_out()
 
     def draft(self) -> Draft:
-        """What the rows are to be made from.
-
-        Raises:
-            UsageError: The filter is no regular expression.
-        """
+        """What the rows are to be made from."""
         return Draft(
             shape=self._shape,
             keys=tuple(self._findings.index.known.keys()),
             findings=tuple(self._findings),
-            wanted=_wanted(self.filter),
         )
 
-    def take(self, grouped: FindingGroups) -> None:
+    def take_groups(self, grouped: FindingGroups) -> None:
         """Show what was worked out, unless it is of another filter or order than is wanted now."""
         if grouped.shape[1:] != self._shape[1:]:
             return
@@ -271,12 +211,13 @@ class FindingRows(Rows):
             self._begun[name] = self.shown <= MOST_OPEN
 
     def _lay_out(self) -> None:
-        rank = _RANK.__getitem__ if self._header else "EWI".index
-        self._starts, at = [], 0
-        for name in sorted(self._groups, key=rank):
-            self._starts.append((at, name))
-            at += self._header + (len(self._groups[name].members) if self.is_open(name) else 0)
-        self._length = at
+        is_grouped = self._is_grouped
+        names = sorted(self._groups, key=_RANK.__getitem__ if is_grouped else "EWI".index)
+        self.close_all()
+        self.replace(names, {}, own=int(is_grouped))
+        self.open_each(
+            (name,) for name in names if not is_grouped or self._chosen.get(name, self._begun[name])
+        )
 
     @property
     def _laid_out_by(self) -> Order:
@@ -284,69 +225,64 @@ class FindingRows(Rows):
         return self.order if self._made is None else self._made[1]
 
     @property
-    def _header(self) -> int:
-        return 1 if self._laid_out_by == "code" else 0
+    def _is_grouped(self) -> bool:
+        return self._laid_out_by == "code"
 
     # As rows
 
-    def __len__(self) -> int:
-        return self._length
-
     def key(self, index: int) -> RowKey:
         """The finding, or the code, of a row."""
-        if not 0 <= index < self._length:
-            raise IndexError(index)
-        start, name = next(group for group in reversed(self._starts) if group[0] <= index)
-        if index < start + self._header:
-            return (name,)
-        return self._groups[name].members[index - start - self._header]
+        way = super().key(index)
+        return way[-1] if len(way) > 1 else way
 
     def index_of(self, key: Hashable) -> int | None:
         """Where a finding or a code is; None where it is not shown."""
         if not isinstance(key, tuple) or key[0] not in _RANK:
             return None
-        name = _group_name(key[0], self._laid_out_by)
-        start = next((start for start, one in self._starts if one == name), None)
-        if start is None or (len(key) == 1 and self._header):
-            return start
-        place = self._groups[name].place(key) if self.is_open(name) else None
-        return None if place is None else start + self._header + place
-
-    def row(self, index: int) -> Line | None:
-        """A row as a line."""
-        key = self.key(index)
         if len(key) == 1:
-            code, members = key[0], self._groups[key[0]].members
-            first = self._findings.index.known.get(members[0])
+            return super().index_of(key) if self._is_grouped else None
+        return super().index_of((_group_name(key[0], self._laid_out_by), key))
+
+    def above(self, way: Way) -> Way:
+        """The code of a finding."""
+        return way[:1]
+
+    def _line(self, key: RowKey) -> Line | None:
+        known = self._findings.index.known
+        if len(key) == 1:
+            code, members = key[0], self._groups[key[0]]
+            first = known.get(members[0])
             if first is None:
                 return ()
             return group_line(
                 first,
                 len(members),
-                is_open=self.is_open(code),
+                is_open=self.is_open(key),
                 marked=self._marked[code],
                 ascii_only=self.ascii_only,
             )
-        finding = self._findings.index.known.get(key)
+        finding = known.get(key)
         if finding is None:
             return ()
-        from_before = self._findings.is_from_before(key)
         return finding_line(
-            finding, in_group=bool(self._header), from_before=from_before, tree=self._findings.tree
+            finding,
+            in_group=self._is_grouped,
+            from_before=self._findings.is_from_before(key),
+            tree=self._findings.tree,
         )
 
     # Groups
 
-    def is_open(self, name: str) -> bool:
-        """Whether the findings of a group are rows, too."""
-        if not self._header:
-            return True
-        return self._chosen.get(name, self._begun[name])
+    def open(self, way: Way) -> bool:
+        """Show the findings of a code."""
+        self._chosen[way[0]] = True
+        return super().open(way)
 
-    def set_open(self, code: str, *, to: bool) -> None:
-        """Open or close the group of a code."""
-        self._chosen[code] = to
-        self._lay_out()
+    def close(self, way: Hashable) -> None:
+        """Show a code alone."""
+        if isinstance(way, tuple) and self._is_grouped:
+            self._chosen[way[0]] = False
+            super().close(way)
 
     def members(self, key: Hashable) -> Sequence[FindingKey]:
         """The findings that a row stands for, as far as they are shown at all."""
@@ -354,8 +290,7 @@ class FindingRows(Rows):
             return ()
         if len(key) > 1:
             return (key,)
-        group = self._groups.get(key[0])
-        return group.members if group is not None else ()
+        return self._groups.get(key[0], ())
 
     def finding(self, key: RowKey | None) -> Finding | None:
         """The finding of a row; the first of its group where the row is a code."""

@@ -1,9 +1,14 @@
-"""The rows of a list by number, and those that are marked. Pure."""
+"""The rows of a list by number, also below one another, however many; and those marked. Pure.
+
+Only what is opened costs anything: the row that a number means is found by bisection over sums of
+what is open. One rule: a row of a tree is known by the way that leads to it from the top, so that a
+text below two summaries is two rows; its words, and what is below it, come from the owner.
+"""
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import add
 from typing import Any, Final, Protocol
 
@@ -147,12 +152,33 @@ class Document(Struct, frozen=True):
     """The id of its first file."""
 
 
+class Members(list[Any]):
+    """Keys that more are added to at the end alone; their places are worked out when asked for."""
+
+    def __init__(self, keys: Iterable[Any] = ()) -> None:
+        super().__init__(keys)
+        self._places: dict[Any, int] = {}
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a key is."""
+        self.number()
+        return self._places.get(key)
+
+    def number(self) -> None:
+        """Work out where the keys are that were added."""
+        start = len(self._places)
+        if start < len(self):
+            # A generator, in which other threads get their turn.
+            added = islice(self, start, None)
+            self._places.update((one, start + number) for number, one in enumerate(added))
+
+
 class Branch:
     """What is below one row, in order; some of it is opened, and has a branch of its own."""
 
     __slots__ = (
         "_before", "_extents", "_opened_places", "_places", "_starts",
-        "above", "keys", "opened", "way",
+        "above", "keys", "opened", "own", "way",
     )  # fmt: skip
 
     def __init__(
@@ -160,7 +186,10 @@ class Branch:
         keys: Sequence[Any],
         way: Way = (),
         above: "tuple[Branch, int] | None" = None,
+        own: int = 1,
     ) -> None:
+        self.own = own
+        """Rows of each key itself: 0 where only what is below them is shown, all of it opened."""
         self.keys = keys
         """A range while no more is known than how many there are."""
         self.way = way
@@ -183,7 +212,7 @@ class Branch:
         return not isinstance(self.keys, range)
 
     def __len__(self) -> int:
-        return len(self.keys) + self._before[-1]
+        return self.own * len(self.keys) + self._before[-1]
 
     def find(self, row: int) -> "tuple[Branch, int]":
         """The branch that a row is in, and its place there.
@@ -197,9 +226,9 @@ class Branch:
         while (at := bisect_right(branch._starts, row) - 1) >= 0:
             place = branch._opened_places[at]
             below, row = branch.opened[place], row - branch._starts[at]
-            if row == 0 or row > len(below):
+            if branch.own and (row == 0 or row > len(below)):
                 return branch, place + max(row - len(below), 0)
-            branch, row = below, row - 1
+            branch, row = below, row - branch.own
         return branch, row
 
     def row_of(self, place: int) -> int:
@@ -207,12 +236,12 @@ class Branch:
         row, above = self._row_here(place), self.above
         while above is not None:
             branch, place = above
-            row += branch._row_here(place) + 1
+            row += branch._row_here(place) + branch.own
             above = branch.above
         return row
 
     def _row_here(self, place: int) -> int:
-        return place + self._before[bisect_left(self._opened_places, place)]
+        return self.own * place + self._before[bisect_left(self._opened_places, place)]
 
     def key(self, place: int) -> Any:
         """The key at a place."""
@@ -222,6 +251,8 @@ class Branch:
         """Where a key is."""
         if isinstance(key, Pending):
             return key.place if key.place < len(self.keys) else None
+        if isinstance(self.keys, Members):
+            return self.keys.place(key)
         if isinstance(self.keys, array):
             try:
                 return self.keys.index(key)
@@ -284,7 +315,8 @@ class Branch:
 
     def _add_up(self) -> None:
         self._before = list(accumulate(self._extents, initial=0))
-        self._starts = list(map(add, self._opened_places, self._before))
+        places = self._opened_places if self.own else [0] * len(self._extents)
+        self._starts = list(map(add, places, self._before))
 
 
 class TreeRows(Rows):
@@ -296,6 +328,10 @@ class TreeRows(Rows):
         below: Callable[[Way], "Sequence[Any] | int"],
         seek: Callable[[Way], None],
         fetch: Callable[[Sequence[Way]], None],
+        *,
+        can_open: Callable[[Way], bool] = lambda way: len(way) == 1,
+        is_heading: Callable[[Way], bool] | None = None,
+        keeps: Callable[[Way], bool] = lambda _: False,
     ) -> None:
         """Nothing is there yet.
 
@@ -305,8 +341,12 @@ class TreeRows(Rows):
             seek: Receives an opened row whose keys are not known, once what is below it comes in
                 sight; answered by `take`.
             fetch: Receives rows that came in sight, at most `PAGE` at a time, each once.
+            can_open: Tells whether something is below a row.
+            is_heading: Tells whether enter opens a row, which is not read; None for `can_open`.
+            keeps: Tells which rows stay open below one that is closed.
         """
         self._label, self._below, self._seek, self._fetch = label, below, seek, fetch
+        self.can_open, self.is_heading, self._keeps = can_open, is_heading or can_open, keeps
         self._whole = Branch(())
         self._filtered: Branch | None = None
         self._matches: Mapping[Any, Sequence[Any]] = {}
@@ -345,7 +385,11 @@ class TreeRows(Rows):
         return branch is not None and branch.is_known
 
     def replace(
-        self, tops: Sequence[Any], known: "Mapping[Way, Sequence[Any]] | None" = None
+        self,
+        tops: Sequence[Any],
+        known: "Mapping[Way, Sequence[Any]] | None" = None,
+        *,
+        own: int = 1,
     ) -> None:
         """Take other rows at the top; what is open stays so.
 
@@ -353,11 +397,12 @@ class TreeRows(Rows):
             tops: Their keys.
             known: What is below opened rows where the owner says only how many that are; None for
                 what is there already.
+            own: 0 where not these are shown, but only what is below them.
         """
         if known is None:
             known = {one.way: one.keys for one in self._whole.walk() if one.is_known}
         ways = self.opened
-        self._whole = Branch(tops)
+        self._whole = Branch(tops, own=own)
         self._asked.clear()
         self._open_each(self._whole, ways, known)
 
@@ -401,12 +446,25 @@ class TreeRows(Rows):
         branch = self._branch(way)
         if branch is not None and branch.above is not None:
             above, place = branch.above
+            kept = list(filter(self._keeps, _opened(branch)))
             above.close(place)
             size = len(branch.way)
             self._asked = {one for one in self._asked if one[0][:size] != branch.way}
             self._coming = {
                 one: keys for one, keys in self._coming.items() if one[:size] != branch.way
             }
+            self._open_each(self._shown, kept)
+
+    def toggle(self, way: Way) -> None:
+        """Open a row, or close it."""
+        if self.is_open(way):
+            self.close(way)
+        elif self.can_open(way):
+            self.open(way)
+
+    def above(self, way: Way) -> Way:
+        """The row that a row is below."""
+        return way[:-1]
 
     def close_all(self) -> None:
         """Show the top alone."""
@@ -444,7 +502,7 @@ class TreeRows(Rows):
             branch.measure()
 
     def _grown(self, keys: Sequence[Any], way: Way, above: tuple[Branch, int]) -> Branch:
-        if isinstance(keys, list):
+        if type(keys) is list:
             documents = {key for key in keys if isinstance(key, Document)}
             if documents:
                 self._coming.setdefault(way, set()).update(documents)

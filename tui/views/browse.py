@@ -275,7 +275,7 @@ class BrowseView(View):
         """Open the resource, or read the chunk."""
         if not self._is_on_the_left:
             return
-        if self._is_searching or not self._tree.open():
+        if self._is_searching or not self._tree.rows.open():
             self._reading()
 
     @property
@@ -288,7 +288,7 @@ class BrowseView(View):
         if not self._is_on_the_left:
             self._listing()
         elif not self._is_searching:
-            self._tree.close()
+            self._tree.rows.close()
 
     def do_close_all(self) -> None:
         """Close every resource."""

@@ -204,10 +204,9 @@ class BrowseSummaries(TreeList):
 
     # Opening and closing
 
-    def toggle(self, way: Way) -> None:
-        """Open a row, or close it."""
+    @on(VirtualRows.Toggled)
+    def _stay(self) -> None:
         self._going_to = ()
-        super().toggle(way)
 
     def close_all(self) -> None:
         """Show the top alone; the cursor goes to what it was below."""

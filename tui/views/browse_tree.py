@@ -348,11 +348,9 @@ class BrowseTree(TreeList):
 
     # Opening and closing
 
-    def toggle(self, way: Way) -> None:
-        """Open a resource or a folder, or close it; folders inside stay as they are."""
-        inside = [one for one in self._opened_folders() if one[: len(way)] == way and one != way]
-        super().toggle(way)
-        self.model.open_each(inside)
+    def keeps(self, way: Way) -> bool:
+        """Folders inside one that is closed stay as they are."""
+        return is_folder(way[-1])
 
     def _opened_folders(self) -> list[Way]:
         return [way for way in self.model.opened if is_folder(way[-1])] if self.has_sections else []

@@ -419,7 +419,9 @@ class RepairView(View):
 
     def do_open(self) -> None:
         """Open the group, or read what is under the cursor."""
-        if not self.is_reading and (self.has_class("-changes") or not self._pane.open_group()):
+        if self._pane.is_on_heading and not self.has_class("-changes"):
+            self._pane.steps.open()
+        elif not self.is_reading:
             self.show_part(is_reading=True)
 
     def do_close(self) -> None:
@@ -427,7 +429,7 @@ class RepairView(View):
         if self.is_reading:
             self.show_part(is_reading=False)
         elif not self.has_class("-changes"):
-            self._pane.close_group()
+            self._pane.steps.close()
 
     def do_back(self) -> None:
         """Leave the text for the list, or the changes for the plan."""

@@ -101,6 +101,11 @@ class PlanPane(Horizontal):
         return self.plan_rows.at(key) if self.plan_rows is not None and key is not None else None
 
     @property
+    def is_on_heading(self) -> bool:
+        """Whether the cursor is on the heading of a group."""
+        return _is_group(self.steps.cursor_key)
+
+    @property
     def path(self) -> str:
         """The file of what is under the cursor; "" for what has none."""
         found = self.current
@@ -129,33 +134,6 @@ class PlanPane(Horizontal):
         self.plan_rows.recount_by(event.added, event.removed)
         self.steps.loaded(0, len(self.plan_rows))
         self._show_detail()
-
-    def open_group(self) -> bool:
-        """Open the group under the cursor; whether it is one."""
-        key = self.steps.cursor_key
-        if self.plan_rows is None or not _is_group(key):
-            return False
-        self.plan_rows.open(key)
-        self.steps.changed()
-        return True
-
-    def close_group(self) -> None:
-        """Close the group under the cursor, or go up to it from one of its rows."""
-        key = self.steps.cursor_key
-        if self.plan_rows is not None and _is_group(key):
-            self.plan_rows.close(key)
-            self.steps.changed()
-        elif isinstance(key, tuple):
-            self.steps.move_to(key[:1])
-
-    @on(VirtualRows.Chosen)
-    def _row_entered(self, event: VirtualRows.Chosen) -> None:
-        if self.plan_rows is not None and _is_group(event.key):
-            event.stop()
-            if self.plan_rows.is_open(event.key):
-                self.close_group()
-            else:
-                self.open_group()
 
     def _show_detail(self) -> None:
         rows, key = self.plan_rows, self.steps.cursor_key

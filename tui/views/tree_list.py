@@ -52,7 +52,15 @@ class TreeList(FilteredRows):
         self.host = host
         self.filter = ""
         """The filter that is applied; "" for none."""
-        self.model = TreeRows(self.label, self.below, self.seek, self.fetch)
+        self.model = TreeRows(
+            self.label,
+            self.below,
+            self.seek,
+            self.fetch,
+            can_open=self.can_open,
+            is_heading=lambda way: not self.is_file(way),
+            keeps=self.keeps,
+        )
 
     def on_mount(self) -> None:
         """Show what is known."""
@@ -84,6 +92,10 @@ class TreeList(FilteredRows):
         """Whether a row is read when it is chosen, not opened."""
         raise NotImplementedError
 
+    def keeps(self, way: Way) -> bool:
+        """Whether a row stays open while one above it is closed."""
+        return False
+
     def show_count(self) -> None:
         """Show how much there is."""
         raise NotImplementedError
@@ -107,38 +119,10 @@ class TreeList(FilteredRows):
         self.show_count()
         self.post_message(self.Pointed())
 
-    # Opening and closing
-
-    @on(VirtualRows.Chosen)
-    def _chosen(self, event: VirtualRows.Chosen) -> None:
-        # A file is read: that is for the page.
-        if isinstance(event.key, tuple) and not self.is_file(event.key):
-            event.stop()
-            self.toggle(event.key)
-
-    def toggle(self, way: Way) -> None:
-        """Open a row, or close it."""
-        if self.model.is_open(way):
-            self.model.close(way)
-        elif self.can_open(way):
-            self.model.open(way)
-        self.changed()
-
-    def open(self) -> bool:
-        """Open the row under the cursor; False where nothing is below it, or is shown."""
-        key = self.key
-        if key is None or not self.can_open(key) or self.model.is_open(key):
-            return False
-        self.toggle(key)
-        return True
-
-    def close(self) -> None:
-        """Close the row under the cursor, or go up from it."""
-        key = self.key
-        if key is not None and self.can_open(key) and self.model.is_open(key):
-            self.toggle(key)
-        elif key is not None:
-            self.rows.move_to(key[:-1])
+    @on(VirtualRows.Toggled)
+    def _toggled(self) -> None:
+        self.show_count()
+        self.post_message(self.Pointed())
 
     def set_filter(self, text: str) -> None:
         """Show only what matches a filter."""

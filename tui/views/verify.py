@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
+from filestore.browse import NameFilter
 from tui.actions import MOST_PATHS, ActionContext, Place
 from tui.formatting.findings import (
     LEVELS,
@@ -32,7 +33,6 @@ from tui.state.finding_rows import (
     FindingGroups,
     FindingRows,
     RowKey,
-    matcher,
     worst_first,
 )
 from tui.views.context import View, ViewContext, line_named
@@ -254,22 +254,17 @@ class VerifyView(View):
     def do_evidence(self) -> None:
         """Open the group, or go to the evidence."""
         key = self._cursor
-        if key is None:
-            return
-        if len(key) == 1:
-            self._set_open(key[0], to=True)
-        else:
+        if key is not None and len(key) > 1:
             self.show_part(is_reading=True)
+        else:
+            self.list.open()
 
     def do_close_group(self) -> None:
         """Close the group, or go up to it; leave the evidence."""
-        key = self._cursor
         if self.is_reading:
             self.show_part(is_reading=False)
-        elif key is not None and len(key) == 1:
-            self._set_open(key[0], to=False)
-        elif key is not None:
-            self.list.move_to((key[0],))
+        else:
+            self.list.close()
 
     def do_plan(self) -> None:
         """Plan a repair of what is marked, or of what is under the cursor."""
@@ -342,7 +337,7 @@ class VerifyView(View):
 
     def _filter(self, shown: Filter) -> None:
         try:
-            matcher(shown.text)
+            NameFilter.parse(shown.text)
         except UsageError as error:
             # Half an expression is no error while it is typed: the rows stay as they are.
             self._mistake = error.message
@@ -368,16 +363,8 @@ class VerifyView(View):
         self.host.context_changed()
 
     @on(VirtualRows.Chosen)
-    def _chosen(self, event: VirtualRows.Chosen) -> None:
-        key = event.key
-        if isinstance(key, tuple) and len(key) == 1:
-            self._set_open(key[0], to=not self._rows.is_open(key[0]))
-        else:
-            self.show_part(is_reading=True)
-
-    def _set_open(self, code: str, *, to: bool) -> None:
-        self._rows.set_open(code, to=to)
-        self.list.changed()
+    def _chosen(self) -> None:
+        self.show_part(is_reading=True)
 
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
@@ -411,7 +398,7 @@ class VerifyView(View):
 
     def _worked_out(self, grouped: FindingGroups) -> None:
         self._is_working_out = False
-        self._rows.take(grouped)
+        self._rows.take_groups(grouped)
         self._take_up()
 
     def _show_evidence(self) -> None:

@@ -22,7 +22,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from tui.formatting.lines import Line, Span, count
-from tui.state.rows import Listed, Marking, Rows
+from tui.state.rows import Listed, Marking, Rows, TreeRows
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
 from tui.widgets.text import Caption, LineField
 
@@ -69,6 +69,10 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         """Enter, or a double click, on a row."""
 
         key: Hashable
+
+    @dataclass
+    class Toggled(Message):
+        """A row was opened, or closed."""
 
     @dataclass
     class Marked(Message):
@@ -183,6 +187,34 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             return False
         self._move(index, self._place_for(index))
         return True
+
+    # Rows below rows
+
+    def toggle(self, key: Hashable) -> None:
+        """Open a row, or close it."""
+        if isinstance(self._rows, TreeRows) and isinstance(key, tuple):
+            self._rows.toggle(key)
+            self.changed()
+            self.post_message(self.Toggled())
+
+    def open(self) -> bool:
+        """Open the row under the cursor; False where nothing is below it, or is shown."""
+        rows, key = self._rows, self._key
+        if not isinstance(rows, TreeRows) or not isinstance(key, tuple):
+            return False
+        can_open = rows.can_open(key) and not rows.is_open(key)
+        if can_open:
+            self.toggle(key)
+        return can_open
+
+    def close(self) -> None:
+        """Close the row under the cursor, or go up from it."""
+        rows, key = self._rows, self._key
+        if isinstance(rows, TreeRows) and isinstance(key, tuple):
+            if rows.is_open(key):
+                self.toggle(key)
+            else:
+                self.move_to(rows.above(key))
 
     # Drawing
 
@@ -334,9 +366,12 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._move(len(self._rows) - 1)
 
     def action_choose(self) -> None:
-        """Choose the row under the cursor."""
-        if self._key is not None:
-            self.post_message(self.Chosen(self._key))
+        """Choose the row under the cursor, or open it where it is a heading."""
+        rows, key = self._rows, self._key
+        if isinstance(rows, TreeRows) and isinstance(key, tuple) and rows.is_heading(key):
+            self.toggle(key)
+        elif key is not None:
+            self.post_message(self.Chosen(key))
 
     def action_mark(self) -> None:
         """Mark the row or unmark it, and go to the next one."""

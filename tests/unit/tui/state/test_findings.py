@@ -10,7 +10,7 @@ from filestore import CODES, Finding, UsageError
 from filestore.core.paths import DOCUMENTS
 from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
-from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows, matcher
+from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows
 from tui.state.findings import FindingIndex, Findings, key_of
 
 CODES_USED = ("modified", "missing", "hand-edited", "untracked", "vector-missing", "duplicate")
@@ -280,7 +280,7 @@ def test_rows_worked_out_aside_are_the_same_as_those_made_at_once(
         known.replace(FindingIndex.of(after), FULL, clean=False)
     else:
         known.add(after)
-    rows.take(draft.worked_out())
+    rows.take_groups(draft.worked_out())
     rows.refresh()
     expected = FindingRows(known)
     expected.filter, expected.order = shown, order
@@ -302,7 +302,7 @@ def test_a_draft_for_another_filter_or_order_is_left(listed, shown, order):
     rows.filter, rows.order = shown, order
     rows.refresh()
     before = keys_of(rows)
-    rows.take(draft.worked_out())
+    rows.take_groups(draft.worked_out())
     assert keys_of(rows) == before
 
 
@@ -312,7 +312,7 @@ def test_long_lists_are_sorted_as_short_ones_are():
     known = Findings()
     known.add(Finding(code="modified", path=f"chunked/{number:05}.md") for number in numbers)
     rows = FindingRows(known)
-    rows.set_open("modified", to=True)
+    rows.open(("modified",))
     paths = [rows.key(index)[1] for index in range(1, len(rows))]
     assert paths == sorted(paths)
     assert len(paths) == len(numbers)
@@ -327,7 +327,7 @@ def test_rows_are_those_of_a_list_filtered_grouped_and_sorted(listed, shown, ord
     rows.filter, rows.order = shown, order
     rows.refresh()
     for code in closed:
-        rows.set_open(code, to=False)
+        rows.close((code,))
     expected = naive_keys(known, shown, order, lambda code: code not in closed)
     assert keys_of(rows) == expected
     assert [rows.index_of(key) for key in expected] == list(range(len(expected)))
@@ -374,12 +374,12 @@ def test_many_findings_begin_closed_but_nothing_closes_under_the_cursor():
     known.add(many("missing", MOST_OPEN))
     rows.refresh()
     assert len(rows) == 3 + 5 + 5
-    assert not rows.is_open("missing")
+    assert not rows.is_open(("missing",))
     known.replace([*known], FULL, clean=False)
     rows.refresh()
     assert keys_of(rows)[:3] == [("modified",), ("missing",), ("untracked",)]
     assert len(rows) == 3 + 5
-    rows.set_open("missing", to=True)
+    rows.open(("missing",))
     assert len(rows) == 3 + 5 + MOST_OPEN
 
 
@@ -392,7 +392,7 @@ def test_a_group_stands_for_all_of_its_code_that_is_shown(listed, order, closed,
     rows.order, rows.filter = order, shown
     rows.refresh()
     for code in closed:
-        rows.set_open(code, to=False)
+        rows.close((code,))
     fitting = {key_of(one) for one in known if fits(one, shown)}
     for key in keys_of(rows):
         if len(key) == 1:
@@ -407,7 +407,7 @@ def test_marks_are_counted_in_the_row_of_their_group():
     known = Findings()
     known.add(many("modified", 3))
     rows = FindingRows(known)
-    rows.set_open("modified", to=False)
+    rows.close(("modified",))
     known.marked.update(rows.members(("modified",))[:2])
     rows.recount()
     assert "2 marked" in plain([rows.row(0)])
@@ -416,8 +416,10 @@ def test_marks_are_counted_in_the_row_of_their_group():
 
 def test_half_an_expression_is_refused_in_words():
     """A regular expression that is none is an error that says so, not an empty list."""
+    rows = FindingRows(Findings())
+    rows.filter = Filter(text="~(")
     with pytest.raises(UsageError, match="invalid regular expression"):
-        matcher("~(")
+        rows.refresh()
 
 
 def test_a_finding_from_before_is_told_from_a_new_one():
