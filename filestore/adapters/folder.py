@@ -1,6 +1,6 @@
 """The chunk files of one folder of a store, by id, and a search of all of the store.
 
-What every framework's adapter stands on; knows none of them. One rule: an id leads to one path and
+What every framework's adapter uses; knows none of them. One rule: an id leads to one path and
 a path to one id, so that nothing has to be looked up, and what a person wrote has an id, too.
 """
 
@@ -24,13 +24,13 @@ Accept = Callable[["Passage"], bool]
 StrPath = str | os.PathLike[str]
 
 EVIDENCE: Final = ("path", "line", "page", "title", "freshness", "chunk", "source")
-"""What the metadata of a hit says of where it stands, beside what is the document's own."""
+"""Where a hit is, in its metadata, with the document's own."""
 _LOG: Final = logging.getLogger(__name__)
 _FOLDED: Final = ("copies", "cut")
 _WAIT_S: Final = 60.0
-"""So long a writer waits for another: nobody sits before a program, and several threads write."""
+"""How long a writer waits for another: no person waits, and several threads write."""
 _NESTED: Final = "metadata"
-"""The key of a chunk file with those that are called as keys of ours."""
+"""The key of a chunk file for keys with names of ours."""
 _OWN_TO_NAME: Final = frozenset(("page", "source", "title"))
 """Of the evidence: what a document may say of itself."""
 _QUOTED: Final = re.compile(r'^\.|[%/\\:*?"<>|~\x00-\x1f\x7f]')
@@ -45,19 +45,19 @@ class Passage(Struct, frozen=True, kw_only=True):
     own: Mapping[str, Any]
     """Its own metadata."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """Where it stands, and how fresh it is: keys of `EVIDENCE`."""
+    """Where it is, and how fresh: keys of `EVIDENCE`."""
     score: float = 0.0
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def evidence_keys(self) -> tuple[str, ...]:
         """The keys of `metadata` that are evidence."""
         return tuple(key for key in self.evidence if key not in _OWN_TO_NAME.intersection(self.own))
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Both in one; a key of its own never hides where it stands, but goes one level deeper."""
+        """Both in one; a key of its own never hides its place, but goes one level deeper."""
         own = dict(self.own)
-        hidden = {key: own.pop(key) for key in self.told if key in own}
+        hidden = {key: own.pop(key) for key in self.evidence_keys if key in own}
         table = own.get(_NESTED)
         nested = (
             {_NESTED: {**(table if isinstance(table, dict) else {}), **hidden}} if hidden else {}
@@ -172,7 +172,7 @@ class ChunkFolder:
         return self._threads.call(job)
 
     def every(self, accept: Accept = lambda _: True) -> list[Passage]:
-        """All chunks of this folder in reading order, or those that are accepted."""
+        """All chunks of this folder in reading order, or the accepted ones."""
 
         def job(store: Store) -> list[Passage]:
             found = (self._shown(store, path) for path in self._paths(store))
@@ -217,16 +217,16 @@ class ChunkFolder:
 
         Args:
             query: What is asked.
-            k: At most so many.
+            k: How many, at most.
             mode: ``hybrid``, ``vector`` or ``keyword``.
             where: Values that the metadata must have.
             accept: Judges each passage; as many more are looked at as it takes.
             rerank: The reranker that orders the best; None for none.
         """
         # What the store itself filters by, and what is judged of its hits.
-        told, where = self._taken.union(EVIDENCE), where or {}
-        others = {key: value for key, value in where.items() if key in told}
-        plain = {key: _plain(value) for key, value in where.items() if key not in told}
+        judged, where = self._taken.union(EVIDENCE), where or {}
+        others = {key: value for key, value in where.items() if key in judged}
+        plain = {key: _plain(value) for key, value in where.items() if key not in judged}
 
         def is_wanted(one: Passage) -> bool:
             found = one.metadata
@@ -338,7 +338,7 @@ def read(keys: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
     others = {key: value for key, value in keys.items() if key != _NESTED}
     if not deeper or not isinstance(deeper, dict) or not all(key in taken for key in deeper):
         return dict(keys)
-    # A document in place may have such keys beside it, which `written` never leaves.
+    # A document in place may have such keys next to it, which `written` never leaves.
     return dict(keys) if any(key in taken for key in others) else others | deeper
 
 

@@ -122,7 +122,7 @@ class FilestoreRetriever:
         Args:
             document_store: Of the store that is asked.
             filters: What documents must satisfy.
-            top_k: At most so many.
+            top_k: How many, at most.
             mode: ``hybrid``, ``vector`` or ``keyword``.
             rerank: The reranker that orders the best, such as ``cross-encoder``.
         """

@@ -25,7 +25,7 @@ Filter = Mapping[str, Any] | Callable[[Document], bool]
 
 
 class FilestoreDocument(Document):
-    """A document of a store; where it was found stands in its metadata, beside what is its own.
+    """A document of a store; where it was found is in its metadata, with its own.
 
     Two documents are equal where id, text and own metadata are: where one lies and how fresh it is
     is no part of that, and is not written back where it is added again.
@@ -42,7 +42,7 @@ class FilestoreDocument(Document):
 
     @property
     def own_metadata(self) -> dict[str, Any]:
-        """What was given with it, or stands in its frontmatter."""
+        """What was given with it, or is in its frontmatter."""
         return self._own
 
     @classmethod
@@ -227,7 +227,7 @@ class FilestoreVectorStore(VectorStore):
 
         Args:
             query: What is asked.
-            k: At most so many.
+            k: How many, at most.
             filter: Values that the metadata must have, or a function of a document.
             mode: Another one than that of this object.
             rerank: The reranker that orders the best, such as ``cross-encoder``.

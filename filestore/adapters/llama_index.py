@@ -44,9 +44,9 @@ _MODES: Final[Mapping[VectorStoreQueryMode, Mode]] = {
     VectorStoreQueryMode.SEMANTIC_HYBRID: "hybrid",
 }
 _NODE: Final = "llama_index"
-"""The key of a chunk file with what LlamaIndex knows of a node beside its text and metadata."""
+"""The key of a chunk file with what LlamaIndex knows of a node apart from its text and metadata."""
 _FOR_THE_MODEL: Final = ("path", "line", "page")
-"""Where a passage stands, as an answer may name it; the rest would only cost tokens."""
+"""The place of a passage, as an answer may name it; the rest would only cost tokens."""
 
 
 class FilestoreVectorStore(BasePydanticVectorStore):
@@ -82,7 +82,7 @@ class FilestoreVectorStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> ChunkFolder:
-        """What it stands on."""
+        """The folder of the store."""
         return self._folder
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class FilestoreVectorStore(BasePydanticVectorStore):
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Remove the nodes of a document."""
         del delete_kwargs
-        found = self._folder.every(lambda one: _told(one).get("source") == ref_doc_id)
+        found = self._folder.every(lambda one: _node_of(one).get("source") == ref_doc_id)
         self._folder.delete([one.id for one in found])
 
     def delete_nodes(
@@ -119,7 +119,7 @@ class FilestoreVectorStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Remove nodes: those of some ids, those that satisfy filters, or both."""
+        """Remove nodes by ids, by filters, or by both."""
         del delete_kwargs
         if node_ids is not None and filters is None:
             self._folder.delete(node_ids)
@@ -133,7 +133,7 @@ class FilestoreVectorStore(BasePydanticVectorStore):
     def get_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
-        """Nodes of some ids, in their order; without ids those that were added."""
+        """Nodes of some ids, in their order; without ids the added ones."""
         accept = _accept(filters)
         found = self._folder.every() if node_ids is None else self._folder.get(node_ids)
         return [_node(one) for one in found if accept(one)]
@@ -224,7 +224,7 @@ class FilestoreRetriever(BaseRetriever):
 
         Args:
             path: The folder that the store is, holds or lies in.
-            similarity_top_k: At most so many nodes.
+            similarity_top_k: How many nodes, at most.
             mode: ``hybrid``, ``vector`` or ``keyword``.
             filters: What their metadata must satisfy.
             rerank: The reranker that orders the best, such as ``cross-encoder``.
@@ -264,7 +264,7 @@ def _written(node: BaseNode) -> dict[str, Any]:
     # Where one was found that a store gave is not written back.
     found = {key for key in node.excluded_embed_metadata_keys if key in EVIDENCE}
     own = {key: value for key, value in node.metadata.items() if key not in found}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         relation.name.lower(): [one.node_id for one in other]
         if isinstance(other, list)
         else other.node_id
@@ -272,24 +272,24 @@ def _written(node: BaseNode) -> dict[str, Any]:
     }
     for key in ("start_char_idx", "end_char_idx"):
         if getattr(node, key, None) is not None:
-            told[key] = getattr(node, key)
-    return {**own, _NODE: told} if told else own
+            fields[key] = getattr(node, key)
+    return {**own, _NODE: fields} if fields else own
 
 
-def _told(passage: Passage) -> Mapping[str, Any]:
+def _node_of(passage: Passage) -> Mapping[str, Any]:
     """What LlamaIndex wrote of a node."""
-    told = passage.own.get(_NODE)
-    return told if isinstance(told, dict) else {}
+    fields = passage.own.get(_NODE)
+    return fields if isinstance(fields, dict) else {}
 
 
 def _node(passage: Passage) -> TextNode:
-    told = _told(passage)
+    fields = _node_of(passage)
     relationships: dict[NodeRelationship, Any] = {
         relation: [RelatedNodeInfo(node_id=one) for one in other]
         if isinstance(other, list)
         else RelatedNodeInfo(node_id=str(other))
         for relation in NodeRelationship
-        if (other := told.get(relation.name.lower()))
+        if (other := fields.get(relation.name.lower()))
     }
     # A document that was added to the store by itself is its own.
     relationships.setdefault(
@@ -299,11 +299,13 @@ def _node(passage: Passage) -> TextNode:
         id_=passage.id,
         text=passage.text,
         metadata={key: value for key, value in passage.metadata.items() if key != _NODE},
-        excluded_embed_metadata_keys=list(passage.told),
-        excluded_llm_metadata_keys=[key for key in passage.told if key not in _FOR_THE_MODEL],
+        excluded_embed_metadata_keys=list(passage.evidence_keys),
+        excluded_llm_metadata_keys=[
+            key for key in passage.evidence_keys if key not in _FOR_THE_MODEL
+        ],
         relationships=relationships,
-        start_char_idx=told.get("start_char_idx"),
-        end_char_idx=told.get("end_char_idx"),
+        start_char_idx=fields.get("start_char_idx"),
+        end_char_idx=fields.get("end_char_idx"),
     )
 
 
@@ -318,7 +320,7 @@ def _accept(
     def is_wanted(one: Passage) -> bool:
         if nodes and one.id not in nodes:
             return False
-        if documents and _told(one).get("source") not in documents:
+        if documents and _node_of(one).get("source") not in documents:
             return False
         return filters is None or _satisfies(one.metadata, filters)
 

@@ -308,7 +308,7 @@ def _reconstruct(options: Reconstruct) -> int:
 def _rebuild(options: Reconstruct, origin: str) -> int:
     """Every document of a foreign collection, a file each."""
     from filestore.exchange.base import LeftOut
-    from filestore.exchange.joining import told
+    from filestore.exchange.joining import parse_overlap
     from filestore.exchange.rebuild import rebuild
 
     left_out = LeftOut()
@@ -317,7 +317,7 @@ def _rebuild(options: Reconstruct, origin: str) -> int:
             _documents(options, origin, left_out),
             options.output or _FOLDER,
             only=options.only,
-            strategy=None if options.overlap is None else told(options.overlap),
+            strategy=None if options.overlap is None else parse_overlap(options.overlap),
             left_out=left_out,
             on_progress=on_progress,
         )

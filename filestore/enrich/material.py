@@ -1,7 +1,7 @@
 """What a resource has: its texts with their vectors, its files, its summaries. Reads only.
 
 Taken from the catalog, in which a text and its hash belong together; what is on disk is held
-against it when a file is written. Two rules: a text stands for all files that have it; and nothing
+against it when a file is written. Two rules: a text is one for all files that have it; and nothing
 is written into a document in place: what is made of it lies in a folder of its own below
 `.filestore-summaries/`.
 """
@@ -65,11 +65,11 @@ class QuestionsFile(Struct, frozen=True, kw_only=True):
     data: bytes | None = None
     """None where there are none."""
     blocks: Mapping[bytes, Block] = field(default_factory=dict)
-    """By the key of what they were made from, as they stand."""
+    """By the key of the text that they were made from."""
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """A text, and the file that it stands in."""
+    """A text and its file."""
 
     path: ChunkPath
     text: str
@@ -100,7 +100,7 @@ class Material(Struct, frozen=True, kw_only=True):
     sections: Sequence[SectionText] = ()
     """Of a document in place, each text once."""
     questions: QuestionsFile | None = None
-    """Where their questions stand; None for chunk files, which have their own, and where it cannot
+    """The file of their questions; None for chunk files, which have their own, and where it cannot
     be read."""
     unread: tuple[ChunkPath, ...] = ()
     """Files that cannot be read, and so stay as they are."""
@@ -168,7 +168,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         resource=resource,
         folder=folder,
         source=source,
-        # What the first text stands under, else what the resource is called.
+        # The headings of the first text, else the name of the resource.
         title=first.chunk.headings[0] if first and first.chunk.headings else resource,
         chunks=chunks,
         excluded=excluded_of(every),
@@ -313,5 +313,5 @@ def of_sections(
 
 
 def heading_of(chunk: Chunk) -> str:
-    """What stands above the questions of a section."""
+    """The heading of the questions of a section."""
     return f"## {_HEADING_SEPARATOR.join(chunk.headings)}".rstrip()

@@ -51,7 +51,7 @@ class Bill(Struct, kw_only=True):
     """Tasks that were not begun: the budget, an interruption, a service that is gone."""
 
     def cost(self, price: Price | None) -> float | None:
-        """What it costs by the prices of the settings; None where nobody said."""
+        """What it costs by the prices of the settings; None where none is set."""
         if price is None:
             return None
         paid_in = self.tokens_in * price.per_million_in
@@ -87,10 +87,10 @@ class Workshop:
         return self._cache.get(key_of(self.generator.fingerprint, task))
 
     def work(self, jobs: Sequence[Job], results: dict[int, Made], *, stage: str) -> None:
-        """Put the place of each job to its result, for those that have one.
+        """Put the place of each job to its result, where it has one.
 
         Raises:
-            FilestoreError: The generator serves nobody; what was made before is kept.
+            FilestoreError: The generator is of no use here; what was made before is kept.
         """
         todo: list[int] = []
         for place, job in enumerate(jobs):
@@ -230,7 +230,7 @@ class EnrichPlan(JsonObject, Struct, kw_only=True):
     tokens_in: int = 0
     """An estimate: what a level says is known only when it is written."""
     tokens_out: int = 0
-    """At most so many come back."""
+    """Tokens that come back, at most."""
     price: Price | None = None
     failed: list[str] = field(default_factory=list)
     """Nothing is tried, so nothing fails."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
 
 WAVE: Final = 5_000
-"""Resources are taken together until they have so many chunks."""
+"""Chunks after which no more resources are taken together."""
 
 
 class PlannedResource(Struct, eq=False):

@@ -76,7 +76,7 @@ def wish(parts: Parts, resources: Sequence[str], wanted: WishOptions) -> Wish:
 def plan(
     parts: Parts, wish: Wish, *, generator: str | None = None, on_progress: OnProgress = ignore
 ) -> EnrichPlan:
-    """What enriching would take; changes nothing, and asks nobody.
+    """What enriching would take; changes nothing, and asks no service.
 
     Raises:
         UnknownGenerator: There is no such generator.
@@ -198,7 +198,7 @@ class Enriching:
     # The plan
 
     def plan(self, cache: GeneratedCache) -> EnrichPlan:
-        """What it would take; changes nothing, and asks nobody."""
+        """What it would take; changes nothing, and asks no service."""
         found = EnrichPlan(
             generator=self._generator.name,
             lines=self._generator.lines,
@@ -581,7 +581,7 @@ def _is_made_from(file: ChunkFile, texts: Sequence[Text]) -> bool:
 
 
 def _cut(texts: Sequence[Text], generator: Generator) -> tuple[str, ...]:
-    """Texts that fit the window together: of those that do not, each its beginning."""
+    """Texts that fit the window together: else the beginning of each."""
     window = generator.window_tokens
     sizes = [generator.count_tokens(one.text) for one in texts]
     if sum(sizes) <= window:

@@ -1,7 +1,7 @@
-"""The tree of summaries that a resource is to have, beside the one it has. Pure.
+"""The tree of summaries that a resource is to have, made from the one it has. Pure.
 
-Which texts belong together is told by how alike their vectors are, not by how many there are, nor
-by the order in which they came or lie; a summary stands where its texts stand, whatever it says. So
+Which texts belong together follows from how alike their vectors are, not by how many there are, nor
+by the order in which they came or lie; a summary has the place of its texts, whatever it says. So
 the whole tree is known before a word of it is written, and is the same whichever generator writes
 it. One rule: a group that is there stays together, while its texts are as they were; what is new
 joins one, or makes its own.
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_CHILDREN: Final = 64
-"""So many names fit the frontmatter of a summary, and a person's eye."""
+"""Names that fit the frontmatter of a summary, and a person's eye."""
 SAMPLE: Final = 1_500
-"""So many texts tell how alike texts of a store are."""
+"""Texts that show how alike those of a store are."""
 _NEIGHBOURS: Final = 32
 _ROWS_AT_ONCE: Final = 512
 _DIGITS: Final = 5
-"""Cosines are compared to so many digits: the last bits differ from machine to machine."""
+"""Digits to which cosines are compared: the last bits differ from machine to machine."""
 _LEAST: Final = 0.01
 _DEFAULT: Final = 0.5
 _FEWEST: Final = 3
@@ -171,7 +171,7 @@ def _pairs(vectors: NDArray[np.float32], threshold: float) -> Iterator[tuple[int
         nearest = min(_NEIGHBOURS, count - 1)
         if nearest < 1:
             break
-        # Among equals the first: which of them a partition picks is not said anywhere.
+        # Among equals the first: which of them a partition picks is not defined.
         order = np.argpartition(-block, nearest - 1, axis=1)[:, :nearest]
         found = np.take_along_axis(block, order, axis=1)
         alike = found >= threshold
@@ -192,7 +192,7 @@ def _pairs(vectors: NDArray[np.float32], threshold: float) -> Iterator[tuple[int
 
 
 DEPTH: Final = 5
-"""So many levels are grouped; one summary of all may come on top."""
+"""Levels that are grouped; one summary of all may come on top."""
 SUMMARY_TOKENS: Final = 160
 """What a summary is counted as before it is written."""
 _LOYALTY: Final = 0.05
@@ -216,7 +216,7 @@ class PlannedSummary(Struct, kw_only=True, eq=False):
     members: tuple[Member, ...]
     """In reading order, two at least."""
     place: int
-    """Where its first text stands in reading order."""
+    """The place of its first text in reading order."""
     key: bytes
     """Of what is below it, in any order."""
     path: ChunkPath | None = None
@@ -327,7 +327,7 @@ class TreePlanning:
         """Put nodes under summaries of one level; whether there was any group."""
         import numpy as np
 
-        # Sorted by what they say: nothing hangs on where they stand.
+        # Sorted by what they say: nothing depends on their places.
         self._nodes.sort(key=lambda node: (node.key, node.place))
         totals = np.array([node.sum for node in self._nodes])
         lengths = np.linalg.norm(totals, axis=1, keepdims=True)

@@ -1,8 +1,9 @@
 """Files with new questions or a new summary: their bytes, written and indexed some at a time.
 
 One rule: only our keys change, and only in a file that holds what was indexed; what a person
-changed since is left, and said. A body that they wrote or edited is left as it is; a question that
-they wrote or changed stays, and one that they deleted stays away. All of a run is undone together.
+changed since is left, and reported. A body that they wrote or edited is left as it is; a question
+that they wrote or changed stays, and one that they deleted stays away. All of a run is undone
+together.
 
 What was made of a document in place that lies elsewhere now goes along with it: where at least half
 of its texts are in one document, for which nothing was made yet; else it stays, and is stale.
@@ -62,7 +63,7 @@ def are_stale(chunk: HasQuestions, text: str) -> bool:
 
 
 def count_made(chunk: HasQuestions) -> int:
-    """How many questions were made for it, those that a person took out included."""
+    """How many questions were made for it, removed ones included."""
     return len(chunk.questions_origin.made) if chunk.questions_origin else 0
 
 
@@ -167,13 +168,13 @@ def summary(
     """A summary file.
 
     Args:
-        file: The one that is there, whose text nobody edited; None for a new one.
+        file: The one that is there, whose text was not edited; None for a new one.
         made: Its title, text and questions.
         children: What it was made from, in reading order.
         level: One more than the highest child's.
         label: The generator, for the file.
         source: The document, where the layout needs its name.
-        asked: Whether questions were asked for; else those that are there stay.
+        asked: Whether questions were asked for; else the ones that are there stay.
 
     Raises:
         MalformedFrontmatter: The frontmatter that is there cannot be edited in place.

@@ -2,7 +2,7 @@
 
 Values, one contract, and the forms by name; reads no store. Two rules: a collection is passed
 through once, a resource at a time, so that its size does not matter; and a form is imported only
-when it is opened. A new one is a module beside this, and one entry in `FORMS`.
+when it is opened. A new one is a module here, and one entry in `FORMS`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, about."""
+        """About how much memory it needs."""
         vectors = sum(one.nbytes for one in self.vectors.values())
         return len(self.text.encode("utf-8", "replace")) + size_of(self.frontmatter) + vectors
 
@@ -226,7 +226,7 @@ FORMS: Final = {
 }
 """Name to module and class."""
 READ: Final = tuple(name for name in FORMS if name != "markdown")
-"""Those that are read, too."""
+"""The forms that are read, too."""
 
 
 class UnknownFormError(UsageError):
@@ -264,7 +264,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     embed: bool = True
     """Whether texts without a vector are embedded now."""
     plan: bool = False
-    """Whether nothing is written, only said."""
+    """Whether nothing is written, only reported."""
     limits: Limits = USUAL
     """How much is taken."""
 

@@ -1,7 +1,7 @@
 """`.ragmd` into FAISS + JSON, and back, without a store: the vectors stay as they are.
 
-Says which form is meant, and what of it the other cannot hold. One rule: what is read is checked as
-for a store, so that what is written is sound.
+Finds out which form a path is of, and names what the other cannot hold. One rule: what is read is
+checked as for a store, so that what is written is sound.
 """
 
 import os
@@ -37,7 +37,7 @@ _TARGETS: Final = {
 }
 _FORM_OF: Final[dict[str, MapForm]] = {RAGMD: RagMd(), FOLDER: FaissJson(), PAIR: FaissJson()}
 _PARTS: Final = (".faiss", ".json", ".npy")
-"""How a name ends that is more likely meant for a file than for a folder."""
+"""How a name ends that is more likely a file than a folder."""
 
 
 class Converted(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_bytes": "bytes"}):
@@ -78,7 +78,7 @@ def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
         limits: How much is taken.
 
     Raises:
-        UsageError: Both are of one kind, or it is not to be seen which one is meant.
+        UsageError: Both are of one kind, or the names do not show which one is wanted.
         NothingThere: There is no source.
         LimitExceededError: There is more than is taken.
         FormDamaged: The source is of none of the forms, or disagrees with itself.

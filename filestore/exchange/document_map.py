@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 1024**3
 """No larger file of these forms is read, nor written: they are held in memory as a whole."""
 MOST_JSON_BYTES: Final = 256 * 1024**2
-"""So many of them may be JSON, which takes several times its size in memory."""
+"""The most bytes of JSON among them, which takes several times its size in memory."""
 _LONGEST_ID: Final = 4_096
 OURS: Final = "filestore"
-"""The key under which stands what only a store knows."""
+"""The key of what only a store knows."""
 UNKNOWN_MODEL: Final = "unknown"
 """The name of a model that no file tells."""
 UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
@@ -113,7 +113,7 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
 
 
 def _read(file: io.FileIO, size: int, most: int) -> bytearray:
-    """So many bytes, and no more, of a file that somebody may be writing."""
+    """Exactly these bytes of a file that may be written meanwhile."""
     if size > most:
         refuse(
             f"it has {size:,} bytes, at most {most:,} are read of such a file",
@@ -133,7 +133,7 @@ def read_json(data: bytes | bytearray, what: str, block: tuple[int, int] | None 
     """The value of some JSON, if it is of a size that its text can need.
 
     Args:
-        data: The bytes that it stands in.
+        data: The bytes that hold it.
         what: What it is, for messages.
         block: Where in them it begins and ends; None for all of them.
 

@@ -32,7 +32,7 @@ L2: Final = "IndexFlatL2"
 _HEAD: Final = struct.Struct("<iqqq?i")
 """Dimension, vectors, two numbers for nothing, whether it is trained, metric."""
 _FLAT: Final = {b"IxFI": (INNER_PRODUCT, 0), b"IxF2": (L2, 1), b"IxFl": ("IndexFlat", None)}
-"""The class, and the metric that it stands for."""
+"""The class and its metric."""
 _CODE_OF: Final = {name: (code, metric) for code, (name, metric) in _FLAT.items()}
 _MAPS: Final = {b"IxMp": "IndexIDMap", b"IxM2": "IndexIDMap2"}
 _LISTS: Final = {b"IwFl": "IndexIVFFlat"}
@@ -53,7 +53,7 @@ _OTHERS: Final = {
 }
 """Classes that keep codes, or vectors in ways of their own: named, not read."""
 FLAT_HEAD_BYTES: Final = 4 + _HEAD.size + 8
-"""What stands before the vectors of a flat index."""
+"""The bytes before the vectors of a flat index."""
 _MOST_LISTS: Final = 1_000_000
 """Each costs an object in memory, and an index of many vectors has some thousands."""
 _METRICS: Final = {0: INNER_PRODUCT, 1: L2}
@@ -105,7 +105,7 @@ def head_of(data: bytes | bytearray) -> tuple[str, str, int, int]:
 
 
 def parse(*pieces: bytes | bytearray | memoryview) -> Vectors:
-    """Read an index, whoever made it.
+    """Read an index of any program.
 
     Args:
         pieces: Its bytes. Where the first is `FLAT_HEAD_BYTES` long, the vectors of a flat index
@@ -141,7 +141,7 @@ def check_finite(rows: NDArray[float32]) -> None:
 
 
 def head(kind: str, count: int, dimension: int) -> bytes:
-    """What stands before the vectors of a flat index; the vectors, as they are, end it.
+    """The head of a flat index; the vectors, as they are, end it.
 
     Args:
         kind: `INNER_PRODUCT` or `L2`.
@@ -186,7 +186,7 @@ class _Reader:
         """How many bytes were not taken."""
 
     def take(self, size: int) -> memoryview:
-        """So many bytes."""
+        """The next bytes, of a size."""
         if not 0 <= size <= self.left:
             _refuse(f"it states {size:,} bytes where there are {self.left:,}")
         rest = self._pieces[0][self._at :] if self._pieces else memoryview(b"")
@@ -312,7 +312,7 @@ def _lists(reader: _Reader, stated: _Head) -> Vectors:
         )
     if (centres.count, centres.dimension) != (lists, stated.dimension):
         _refuse(f"{lists:,} lists of {centres.count:,} centres of {centres.dimension:,} numbers")
-    # The direct map tells where each id stands, which the lists say as well.
+    # The direct map says where each id is, as the lists do.
     kind = reader.take(1)[0]
     if kind not in (0, 1, 2):
         _refuse(f"a direct map of kind {kind}")
@@ -393,7 +393,7 @@ def parse_npy(data: bytes | bytearray) -> NDArray[float32]:
 
 
 def head_of_npy(count: int, dimension: int) -> bytes:
-    """What stands before the numbers of a table."""
+    """The header of a table."""
     shape = f"({count}, {dimension})"
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
     blanks = " " * (-(10 + len(header) + 1) % _NPY_ALIGNMENT)

@@ -1,4 +1,4 @@
-"""FAISS + JSON: an index beside JSON that says what its vectors are of, in two variants.
+"""FAISS + JSON: an index, and JSON that says what its vectors are of, in two variants.
 
 A folder of four files, of which row i belongs together: `index.faiss`, `embeddings.npy`,
 `corpus.json` with the texts, `metadata.json`. Or two files, `vectors-NAME.faiss` and
@@ -49,7 +49,7 @@ VERSION: Final = "1.0"
 _VECTORS: Final = re.compile(r"vectors-(.+)\.faiss", re.DOTALL)
 _METADATA: Final = re.compile(r"metadata-(.+)\.json", re.DOTALL)
 _CHECKSUM: Final = "vectors_xxh3"
-"""The key for the hash of the file beside, which tells one that was replaced alone."""
+"""The key for the hash of the other file, which shows one that was replaced alone."""
 _REMEDY: Final = "name another place, or an empty folder"
 
 
@@ -150,7 +150,7 @@ def _read_pair(folder: str, stem: str) -> DocumentMap:
 
 
 def _paired(about: Mapping[str, Any], found: faiss_bytes.Vectors, stem: str) -> DocumentMap:
-    """The index with what the JSON beside it says."""
+    """The index with what its JSON says."""
     chunks = _value_of(about, "chunks", list, "list of chunks")
     documents = _value_of(about, "documents", dict, "map of documents")
     places = check_map(chunks, documents, len(found.rows))
@@ -220,8 +220,8 @@ def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
     with staged_file(files[0]) as vectors:
         disk.write_all(vectors, index)
         os.fsync(vectors)
-        with staged_file(files[1]) as beside:
-            disk.write_all(beside, metadata)
+        with staged_file(files[1]) as other:
+            disk.write_all(other, metadata)
     return files
 
 
@@ -252,7 +252,7 @@ class _Files(Struct, frozen=True, kw_only=True):
 
 
 def _read_folder(folder: str) -> tuple[DocumentMap, Sequence[str]]:
-    """Read a folder, whoever wrote it; with what of it was not taken.
+    """Read a folder of any program; with what of it was not taken.
 
     Raises:
         FormDamaged: A file is missing, or they disagree.
@@ -361,9 +361,9 @@ def _foreign_map(found: _Files) -> DocumentMap:
     """One document of all texts: another program tells only one name for them."""
     about, texts = found.about, found.texts
     info = about.get("dataset_info")
-    said = dict(info) if type(info) is dict else {}
-    said.pop(OURS, None)
-    stated = [said.pop(key, None) for key in _MODEL_KEYS]
+    content = dict(info) if type(info) is dict else {}
+    content.pop(OURS, None)
+    stated = [content.pop(key, None) for key in _MODEL_KEYS]
     model = next((one for one in stated if isinstance(one, str) and one.strip()), UNKNOWN_MODEL)
     name = about.get("rag_name")
     name = name[:_LONGEST_NAME] if isinstance(name, str) and name.strip() else "index"
@@ -377,7 +377,7 @@ def _foreign_map(found: _Files) -> DocumentMap:
         "id": name,
         "source": "",
         "full_text": _GAP.join(texts),
-        "content": said,
+        "content": content,
         "chunks": chunks,
     }
     return DocumentMap(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
 
 _AT_ONCE: Final = 2_000
-"""So many chunks have their vectors looked up together."""
+"""Chunks whose vectors are looked up together."""
 
 
 class NoFolderError(FilestoreError, FileNotFoundError):
@@ -421,7 +421,7 @@ class _Reading:
 
 
 def _add_questions(made: Sequence[_Made], body: str) -> None:
-    """Give the sections of a document the questions that stand in a file of their own."""
+    """Give the sections of a document the questions of a file of their own."""
     by_key = {one.keys[0]: one for one in made}
     for block in questions_file.blocks_of(body):
         one = by_key.get(block.key)

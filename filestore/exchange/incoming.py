@@ -100,7 +100,7 @@ class _Paths(Struct, kw_only=True):
     """On the way to these: none of them can be a file as well."""
 
     def are_free(self, path: str) -> bool:
-        """Whether nothing stands at a path, nor on the way to it."""
+        """Whether nothing is at a path, nor on the way to it."""
         folded = folded_path(path)
         return folded not in self.folders and self.files.isdisjoint(around(folded))
 
@@ -123,7 +123,7 @@ class Names(Struct):
 
     def __post_init__(self) -> None:
         if self.layout.has_folders:
-            # There they lie beside the folders of the resources.
+            # There they lie among the folders of the resources.
             self._top.folders = self._used
 
     def of(self, resource: Resource) -> ResourceNames:
@@ -142,10 +142,10 @@ class Names(Struct):
         """What a resource is called; "" for chunks of none."""
         if not name:
             return ""
-        beside = set[str]() if self.layout.shares_folder else self._top.files
+        others = set[str]() if self.layout.shares_folder else self._top.files
         made = folder_name(name)
         start, tries = _shortened(made), 0
-        while (folded := folded_path(made)) in self._used or folded in beside:
+        while (folded := folded_path(made)) in self._used or folded in others:
             made = f"{start}-{tag_of(name + '~' * tries, 6)}"
             tries += 1
         self._used.add(folded)
@@ -220,7 +220,7 @@ class ResourceNames(Struct, kw_only=True):
             name = chunk_file.flat_name(source, chunk.text, ())
             taken = self.paths.files
             if name in taken:
-                # A text that comes again is told by its place: not by trying name after name.
+                # A text that comes again is named by its place, not by trying name after name.
                 name = chunk_file.flat_name(f"{source}\0{self._number}", chunk.text, taken)
             return ChunkPath(name)
         kind = "summary" if frontmatter.get("kind") == "summary" else "chunk"
@@ -247,7 +247,7 @@ def written(
     layout: Layout,
     on_left: Callable[[str], None],
 ) -> Observation:
-    """The file of a chunk, as whoever reads the tree will see it.
+    """The file of a chunk, as a reader of the tree sees it.
 
     Args:
         path: Where it is to be.
@@ -383,7 +383,7 @@ class Vectors:
         """Keep some aside.
 
         Args:
-            found: Of each its name, its text, its embedding key, and what is said to be its vector.
+            found: Of each its name, its text, its embedding key, and its stated vector.
         """
         import numpy
 
@@ -398,7 +398,7 @@ class Vectors:
                 continue
             self._file.write(key + vector.astype("<f4").tobytes())
             one = Sampled(name=name, text=text, vector=vector)
-            # Every text so far is among those that are compared with the same chance.
+            # Every text so far is compared with the same chance.
             if len(self._sample) < COMPARED:
                 self._sample.append(one)
             elif (at := self._chance.randrange(self.count + 1)) < COMPARED:

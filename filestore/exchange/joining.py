@@ -1,6 +1,6 @@
 """Chunks of one document into its text, where neighbours repeat each other. Pure.
 
-How much they repeat is told, or found out once for a whole collection, and checked at every pair.
+How much they repeat is given, or found out once for a whole collection, and checked at every pair.
 Two rules: text is rather repeated than lost: what may be chance is no overlap; and the time is
 linear in the length of the shorter text, whatever the texts hold, because they come from strangers.
 A few searches for a short start find what prose repeats; texts that repeat themselves go to a hash
@@ -242,7 +242,7 @@ def count(overlaps: Iterable[Overlap], confidence: str) -> int:
     return sum(one.confidence == confidence for one in overlaps)
 
 
-def told(amount: str) -> Strategy:
+def parse_overlap(amount: str) -> Strategy:
     """What a person says: ``200``, ``200 characters``, ``50 words``, ``400 tokens``.
 
     Raises:
@@ -297,7 +297,7 @@ def calibrate(chunks: Sequence[str]) -> Strategy:
 def join(chunks: Iterable[str], strategy: Strategy) -> Joined:
     """Put the chunks of one document together.
 
-    Where none is told and nothing is repeated, a newline goes between, unless one is there.
+    Where none is given and nothing is repeated, a newline goes between, unless one is there.
     """
     texts: list[str] = []
     overlaps: list[Overlap] = []
@@ -344,7 +344,7 @@ def _is_large(length: int, first: str, second: str) -> bool:
 def _common_amounts(
     pairs: Sequence[tuple[str, str]], lengths: Sequence[int]
 ) -> tuple[float, tuple[tuple[str, int], ...]]:
-    """The best number of each unit that most pairs repeat, and the share of those that do."""
+    """The best number of each unit that most pairs repeat, and the share of pairs that do."""
     found: dict[str, tuple[tuple[float, bool, int], int]] = {}
     for unit, amount in dict.fromkeys(_candidates(pairs, lengths)):
         repeated = [_repeated(pairs, place, unit, amount) for place in range(len(pairs))]

@@ -1,7 +1,7 @@
 """A collection as a map of documents with vectors, and back.
 
 A document is one source of one resource; what the map has no word for travels in its `content`,
-under `filestore`. Pure. One rule: what stands there comes from strangers as well, and is checked as
+under `filestore`. Pure. One rule: what is there comes from strangers as well, and is checked as
 the rest is.
 """
 
@@ -83,7 +83,7 @@ class MapForm(Form):
 
     @abstractmethod
     def read_map(self, source: str) -> tuple[DocumentMap, Sequence[str]]:
-        """Read a map, whoever wrote it; with a sentence for each part that was left out.
+        """Read a map of any program; with a sentence for each part that was left out.
 
         Raises:
             FormDamaged: It is not of this form, or disagrees with itself.
@@ -297,7 +297,7 @@ def to_collection(found: DocumentMap) -> Collection:
     """What a map holds, for a store.
 
     Raises:
-        FormDamaged: What stands under `filestore` is not as it was written.
+        FormDamaged: What `filestore` wrote was changed.
     """
     left_out = LeftOut()
     resources: dict[str, _Found] = {}
@@ -343,14 +343,14 @@ def _foreign(
 
 
 def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict[str, Any]:
-    """What is said of a document, for the frontmatter of its chunks."""
+    """What a document states of itself, for the frontmatter of its chunks."""
     metadata: dict[str, Any] = {}
     if document.get("source"):
         metadata["source"] = document["source"]
     room = _MOST_METADATA
-    # Some write beside `content` what belongs into it.
-    said = {key: value for key, value in document.items() if key not in _DOCUMENT_KEYS}
-    for key, value in (said | (document.get("content") or {})).items():
+    # Some write outside of `content` what belongs into it.
+    outside = {key: value for key, value in document.items() if key not in _DOCUMENT_KEYS}
+    for key, value in (outside | (document.get("content") or {})).items():
         try:
             size = len(key) + len(orjson.dumps(value))
         except TypeError:
@@ -393,7 +393,7 @@ class _Found(Struct):
 
 
 class _Stated(Struct):
-    """What a store wrote of a document, beside what the form has."""
+    """What a store wrote of a document in addition to the form."""
 
     format: Literal[1]
     resource: str | None = None

@@ -29,7 +29,7 @@ _FORMAT: Final = "filestore-markdown/2"
 _INDEX: Final = "index.md"
 _ENDING: Final = ".md"
 _MOST_FOLDERS: Final = 8
-"""So many folders lie in one another."""
+"""Folders in one another, at most."""
 
 _MOST_NAME_BYTES: Final = 200
 _UNSAFE_ANYWHERE: Final = re.compile(
@@ -99,7 +99,7 @@ def _unchanged(target: str) -> Iterator[None]:
 
 
 def _refuse_others(target: str) -> None:
-    """Let only a folder be replaced that is empty, or an export that nobody changed.
+    """Let only a folder be replaced that is empty, or an unchanged export.
 
     Raises:
         TargetRefused: It holds something of a person's.
@@ -197,8 +197,8 @@ class _Site(Struct):
     def finish(self) -> None:
         """Write what tells of the pages."""
         self._write(_INDEX, "".join(self._listed))
-        said = {"format": _FORMAT, "pages": self.hashes}
-        data = orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        manifest = {"format": _FORMAT, "pages": self.hashes}
+        data = orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         disk.write_path(os.path.join(self.folder, MANIFEST), data)
 
     def _write(self, path: str, text: str) -> None:
@@ -225,7 +225,7 @@ class _Site(Struct):
         for (is_summary, key), chunks in sorted(groups.items(), key=lambda one: one[0][0]):
             if is_summary:
                 title, source = f"Summaries of {resource.name or 'all'}", ""
-                # Beside the outermost of the pages.
+                # In the folder of the outermost pages.
                 around = os.path.commonpath([os.path.dirname(one.path) for one in found] or [""])
                 parts = [*around.split("/"), title]
             else:
@@ -262,11 +262,11 @@ def _title(resource: Resource, source: str, first: Chunk) -> str:
     """On one line: as the document says, its first heading, or its name."""
     own = _about(resource, source).get("metadata")
     items = own.items() if isinstance(own, Mapping) else ()
-    said = (one for key, one in items if key.casefold() == "title" and isinstance(one, str))
+    titles = (one for key, one in items if key.casefold() == "title" and isinstance(one, str))
     headings = first.frontmatter.get("headings")
     heading = headings[0] if isinstance(headings, list) and headings else ""
     name = (source or resource.name or first.path).rpartition("/")[2]
-    return " ".join((next(said, "") or str(heading) or name).split()) or "Untitled"
+    return " ".join((next(titles, "") or str(heading) or name).split()) or "Untitled"
 
 
 def _properties(page: _Page, own: Mapping[str, Any]) -> str:

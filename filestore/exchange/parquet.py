@@ -37,7 +37,7 @@ _MAGIC: Final = b"PAR1"
 _ROWS_AT_ONCE: Final = 2_000
 _ROW_GROUP_ROWS: Final = 20_000
 _MEMORY_BYTES: Final = 3 * 1024**3
-"""Of the address space of whoever reads one, the libraries included."""
+"""Of the address space of the reader, libraries included."""
 _READER: Final = "filestore.exchange.parquet_rows"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 _ROWS: Final = 1_000
-"""So many are read at once."""
+"""Rows that are read at once."""
 _MESSAGE_BYTES: Final = 8 * 1024 * 1024
 _BUFFER_BYTES: Final = 1024 * 1024
 _THRIFT_BYTES: Final = 64 * 1024 * 1024
@@ -77,10 +77,11 @@ def _say(line: Line, message: Mapping[str, Any]) -> None:
 
 def _send(line: Line, file: "pyarrow.parquet.ParquetFile") -> None:
     schema = file.schema_arrow
-    said = {key.decode("utf-8", "replace"): value for key, value in (schema.metadata or {}).items()}
+    metadata = schema.metadata or {}
+    stated = {key.decode("utf-8", "replace"): value for key, value in metadata.items()}
 
     def about(key: str) -> str:
-        return str(said.get(key, b""), "utf-8", "replace")
+        return str(stated.get(key, b""), "utf-8", "replace")
 
     dimension = about("filestore.dimension")
     _say(
@@ -108,7 +109,7 @@ def _send(line: Line, file: "pyarrow.parquet.ParquetFile") -> None:
 
 
 def _columns(schema: "pyarrow.Schema") -> tuple[dict[str, Convert], list[str]]:
-    """The columns that are read with what makes JSON of their values, and what is said of others.
+    """The columns that are read with what makes JSON of their values; what is wrong with others.
 
     A column that means nothing to us is kept as metadata.
     """

@@ -225,7 +225,7 @@ def _closing(data: bytes | bytearray, fence: bytes, at: int) -> int | None:
 
 
 def _decoded(data: bytes | bytearray, block: tuple[int, int]) -> tuple[bytes, bytes]:
-    """The bytes that Base64 stands for, whatever lines it is broken into: the head, and the rest.
+    """The bytes of some Base64, whatever lines it is broken into: the head, and the rest.
 
     In two pieces, so that the vectors of a flat index begin where numbers may lie.
     """

@@ -64,7 +64,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 ENDING: Final = ".reconstructed.md"
-"""Of what is written: no chunk, where it lies among those that are read."""
+"""Of what is written: no chunk, where it lies among the files that are read."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TEXT: Final = ("text", "page_content", "content", "chunk", "chunk_text", "body")
 _DOCUMENT: Final = (
@@ -298,7 +298,7 @@ def _unusable(row: object) -> str:
 
 
 def _values(row: Mapping[str, Any], keys: Sequence[str]) -> Iterator[Any]:
-    """What stands at these keys, in the row or in its metadata."""
+    """The values of these keys, in the row or in its metadata."""
     inner = row.get("metadata")
     for place in (row, inner if isinstance(inner, Mapping) else {}):
         yield from (place[key] for key in keys if place.get(key) is not None)
@@ -480,7 +480,7 @@ class _Rebuilding(Struct, kw_only=True):
         )
 
     def _of(self, document: Document, texts: Sequence[str]) -> Strategy:
-        """What its chunks repeat: as was told, else as the first that has several shows."""
+        """What its chunks repeat: as was given, else as the first document with several shows."""
         if self.strategy is not None:
             found = self.strategy
         elif document.strategy is not None:

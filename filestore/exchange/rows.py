@@ -142,7 +142,7 @@ class RowReader(Struct, kw_only=True):
         """The resources, in parts.
 
         Args:
-            rows: Each with the place where it stands, as "line 3".
+            rows: Each with its place, as "line 3".
         """
         name, record, chunks, held = "", None, list[Chunk](), 0
         for where, row in rows:
@@ -256,7 +256,7 @@ def encoded(vector: Vector) -> str:
 
 
 def decoded(value: Any, dimension: int) -> tuple[Vector | None, str]:
-    """The vector that a value stands for, or why it stands for none.
+    """The vector of a value, or why it is none.
 
     Args:
         value: Base64 of little-endian float32, a list of numbers, or an array.

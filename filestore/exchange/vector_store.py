@@ -80,7 +80,7 @@ class VectorStore:
 
         Args:
             identifier: As the service has it: ``vs_…``.
-            endpoint: "" for OpenAI's own. Whoever types it allows it: the key is sent there.
+            endpoint: "" for OpenAI's own. Typing it allows it: the key is sent there.
             environment: The variables of the process: where the key is.
             left_out: Takes what could not be read.
             counter: Holds what comes against limits.
@@ -132,8 +132,8 @@ class VectorStore:
                     yield _File(identifier=identifier, strategy=_strategy(one))
                     continue
                 error = one.get("last_error")
-                said = error.get("message") if isinstance(error, Mapping) else None
-                why = f": {_shown(said)}" if said else ""
+                message = error.get("message") if isinstance(error, Mapping) else None
+                why = f": {_shown(message)}" if message else ""
                 self._left_out.add(f"{identifier}: its status is {_shown(status)}{why}")
             if page.get("has_more") is not True:
                 return

@@ -39,7 +39,7 @@ _CONVERTED: Final = re.compile(rb"[ \t](?:filter|working-tree-encoding)=|[ \t]id
 
 
 class Checkout:
-    """A folder that stands for the work tree at one commit, and for submodules in it."""
+    """A folder in place of the work tree at one commit, with its submodules."""
 
     def __init__(self, folder: str, commit: str, top: str) -> None:
         """Start nothing yet.
@@ -47,7 +47,7 @@ class Checkout:
         Args:
             folder: Of the work tree; git is asked there.
             commit: Its full name.
-            top: The folder that stands for the top of the work tree; absolute.
+            top: The folder in place of the top of the work tree; absolute.
         """
         self._folder = folder
         self._commit = commit
@@ -86,7 +86,7 @@ class Checkout:
         """
         below = os.path.relpath(path, self._top)
         if not has_plain_names(below):
-            # Whoever asks may have resolved what leads to the top.
+            # The caller may have resolved what leads to the top.
             below = os.path.relpath(path, os.path.realpath(self._top))
             path = os.path.join(self._top, below)
         if os.path.lexists(path) or not has_plain_names(below):
@@ -136,7 +136,7 @@ class Checkout:
         raise NoAnswerError(f"git has no blob {name} here", remedy="git fetch, or git fsck")
 
     def write(self, path: str, data: bytes) -> None:
-        """Put bytes where a file is looked for; whoever was first is believed."""
+        """Put bytes where a file is looked for; the first one stays."""
         folder, name = os.path.split(os.path.relpath(path, self._written_below))
         temporary = f".filestore-{os.urandom(8).hex()}"
         with (
@@ -192,20 +192,20 @@ def with_submodules(root: str, found: FilesAt, depth: int = 0) -> Iterator[Submo
 def save_submodules(folder: str, submodules: list[Submodule]) -> None:
     """Keep them in the folder of a view."""
     if submodules:
-        said = [[os.fsencode(one.path).hex(), one.commit, one.is_here] for one in submodules]
+        rows = [[os.fsencode(one.path).hex(), one.commit, one.is_here] for one in submodules]
         with open(os.path.join(folder, _SUBMODULES), "xb") as file:
-            file.write(orjson.dumps(said))
+            file.write(orjson.dumps(rows))
 
 
 def load_submodules(folder: str) -> list[Submodule]:
     """Those of a view."""
     try:
-        said = orjson.loads(disk.read_path(os.path.join(folder, _SUBMODULES)))
+        rows = orjson.loads(disk.read_path(os.path.join(folder, _SUBMODULES)))
     except (OSError, ValueError):
         return []
     return [
         Submodule(path=os.fsdecode(bytes.fromhex(path)), commit=commit, is_here=is_here)
-        for path, commit, is_here in said
+        for path, commit, is_here in rows
         if has_plain_names(os.fsdecode(bytes.fromhex(path)))
     ]
 

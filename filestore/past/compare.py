@@ -1,8 +1,8 @@
 """A store at two times over the same questions: which answers are others, and how good both are.
 
 Reads; changes nothing but the sidecar. One rule: both times are asked the same in the same way, and
-where one of them cannot be, that is said. What answers a question is named as it is called at one
-of the times: what has no such name at a time is not found there, and is no error.
+where one of them cannot be, the notes say so. What answers a question is named as it is called at
+one of the times: what has no such name at a time is not found there, and is no error.
 """
 
 import contextlib
@@ -112,7 +112,7 @@ def _then(moment: Moment) -> _Then:
 
 
 def _called(
-    meant: Sequence[Key],
+    found: Sequence[Key],
     known: _Then,
     wanted: _Then,
     other: Mapping[StorePath, StorePath],
@@ -120,15 +120,15 @@ def _called(
     """What something is called at another time: where its chunks are there, if it is one thing.
 
     Args:
-        meant: What it is at the time that knows its name; not one thing where that is in doubt.
+        found: What it is at the time that knows its name; not one thing where that is in doubt.
         known: That time.
         wanted: The other one.
         other: A path of the former to that of the latter.
     """
-    if len(meant) != 1:
+    if len(found) != 1:
         return None
-    kind = meant[0][0]
-    paths = (other.get(path) for path in known.of[meant[0]])
+    kind = found[0][0]
+    paths = (other.get(path) for path in known.of[found[0]])
     there = {keys_of(wanted.by_path[path])[kind] for path in paths if path is not None}
     return there.pop() if len(there) == 1 else None
 
@@ -166,7 +166,7 @@ class Gate(Struct, frozen=True, kw_only=True):
             known: Whether it is known what answers any of the questions.
 
         Raises:
-            UsageError: A bound is no share, or takes answers that nobody knows.
+            UsageError: A bound is no share, or takes answers that are not known.
         """
         for name, bound in {"--max-loss": self.max_loss, "--min-overlap": self.min_overlap}.items():
             if bound is not None and not 0 <= bound <= 1:
@@ -189,9 +189,9 @@ class ComparedQuery(JsonObject, Struct, frozen=True, kw_only=True):
     overlap: float
     """The share of the answers that both times give, 0 to 1."""
     answers: tuple[ComparedAnswer, ...]
-    """Those of the later time as they rank, then those that were lost."""
+    """Those of the later time as they rank, then the lost ones."""
     scores: tuple[Scores, Scores] | None
-    """Of both times; None where nobody knows what answers it."""
+    """Of both times; None where no answer is known."""
 
     @property
     def old(self) -> Scores | None:
@@ -282,7 +282,7 @@ def compare(
 
     Args:
         home: The store's own parts.
-        questions: At least one; `relevant` is empty where nobody knows what answers it.
+        questions: At least one; `relevant` is empty where no answer is known.
         first: Names the earlier commit.
         second: Names the later one; None for the files of today, as they are indexed.
         way: How each is asked, but for its text; `k` places are looked at.

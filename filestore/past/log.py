@@ -92,7 +92,7 @@ def log(
     Args:
         home: The store's own parts.
         query: What is asked.
-        most: So many commits are looked at.
+        most: Commits that are looked at, at most.
         embed: Whether texts that were never embedded are embedded now.
         on_progress: Called with the progress.
         on_entry: Called with each entry as it is found.
@@ -122,7 +122,7 @@ def log(
         entries.append(entry)
         if on_entry is not None:
             on_entry(entry)
-    return Log(asked=query.text, entries=tuple(entries), notes=tuple(walk.told()))
+    return Log(asked=query.text, entries=tuple(entries), notes=tuple(walk.notes()))
 
 
 class _Walk:
@@ -131,7 +131,7 @@ class _Walk:
     def __init__(self, home: Parts, query: Query, *, embed: bool) -> None:
         self._notes: dict[str, None] = {}
         self._lacking = 0
-        """So many commits have texts without vectors."""
+        """Commits that have texts without vectors."""
         self._home = home
         self._query = query
         self._embed = embed
@@ -163,7 +163,7 @@ class _Walk:
                 found = matched([], answers, Pairs(old={}, new={}), {}, {})
                 yield _entry(later.commit, found, begins=True)
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """What is to be known of its entries."""
         yield from self._notes
         if self._lacking:

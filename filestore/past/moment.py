@@ -1,7 +1,8 @@
-"""A store at one time, to be asked beside another: at a commit, as it is indexed today, or not yet.
+"""A store at one time, to be compared with another: at a commit, or as it is indexed today.
 
-Two rules: what a time cannot answer is said once, and its answers are no others' then; a file that
-was renamed is the same file, so that its new name is no answer gained, and its old one none lost.
+Two rules: what a time cannot answer is reported once, and its answers are no others' then; a file
+that was renamed is the same file, so that its new name is no answer gained, and its old one none
+lost.
 """
 
 import contextlib
@@ -101,7 +102,7 @@ def matched(
     first: Mapping[StorePath, bytes],
     second: Mapping[StorePath, bytes],
 ) -> list[ComparedAnswer]:
-    """The answers of two times laid beside each other, those of the later one first.
+    """The answers of two times side by side, the later ones first.
 
     Args:
         old: The answers of the earlier time, best first.
@@ -141,16 +142,16 @@ def matched(
 
 TODAY: Final = "today"
 _SHORT: Final = 12
-"""So many digits of a commit are shown."""
+"""Digits of a commit that are shown."""
 _NOTES: Final = 20
-"""So many different ones are kept: some name what no other query has."""
+"""Different notes that are kept: some name what no other query has."""
 
 
 class Moment(Struct, frozen=True, kw_only=True, dict=True):
     """A store at one time, open."""
 
     name: str
-    """As whoever asks called it."""
+    """As the caller named it."""
     commit: Commit | None
     """None for today."""
     parts: Parts | None
@@ -189,7 +190,7 @@ class Moment(Struct, frozen=True, kw_only=True, dict=True):
             yield f"{self.name}: {not_embedded(self.not_embedded)}"
 
     def hits(self, query: Query) -> Sequence[Hit]:
-        """The files that answer, best first; of today's, those that are gone are none."""
+        """The files that answer, best first; deleted files are none."""
         if self.session is None:
             return ()
         answer = self.session.search(query)
@@ -226,8 +227,8 @@ def at_commit(
         try:
             past = PastStore(home, commit.commit, embed=embed, on_progress=on_progress)
         except (NoStoreThenError, SettingsThenError) as error:
-            told = {f"{name}: {error.message}: it answers nothing": None}
-            yield Moment(name=name, commit=commit, parts=None, session=None, notes=told)
+            reason = {f"{name}: {error.message}: it answers nothing": None}
+            yield Moment(name=name, commit=commit, parts=None, session=None, notes=reason)
             return
         stack.enter_context(past)
         found = Moment(

@@ -72,7 +72,7 @@ class BlobNames:
         self._folder = folder
         self._name = name
         self.known: dict[bytes, str] = {}
-        """By content hash; added to by whoever finds out more."""
+        """By content hash; more are added as they are found out."""
         self._saved = 0
         try:
             data, _ = disk.read_at(folder, name)
@@ -110,14 +110,14 @@ def compared(
     names: BlobNames,
     read: Callable[[Iterable[str]], Iterator[bytes]],
 ) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
-    """The paths of a catalog whose bytes are those that a commit has there, and all others of it.
+    """The paths of a catalog whose bytes a commit has there, too, and all others of it.
 
     The others have the content hash that the catalog knows, or none.
 
     Args:
         catalog: Inside a snapshot.
         wanted: Path to the name of its blob, at the commit.
-        names: Asked, and told what is found out.
+        names: Asked, and added to.
         read: Gives the bytes of blobs.
 
     Raises:
@@ -149,7 +149,7 @@ def compared(
 NOTES: Final = "notes.json"
 """What of the commit is not searched, or not as a checkout has it: a list of sentences."""
 TREE: Final = "tree"
-"""The folder of a view that stands for the top of the work tree."""
+"""The folder of a view in place of the top of the work tree."""
 _BATCH: Final = 500
 _Forked = tuple[set[ChunkPath], dict[ChunkPath, bytes]]
 """The files of today that a commit has, and all others with the hash that the catalog knows."""
@@ -311,16 +311,16 @@ def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[Chu
 def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
     """What to say of a commit that has nothing of a store, or has it in another folder."""
     root = home.places.root
-    told = f"commit {commit.commit[:12]} has nothing of the store in {root}"
+    nothing = f"commit {commit.commit[:12]} has nothing of the store in {root}"
     others = stores_at(root, commit.commit)
     if others:
         return NoStoreThenError(
-            f"{told}, but one in {brief(others[0])}",
+            f"{nothing}, but one in {brief(others[0])}",
             remedy=f"git worktree add FOLDER {commit.commit[:12]}, and search it there",
         )
     first = first_with(root, (home.places.tree.pathspec,))
     since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"
-    return NoStoreThenError(told, remedy=since)
+    return NoStoreThenError(nothing, remedy=since)
 
 
 def _index(

@@ -2,7 +2,7 @@
 
 Views are derived: whatever is wrong with one costs the time to make it again. One rule: a view is
 complete when it has its name, and nothing in it but fetched files is changed from then on, other
-than by whoever holds the lock.
+than by the holder of the lock.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ _FORM: Final = b"view 3\0"
 _LOCK: Final = "lock"
 _NAMES: Final = "blob-names"
 _USED: Final = "used"
-"""An empty file of a view: locked by whoever reads it, and touched when it is opened."""
+"""An empty file of a view: locked by its readers, and touched when it is opened."""
 _BUILDING: Final = "building"
 _DAMAGED: Final = (
     *(CatalogDamagedError, CatalogMissingError, UnsafeSidecarError),
@@ -76,7 +76,7 @@ class View:
     """An open view."""
 
     def __init__(self, parts: PastParts, folder: int, closing: contextlib.ExitStack) -> None:
-        """Hold it open, so that nobody removes it.
+        """Hold it open, so that it is not removed.
 
         Args:
             parts: Of the view.
@@ -211,8 +211,8 @@ def _key(home: Parts, commit: Commit, chosen: bytes) -> str:
     embedder = home.model.embedder
     made_by = (embedder.fingerprint if embedder else "", __version__)
     where = os.path.realpath(home.places.root)
-    said = "\0".join((commit.commit, where, *made_by)).encode("utf-8", "surrogateescape")
-    return content_hash(_FORM + said + b"\0" + chosen).hex()
+    key = "\0".join((commit.commit, where, *made_by)).encode("utf-8", "surrogateescape")
+    return content_hash(_FORM + key + b"\0" + chosen).hex()
 
 
 @contextlib.contextmanager

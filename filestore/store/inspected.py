@@ -64,7 +64,7 @@ class InspectedStore(Store):
     def sync_but(
         self, *, forget: "Collection[StorePath]", on_progress: OnProgress = ignore
     ) -> "SyncReport":
-        """Sync, but keep the texts of missing files, save of those that are to be forgotten.
+        """Sync, but keep the texts of missing files, but forget the given ones.
 
         Raises:
             LockedError: Another writer holds the store.

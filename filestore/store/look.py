@@ -1,6 +1,6 @@
 """The look at the files before an answer: what the index lacks, indexed first where that is little.
 
-One rule: it forgets nothing, and never stands in the way. Where nobody may write, another writes,
+One rule: it forgets nothing, and never holds an answer up. Where it may not write, another writes,
 or much differs, the answer is given as the index has it, and says what that lacks.
 """
 
@@ -33,7 +33,7 @@ MOST_S: Final = 2.0
 _LEAST_S: Final = 4e-6
 """No file takes less: a walk, and what it is compared with."""
 _ASKED: Final = 64
-"""So many files tell how long all of them take, of a store with more than `_FEW`."""
+"""Files that show how long all of them take, of a store with more than `_FEW`."""
 _FEW: Final = 1_000
 _TURN_S: Final = 0.2
 """So long another thread of this process is waited for, which looks or indexes."""
@@ -185,7 +185,7 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
         folder = "the folder is" if emptied else "a folder in it is"
         behind = replace(behind, notes=(_AWAY.format(folder, len(found.gone), known),))
     else:
-        behind = _told(behind)
+        behind = _with_notes(behind)
     came = () if is_away else (*found.added, *found.changed)
     of = catalog.identity, catalog.generation
     return _Seen(behind=behind, of=of, tree=tree, came=came)
@@ -212,23 +212,23 @@ def _updated(parts: "Parts", seen: _Seen, close: Callable[[], None]) -> _Seen:
         new, edited, moved = quick.count(parts, catalog, seen.tree)
         gone = (now.behind.gone or 0) - moved
         behind = replace(now.behind, new=new + moved, edited=edited, gone=gone)
-        return replace(now, behind=_told(behind, reason, is_sure=True))
+        return replace(now, behind=_with_notes(behind, reason, is_sure=True))
 
 
-def _told(behind: Behind, why: str = "", *, is_sure: bool = False) -> Behind:
+def _with_notes(behind: Behind, why: str = "", *, is_sure: bool = False) -> Behind:
     """The same, with its notes."""
     edited = ("edited file", "edited files")
     if not is_sure:
         edited = ("file that may be edited", "files that may be edited")
-    told = [
+    differing = [
         f"{number:,} {one if number == 1 else more}"
         for number, one, more in ((behind.new, "new file", "new files"), (behind.edited, *edited))
         if number
     ]
     notes = []
-    if told:
+    if differing:
         are = "is" if (behind.new or 0) + (behind.edited or 0) == 1 else "are"
-        notes.append(f"{' and '.join(told)} {are} not indexed{why and f' ({why})'}: {_SYNC}")
+        notes.append(f"{' and '.join(differing)} {are} not indexed{why and f' ({why})'}: {_SYNC}")
     if behind.gone:
         files = "1 indexed file is" if behind.gone == 1 else f"{behind.gone:,} indexed files are"
         notes.append(f"{files} gone: {_SYNC}")

@@ -205,7 +205,7 @@ class ReadableStore(Closing):
 
     @property
     def beside(self) -> "StoreModel | None":
-        """The model beside, opened as far as it can be here; None where none is tried."""
+        """The second model, opened as far as it can be here; None where there is none."""
         return self._parts.models.beside
 
     @property
@@ -284,7 +284,7 @@ class ReadableStore(Closing):
         return trust.reaches(self._parts, None)
 
     def backend(self) -> "ShownHome":
-        """Where its vectors are, and how that stands."""
+        """Where its vectors are, and in which state."""
         with self._parts.reading() as catalog:
             return self._parts.home.shown(catalog)
 
@@ -352,8 +352,8 @@ class ReadableStore(Closing):
         from filestore.search.query import Query
 
         asked = Query(text=query, k=k, mode=mode)
-        told: Any = {"on_progress": on_progress, "on_entry": on_entry}
-        return log.log(self._parts, asked, most=most, embed=embed, **told)
+        calls: Any = {"on_progress": on_progress, "on_entry": on_entry}
+        return log.log(self._parts, asked, most=most, embed=embed, **calls)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
@@ -474,7 +474,7 @@ class ReadableStore(Closing):
         mode: "Mode" = "vector",
         on_progress: OnProgress = ignore,
     ) -> "ModelComparison":
-        """Ask the store's own model and the one beside the same; see `compare_models.compare`."""
+        """Ask the store's own model and the second one the same; see `compare_models.compare`."""
         from filestore.search import compare_models
         from filestore.search.query import Query
 
@@ -541,7 +541,7 @@ class ReadableStore(Closing):
             path: A chunk file or a document.
             line: Of a document in place: the one whose part must be there.
             first: Begin with the part of this number, from 0.
-            most: At most so many characters, but one part at least.
+            most: Characters, at most, but one part at least.
         """
         from filestore.browse import whole
 
@@ -561,7 +561,7 @@ class ReadableStore(Closing):
         Args:
             hit: ``PATH``, ``PATH:LINE``, or a line that a search printed; the path relative to the
                 working folder, to the root or to `chunked/`.
-            chunk: Whether a chunk file stands for itself, not for its document.
+            chunk: Whether a chunk file is located itself, not its document.
 
         Raises:
             NoSuchDocumentError: There is no such file.

@@ -37,7 +37,7 @@ class BusyError(FilestoreError):
 
 
 class _Work(Struct):
-    """What the threads share with whoever gives them jobs, and not with its owner."""
+    """What the threads share with callers, and not with their owner."""
 
     pid: int = field(default_factory=os.getpid)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -54,7 +54,7 @@ class _Work(Struct):
     watched: "WatchedTree | None" = None
     """The walk of the tree that all of them ask."""
     allowed: tuple[int, ...] | None = None
-    """The user's file that said then what a model may reach."""
+    """The stats of the user's file of what a model may reach, as it was then."""
 
 
 class StoreThreads(Closing):
@@ -65,7 +65,7 @@ class StoreThreads(Closing):
     """
 
     MOST: Final = 4
-    """So many calls are answered at once; each holds the index in memory."""
+    """Calls that are answered at once; each holds the index in memory."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class StoreThreads(Closing):
         Args:
             path: The folder.
             configuration: The folder of the user's settings; None for the usual one.
-            most: So many calls are answered at once.
+            most: Calls that are answered at once.
             watched: See `Store.watch_tree`.
 
         Raises:

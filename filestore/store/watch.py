@@ -1,8 +1,8 @@
 """The one file watcher, and the sidecar kept in sync while files change.
 
 Events of the file system only say when to look: `watch` scans each time, so an event that never
-came costs a wait and no truth. `changes` alone is for whoever only shows the store. One rule: no
-error of one sync ends it, and it holds no lock between two.
+came costs a wait and no truth. `changes` alone is for programs that only show the store. One rule:
+no error of one sync ends it, and it holds no lock between two.
 """
 
 import contextlib
@@ -129,7 +129,7 @@ class _Watcher(Struct):
     """Whether texts wait for their vector."""
     failure: tuple[str, str] | None = None
     unread: tuple[str, ...] = ()
-    """What an update said of originals that it could not take in."""
+    """Originals that an update could not read, with the reasons."""
     originals: dict[str, "Stamp"] = field(default_factory=dict)
     """Each followed original and its folder, as it was before the last update."""
     moving: dict[str, "Stamp"] = field(default_factory=dict)
@@ -180,8 +180,8 @@ class Line(JsonObject, Struct, frozen=True, kw_only=True, rename={"for_": "for"}
     generation: int | UnsetType = UNSET
     """`synced`: of the index now."""
     updated: list[str] | UnsetType = UNSET
-    """`updated`: resources that followed their originals; of a server also those that were added or
-    removed."""
+    """`updated`: resources that followed their originals; of a server also added and removed
+    ones."""
     conflicts: list[str] | UnsetType = UNSET
     """`updated`: files in which a hand edit and the new text overlap."""
     failed: list[str] | UnsetType = UNSET

@@ -81,7 +81,7 @@ class Store(ReadableStore):
 
         Args:
             embed: Whether texts without embedding are embedded now.
-            forget_missing: Whether a mass of missing files is meant to be gone.
+            forget_missing: Whether missing files are forgotten even if they are very many.
             full: Verify everything first and repair what that finds, too.
             deep: Also ask the model, and embed again what is not its own.
             wait_s: How long to wait for another writer.
@@ -457,7 +457,7 @@ class Store(ReadableStore):
         on_progress: OnProgress = ignore,
         **wanted: "Unpack[WishOptions]",
     ) -> "EnrichPlan":
-        """What `enrich` would make and take; changes nothing, and asks nobody."""
+        """What `enrich` would make and take; changes nothing, and asks no service."""
         from filestore.enrich import run
 
         wish = run.wish(self._parts, resources, wanted)
@@ -558,20 +558,20 @@ class Store(ReadableStore):
             return vector_change.clear(self._parts, home, catalog, embeddings)
 
     def switch_model(self) -> "Switched":
-        """Have the model beside and the store's own change places; see `change_model.switch`."""
+        """Have the second model and the store's own change places; see `change_model.switch`."""
         from filestore.sync import change_model
 
         self.close()
         return change_model.switch(self._parts)
 
     def plan_drop(self) -> "Dropping":
-        """What would be lost with the model beside; see `change_model.plan_drop`."""
+        """What would be lost with the second model; see `change_model.plan_drop`."""
         from filestore.sync import change_model
 
         return change_model.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
-        """Delete the model beside and its embeddings; see `change_model.drop`."""
+        """Delete the second model and its embeddings; see `change_model.drop`."""
         from filestore.sync import change_model
 
         self.close()

@@ -60,4 +60,4 @@ def test_where_a_hit_stands_is_hidden_by_nothing() -> None:
         "x": 1,
         "metadata": {"path": "/etc/passwd"},
     }
-    assert passage.told == ("path", "line")
+    assert passage.evidence_keys == ("path", "line")

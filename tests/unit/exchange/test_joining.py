@@ -20,9 +20,9 @@ from filestore.exchange.joining import (
     join,
     longest_overlap,
     overlap_of,
+    parse_overlap,
     shorter_overlap,
     tokens,
-    told,
 )
 
 TOKENS = (r"\S+\s*", r"\s*\S+", r"(?s:.)")
@@ -65,7 +65,7 @@ def test_any_text_comes_back_if_the_overlap_is_told(
     assume(text.strip())  # of white space alone there are no words to be told
     unit = "characters" if token == TOKENS[2] else "words"
     chunks = cut(text, token, *sizes)
-    done = join(chunks, told(f"{sizes[1]} {unit}"))
+    done = join(chunks, parse_overlap(f"{sizes[1]} {unit}"))
     assert done.text == text
     assert done.chunks == len(chunks)
     assert count(done.overlaps, "exact") == len(chunks) - 1
@@ -104,7 +104,7 @@ def test_a_text_comes_back_if_one_overlap_fits_it(
     joined = {join(chunks, Strategy(amounts=(amount,))).text for amount in fitting}
     assert (own, overlap) in fitting
     assume(joined == {text})
-    done = join(chunks, told(f"{overlap} {own}"))
+    done = join(chunks, parse_overlap(f"{overlap} {own}"))
     repeated = [
         second[: one.overlap_chars].split()
         for (_, second), one in zip(pairs, done.overlaps, strict=True)
@@ -239,7 +239,7 @@ def test_tokens_are_a_range() -> None:
 def test_what_is_no_overlap_is_refused(amount: str) -> None:
     """With what can be written."""
     with pytest.raises(UsageError) as caught:
-        told(amount)
+        parse_overlap(amount)
     assert "50 words" in caught.value.remedy
 
 
