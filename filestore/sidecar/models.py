@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from filestore.catalog import Catalog
 from filestore.config.layout import SETTINGS
@@ -30,11 +30,8 @@ WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "
 
 EMBEDDINGS: Final = "embeddings"
 """In the catalog, how many embeddings there were: any other number is looked into."""
-_FINGERPRINT: Final = "beside_fingerprint"
-_LACKING: Final = "beside_lacking"
-_EMBEDDINGS: Final = "beside_embeddings"
-_GENERATION: Final = "beside_generation"
-"""Keys of the catalog's memory, which are the fields of `Known`."""
+_KEY: Final = "beside_"
+"""Before the names of the fields of `Known`, in the catalog's memory."""
 
 
 class NothingBeside(FilestoreError):
@@ -50,7 +47,7 @@ class NotEmbedded(FilestoreError):
     """The second model has no vectors of the store's texts, or not of all."""
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class Known(Struct, frozen=True):
     """What the catalog remembers of the second model."""
 
     fingerprint: str
@@ -64,23 +61,15 @@ class Known(Struct, frozen=True, kw_only=True):
 
 def known(catalog: Catalog) -> Known | None:
     """What is remembered; None where there was no second model, or it was dropped."""
-    fingerprint = catalog.meta(_FINGERPRINT)
-    if not fingerprint:
-        return None
-    return Known(
-        fingerprint=fingerprint,
-        lacking=catalog.meta(_LACKING, 0),
-        embeddings=catalog.meta(_EMBEDDINGS, 0),
-        generation=catalog.meta(_GENERATION, 0),
-    )
+    fingerprint = catalog.meta(f"{_KEY}fingerprint")
+    numbers = (catalog.meta(f"{_KEY}{name}", 0) for name in ("lacking", "embeddings", "generation"))
+    return Known(fingerprint, *numbers) if fingerprint else None
 
 
 def remember(catalog: "CatalogWriter", now: Known | None) -> None:
     """Remember it in the running transaction; None forgets it."""
-    catalog.set_meta(_FINGERPRINT, now.fingerprint if now else "")
-    catalog.set_meta(_LACKING, now.lacking if now else 0)
-    catalog.set_meta(_EMBEDDINGS, now.embeddings if now else 0)
-    catalog.set_meta(_GENERATION, now.generation if now else 0)
+    for name, value in asdict(now or Known("", 0, 0, 0)).items():
+        catalog.set_meta(f"{_KEY}{name}", value)
 
 
 class Models:
