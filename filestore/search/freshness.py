@@ -28,7 +28,7 @@ from filestore.git import repository
 
 if TYPE_CHECKING:
     from filestore.chunks.chunk_file import Chunk, Section
-    from filestore.sidecar.originals import Document
+    from filestore.sidecar.originals import RecordedDocument
     from filestore.sidecar.session import Parts
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
@@ -464,7 +464,7 @@ def _by_original(
     return hits, _on_originals(changed, gone)
 
 
-def _recorded(documents: "Sequence[Document]", source: str, resource: str) -> set[str]:
+def _recorded(documents: "Sequence[RecordedDocument]", source: str, resource: str) -> set[str]:
     """The hashes that a document had when the chunks of a resource were made from it."""
     made = {name: digest for _, name, one, digest in documents if one == source}
     # A chunk that was moved elsewhere belongs to whichever record names its source.

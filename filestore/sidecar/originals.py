@@ -217,11 +217,11 @@ _ELSEWHERE: Final = "original:"
 COPIES: Final = "source"
 """Where copies of originals from elsewhere lie, below the store root."""
 
-Document: TypeAlias = tuple[str, str, str, str]
+RecordedDocument: TypeAlias = tuple[str, str, str, str]
 """Record path, resource, source and hash, as `Catalog.documents` gives them."""
 
 
-class Seen(Struct, frozen=True):
+class SeenOriginal(Struct, frozen=True):
     """One original as it is now."""
 
     found: str = ""
@@ -244,9 +244,9 @@ class Elsewhere(Struct, frozen=True, kw_only=True):
 class SourceDrift(Struct):
     """What a look at all recorded originals found."""
 
-    documents: Sequence[Document] = ()
+    documents: Sequence[RecordedDocument] = ()
     """Every document that records name."""
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, SeenOriginal] = field(default_factory=dict)
     """What is not known to be as recorded, by source."""
     outside: list[str] = field(default_factory=list)
     """What the store may not look at."""
@@ -299,7 +299,7 @@ def look(
     catalog: Catalog,
     reachable: Reachable,
     *,
-    documents: Sequence[Document] | None = None,
+    documents: Sequence[RecordedDocument] | None = None,
     clock: disk.FileSystemClock | None = None,
     on_progress: OnProgress = ignore,
 ) -> SourceDrift:
@@ -325,7 +325,7 @@ def look(
     unread: list[tuple[str, str]] = []
     for source in dict.fromkeys(doubtful):
         path = reachable.path(source)
-        seen, where = (Seen(), None) if path is None else _stat(path, source, reachable)
+        seen, where = (SeenOriginal(), None) if path is None else _stat(path, source, reachable)
         if where is None:
             drift.outside.append(source)
             continue
@@ -334,7 +334,7 @@ def look(
             continue
         digest, packed = known.get(source, ("", b""))
         if packed == pack_stat(seen.values):
-            drift.seen[source] = Seen(digest, seen.values)
+            drift.seen[source] = SeenOriginal(digest, seen.values)
         else:
             unread.append((source, where))
     _read_all(drift, unread, known, clock, on_progress)
@@ -367,7 +367,7 @@ def _look_elsewhere(
                 values = disk.stat_values(status)
                 digest, packed = known.get(_ELSEWHERE + source, ("", b""))
                 is_known = packed == pack_stat(values)
-                drift.seen[_ELSEWHERE + source] = Seen(digest if is_known else "", values)
+                drift.seen[_ELSEWHERE + source] = SeenOriginal(digest if is_known else "", values)
                 unread += [] if is_known else [(_ELSEWHERE + source, path)]
     _read_all(drift, unread, known, clock, ignore)
     for _, _, source, digest in drift.documents:
@@ -386,7 +386,7 @@ def _packed(path: str | None) -> bytes:
         return b""
 
 
-def _stat(path: str, source: str, reachable: Reachable) -> tuple[Seen, str | None]:
+def _stat(path: str, source: str, reachable: Reachable) -> tuple[SeenOriginal, str | None]:
     """The stat of an original, and where it is to be read; a link is followed inside."""
     where: str | None = path
     try:
@@ -394,16 +394,16 @@ def _stat(path: str, source: str, reachable: Reachable) -> tuple[Seen, str | Non
         if stat.S_ISLNK(status.st_mode):
             where = reachable.followed(source)
             if where is None:
-                return Seen(), None
+                return SeenOriginal(), None
             status = os.lstat(where)
     except (FileNotFoundError, NotADirectoryError):
-        return Seen(), where
+        return SeenOriginal(), where
     except OSError as error:
         disk.pass_limits(error)
-        return Seen(reason=error.strerror or str(error)), where
+        return SeenOriginal(reason=error.strerror or str(error)), where
     if not stat.S_ISREG(status.st_mode):
-        return Seen(), where
-    return Seen(values=disk.stat_values(status)), where
+        return SeenOriginal(), where
+    return SeenOriginal(values=disk.stat_values(status)), where
 
 
 def _read_all(
@@ -426,7 +426,7 @@ def _read_all(
             drift.read[source] = entry
 
 
-def read(path: str) -> Seen:
+def read(path: str) -> SeenOriginal:
     """Read one original, no link followed in its last step."""
     from filestore.config.layout import MAX_SOURCE_BYTES
 
@@ -436,14 +436,14 @@ def read(path: str) -> Seen:
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if status.st_size > MAX_SOURCE_BYTES:
                 # Too large to have been added, so it is not what was.
-                return Seen(f"{status.st_size:,} bytes", disk.stat_values(status))
+                return SeenOriginal(f"{status.st_size:,} bytes", disk.stat_values(status))
             data, status = disk.read_at(handle, name)
     except (FileNotFoundError, NotADirectoryError):
-        return Seen()
+        return SeenOriginal()
     except OSError as error:
         disk.pass_limits(error)
-        return Seen(reason=error.strerror or str(error))
-    return Seen(source_hash(data), disk.stat_values(status))
+        return SeenOriginal(reason=error.strerror or str(error))
+    return SeenOriginal(source_hash(data), disk.stat_values(status))
 
 
 def found_now(catalog: Catalog, reachable: Reachable, source: str) -> str | None:
@@ -455,7 +455,7 @@ def found_now(catalog: Catalog, reachable: Reachable, source: str) -> str | None
         source: As recorded.
     """
     path = reachable.path(source)
-    seen, where = (Seen(), None) if path is None else _stat(path, source, reachable)
+    seen, where = (SeenOriginal(), None) if path is None else _stat(path, source, reachable)
     if where is None or seen.reason:
         return None
     if not seen.values[4]:

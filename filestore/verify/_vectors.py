@@ -127,7 +127,7 @@ def check_other(snapshot: StoreSnapshot, sample: Sample, report: VerificationRep
     report.checked.append(f"{of} of {whose}")
 
 
-class _Seen(Struct):
+class _ReadVectors(Struct):
     """What one walk through embeddings and FAISS rows found."""
 
     lost: set[bytes] = field(default_factory=set)
@@ -188,14 +188,14 @@ def read(
     wanted: Sequence[tuple[int, bytes]],
     index: "VectorIndex | None",
     level: Level,
-) -> _Seen:
+) -> _ReadVectors:
     """One walk: every checksum, whether it can be a vector, and its FAISS row.
 
     An index that shortens vectors is held against the embeddings shortened in the same way.
     """
     import numpy
 
-    seen = _Seen()
+    seen = _ReadVectors()
     there = numpy.zeros(len(wanted), numpy.bool_)
     every = numpy.array([identifier for identifier, _ in wanted], numpy.int64)
     held = numpy.empty(0, numpy.int64) if index is None else index.ids()
@@ -218,7 +218,7 @@ def read(
 
 
 def _tell_embeddings(
-    snapshot: StoreSnapshot, seen: _Seen, sample: Sample, report: VerificationReport
+    snapshot: StoreSnapshot, seen: _ReadVectors, sample: Sample, report: VerificationReport
 ) -> None:
     report.checked.append(
         "every stored embedding" if sample.is_all else f"embeddings of slice {sample}"
@@ -236,7 +236,7 @@ def _tell_embeddings(
 def _tell_rows(
     snapshot: StoreSnapshot,
     index: "VectorIndex",
-    seen: _Seen,
+    seen: _ReadVectors,
     level: Level,
     sample: Sample,
     report: VerificationReport,

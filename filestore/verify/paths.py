@@ -44,7 +44,7 @@ class TooManyPathsError(RefusedError):
     """Looking at the whole store is quicker than at this many files."""
 
 
-class _Seen(Struct, kw_only=True):
+class _FilesNow(Struct, kw_only=True):
     """What became of the files."""
 
     looks: dict[ChunkPath, Observation] = field(default_factory=dict)
@@ -138,12 +138,12 @@ def _entries(chunked: str, path: ChunkPath) -> list[tuple[str, bool]]:
         return []
 
 
-def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
+def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _FilesNow:
     places = parts.places
     if not os.path.isdir(places.chunked):
-        return _Seen(gone=list(wanted))
+        return _FilesNow(gone=list(wanted))
     unmerged = repository.unmerged(places.chunked) if repository.operation(places.root) else set()
-    seen = _Seen()
+    seen = _FilesNow()
     for look in look_at(places, wanted, parts.layout, unmerged=unmerged):
         if not isinstance(look, Observation):
             path, error = look
@@ -162,7 +162,7 @@ def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
 
 
 def _drift(
-    tree: Tree, layout: Layout, rows: Mapping[ChunkPath, FileRow], seen: _Seen
+    tree: Tree, layout: Layout, rows: Mapping[ChunkPath, FileRow], seen: _FilesNow
 ) -> Iterator[Finding]:
     """What the files say against the catalog; a file that went and came is one that moved."""
     gone = {path: rows[path] for path in seen.gone if path in rows}

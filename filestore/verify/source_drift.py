@@ -18,7 +18,7 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import StorePath, folder_of, is_below
 from filestore.sidecar import originals
-from filestore.sidecar.originals import COPIES, Reachable, Seen, SourceDrift, is_copy
+from filestore.sidecar.originals import COPIES, Reachable, SeenOriginal, SourceDrift, is_copy
 from filestore.sidecar.originals import is_followed as is_followed_by
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
 from filestore.verify.source_moves import where_to
@@ -50,7 +50,7 @@ def findings(catalog: Catalog, drift: SourceDrift) -> list[Finding]:
 
 
 def _finding(
-    source: str, seen: Seen, differing: Sequence[tuple[str, str]], waiting: set[str]
+    source: str, seen: SeenOriginal, differing: Sequence[tuple[str, str]], waiting: set[str]
 ) -> Finding:
     resources = ", ".join(dict.fromkeys(name for name, _ in differing))
     if seen.reason:

@@ -70,7 +70,7 @@ class Staged(Struct, frozen=True, kw_only=True):
         ).to_dict()
 
 
-class _Entry(Struct, frozen=True, kw_only=True):
+class _StagedFile(Struct, frozen=True, kw_only=True):
     path: ChunkPath
     mode: int
     blob: str
@@ -145,7 +145,7 @@ def unportable(tree: Tree, staged: Iterable[ChunkPath]) -> Iterator[Finding]:
 
 
 def _content_findings(
-    tree: Tree, index: "_Index", entries: Sequence[_Entry], layout: Layout
+    tree: Tree, index: "_Index", entries: Sequence[_StagedFile], layout: Layout
 ) -> Iterator[Finding]:
     with index.blobs() as blobs:
         for entry in entries:
@@ -160,7 +160,7 @@ def _content_findings(
                 yield Finding(code=seen.state, path=path, detail=detail)
 
 
-def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
+def _observed(entry: _StagedFile, blobs: Blobs, layout: Layout) -> Observation:
     name = entry.path.rpartition("/")[2]
     layout = layout.of(entry.path)
     is_unread = layout.unread_code(name, entry.mode, 0) != ""
@@ -185,7 +185,7 @@ class _Index:
         index = os.environ.get("GIT_INDEX_FILE")
         self._index = os.path.abspath(index) if index else ""
 
-    def staged(self) -> list[_Entry]:
+    def staged(self) -> list[_StagedFile]:
         """The files that the next commit adds or changes, and what is unmerged."""
         fields = self._names(*_DIFF, *_IN_COMMIT, self._last())
         found = []
@@ -195,7 +195,7 @@ class _Index:
             kind = int(mode if merged else before, 8)
             if stat.S_ISREG(kind) or not kind:
                 below = self._inside(path)
-                found.append(_Entry(path=below, mode=kind, blob=blob, merged=merged))
+                found.append(_StagedFile(path=below, mode=kind, blob=blob, merged=merged))
         return found
 
     def paths(self) -> list[ChunkPath]:
@@ -219,7 +219,7 @@ class _Index:
             path: head.split(" ")[1] if head.startswith("100") else "" for head, _, path in heads
         }
 
-    def walked(self, places: Places, entries: Sequence[_Entry]) -> list[_Entry]:
+    def walked(self, places: Places, entries: Sequence[_StagedFile]) -> list[_StagedFile]:
         """Those of some entries that a walk of a checkout would find in documents in place.
 
         Raises:
