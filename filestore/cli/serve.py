@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ServerMissingError(FilestoreError, ImportError):
-    """What serves is not installed."""
+    """A package that serves, over HTTP or to agents, is not installed."""
 
 
 class Serving(JsonObject, Struct, frozen=True):
@@ -250,10 +250,6 @@ def streams() -> Iterator[None]:
         sys.stdout, sys.stderr = own
 
 
-class AgentsMissingError(FilestoreError, ImportError):
-    """What speaks with agents is not installed."""
-
-
 class Mcp(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
@@ -278,7 +274,7 @@ def run_mcp(options: Mcp) -> int:
     Example: filestore mcp handbook work=../work --write
     """
     if missing_packages("mcp"):
-        raise AgentsMissingError(
+        raise ServerMissingError(
             "agents cannot be answered: packages are missing", remedy=install_line("mcp")
         )
     if options.install:
@@ -288,7 +284,7 @@ def run_mcp(options: Mcp) -> int:
 
     if sys.stdin.isatty():
         _output.say("waiting for an agent on standard input; Ctrl-C ends it")
-        _output.say("a program is told of it by: filestore mcp --install claude")
+        _output.say("to configure a program: filestore mcp --install claude")
 
     def opened() -> Stores:
         stores = Stores.open(_given(options), Access(writes=options.write))

@@ -119,23 +119,14 @@ class Collections(disk.Closing):
         for one in served:
             one.close()
 
-    @property
-    def names(self) -> list[str]:
-        """Of every folder that is a store, or one of FAISS + JSON."""
-        found = []
-        for name in sorted(os.listdir(self.path)):
-            with contextlib.suppress(UsageError):
-                if collection.kind_of(self._place(check_name(name))):
-                    found.append(name)
-        return found
-
     def listed(self) -> dict[str, Any]:
-        """Every collection with its state; one that is damaged says so, the others go on."""
+        """Every store, or folder of FAISS + JSON, with its state; a damaged one has its error."""
         rags = []
-        for name in self.names:
-            # One that was deleted meanwhile is none.
-            with contextlib.suppress(UnknownCollectionError):
-                rags.append(RagEntry(name, self._status(name)))
+        for name in sorted(os.listdir(self.path)):
+            # No name of a collection, or one that was deleted meanwhile.
+            with contextlib.suppress(UsageError, UnknownCollectionError):
+                if collection.kind_of(self._place(check_name(name))):
+                    rags.append(RagEntry(name, self._status(name)))
         return RagList(rags, len(rags)).to_dict()
 
     def status(self, name: str) -> dict[str, Any]:
