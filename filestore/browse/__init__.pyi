@@ -23,9 +23,9 @@ from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
 from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.chunks.chunk_file import Section as Section
+from filestore.config.layout import copy_example as copy_example
 from filestore.config.layout import find_root as find_root
 from filestore.core.codes import Code as Code
-from filestore.core.example import copy_example as copy_example
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
 from filestore.core.findings import is_clean as is_clean
 from filestore.core.findings import not_checked_words as not_checked_words

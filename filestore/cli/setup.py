@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from filestore.cli import _context, _output, main
-from filestore.config.layout import DEFAULT_FOLDER
+from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.errors import UsageError
-from filestore.core.example import FOLDER, copy_example
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
@@ -235,7 +234,7 @@ def run_demo(options: CommonOptions) -> int:
 
     Example: filestore demo
     """
-    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
+    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), EXAMPLE_FOLDER)
     if not options.json:
         return _walk(root)
     with contextlib.redirect_stdout(sys.stderr):

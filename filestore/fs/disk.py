@@ -17,7 +17,7 @@ from typing import IO, Final, Self
 from xxhash import xxh3_128
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import part, refusals
+from filestore.fs import part
 from filestore.fs.part import FOLDER_FLAGS, not_a_file
 from filestore.fs.part import KINDS as KINDS
 from filestore.fs.part import NotAFileError as NotAFileError
@@ -490,7 +490,7 @@ def write_failed(name: str, error: OSError) -> WriteFailedError:
         LimitReachedError: It says nothing about the disk.
     """
     pass_limits(error)
-    place, reason, remedy = refusals.explained(name, error)
+    place, reason, remedy = part.explained(name, error)
     return WriteFailedError(f"cannot write {place}: {reason}", remedy=remedy, detail=str(error))
 
 
@@ -590,7 +590,7 @@ def disk_errors(path: str) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         pass_hidden_limits(error)
-        raise write_failed(path, refusals.of_sqlite(path, error)) from error
+        raise write_failed(path, part.of_sqlite(path, error)) from error
     except OSError as error:
         raise write_failed(path, error) from error
     except MemoryError as error:

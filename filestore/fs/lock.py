@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import disk, part, refusals
+from filestore.fs import disk, part
 
 DEFAULT_WAIT_S: Final = 10.0
 _MOST_SIGNED_BYTES: Final = 4096
@@ -106,7 +106,7 @@ def _acquire(descriptor: int, path: str, wait_s: float, on_wait: Callable[[str],
 def _no_locks(path: str, reason: str | None) -> NoLocksError:
     return NoLocksError(
         f"the file system of {path} does not lock files: {reason}",
-        remedy=refusals.LOCAL_SIDECAR,
+        remedy=part.LOCAL_SIDECAR,
     )
 
 
@@ -128,7 +128,7 @@ def _require_alone(descriptor: int, path: str) -> None:
     finally:
         os.close(other)
     # SQLite uses locks of another kind, and would wait for a holder that there is not.
-    if reason := refusals.no_locks(os.path.dirname(path)):
+    if reason := part.no_locks(os.path.dirname(path)):
         raise _no_locks(path, reason.strerror)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
 from filestore.core.schema import converted
-from filestore.fs import disk, part, refusals
+from filestore.fs import disk, part
 
 ANALYSIS: Final = "filestore-2"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
@@ -50,7 +50,7 @@ class FulltextUnreadable(FilestoreError):
     """The full-text index cannot be read at the moment; what it holds may well be sound."""
 
     def __init__(self, folder: str, reason: OSError) -> None:
-        place, said, remedy = refusals.explained(folder, reason)
+        place, said, remedy = part.explained(folder, reason)
         super().__init__(f"the full-text index cannot be read: {place}: {said}", remedy=remedy)
 
 
@@ -91,7 +91,7 @@ class WritingGuard(TantivyGuard):
         reason = _system_error(error)
         if reason is None and isinstance(error, ValueError) and _STOPPED in str(error):
             disk.pass_hidden_limits(error)
-            reason = refusals.tried(self._folder) or OSError("the threads that write it stopped")
+            reason = part.tried(self._folder) or OSError("the threads that write it stopped")
         if reason is not None:
             raise disk.write_failed(self._folder, reason) from error
         super().__exit__(kind, error, trace)

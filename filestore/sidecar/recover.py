@@ -33,7 +33,7 @@ from filestore.embed import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk, part
 from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, remove, size_bytes
-from filestore.fs.refusals import NAME_SIDECAR
+from filestore.fs.part import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
 from filestore.git.process import read_start
 from filestore.history import write

@@ -15,7 +15,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
 from filestore.fs import part
-from filestore.fs.refusals import NAME_SIDECAR
+from filestore.fs.part import NAME_SIDECAR
 
 _DOCUMENTS: Final = "the documents of this store are its files"
 _USELESS: Final = {

@@ -19,8 +19,9 @@ from filestore.config.layout import SETTINGS, NoStoreError, Places
 from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_below
-from filestore.fs import disk, refusals
+from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
+from filestore.fs.part import explained, of_sqlite
 from filestore.git.repository import deleted_paths, operation, unmerged
 from filestore.sidecar.refusals import check_sidecar
 
@@ -233,8 +234,8 @@ class Parts:
                 self._catalog = Catalog.open(self.places.catalog)
             except sqlite3.OperationalError as error:
                 disk.pass_hidden_limits(error)
-                reason = refusals.of_sqlite(self.places.catalog, error)
-                place, problem, remedy = refusals.explained(self.places.catalog, reason)
+                reason = of_sqlite(self.places.catalog, error)
+                place, problem, remedy = explained(self.places.catalog, reason)
                 raise FilestoreError(f"cannot open {place}: {problem}", remedy=remedy) from error
         return self._catalog
 

@@ -21,7 +21,7 @@ import pytest
 from textual.app import App
 
 from filestore import Store
-from filestore.core.example import copy_example
+from filestore.config.layout import copy_example
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from filestore import Store
-from filestore.core.example import copy_example
+from filestore.config.layout import copy_example
 from tests.tui.looks import look, seen
 from tui import actions
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from filestore.config.layout import PARTS
-from filestore.fs import disk, refusals
+from filestore.fs import disk, part
 
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
 SHIM: Final = r"""
@@ -188,12 +188,12 @@ def test_a_part_that_this_user_may_not_open_is_named(notes: Any, names: tuple[st
     notes.assert_settled()
 
 
-@pytest.mark.parametrize("number", refusals.REMEDIES)
+@pytest.mark.parametrize("number", part.REMEDIES)
 def test_every_number_of_the_table_has_its_own_remedy(tmp_path: Path, number: int) -> None:
     """However the system's refusal comes to us, its remedy is that of the table."""
     reason = OSError(number, os.strerror(number))
     failed = disk.write_failed(str(tmp_path / "a.md"), reason)
-    assert failed.remedy == refusals.REMEDIES[number]
+    assert failed.remedy == part.REMEDIES[number]
     assert os.strerror(number) in failed.message
     with pytest.raises(disk.WriteFailedError) as told, disk.disk_errors(str(tmp_path)):
         raise reason
@@ -206,7 +206,7 @@ def test_no_file_is_tried_through_a_link(tmp_path: Path, monkeypatch: pytest.Mon
     (outside := tmp_path / "outside").mkdir()
     (link := tmp_path / "link").symlink_to(outside)
     before = outside.stat().st_mtime_ns
-    assert (refusals.tried(str(link)), refusals.no_locks(str(link))) == (None, None)
+    assert (part.tried(str(link)), part.no_locks(str(link))) == (None, None)
     assert (outside.stat().st_mtime_ns, list(outside.iterdir())) == (before, [])
     folder, unlink = tmp_path / "folder", os.unlink
     folder.mkdir()
@@ -217,7 +217,7 @@ def test_no_file_is_tried_through_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         unlink(path, **given)
 
     monkeypatch.setattr(os, "unlink", swap)
-    assert refusals.tried(str(folder)) is None
+    assert part.tried(str(folder)) is None
     assert (outside.stat().st_mtime_ns, list(outside.iterdir())) == (before, [])
     assert list((tmp_path / "aside").iterdir()) == []
 
@@ -239,7 +239,7 @@ def test_another_user_s_file_is_not_ours_to_open() -> None:
 
 
 def _says_whose(path: Path) -> int:
-    reason = refusals.of_sqlite(str(path), sqlite3.OperationalError("unable to open"))
-    place, said, remedy = refusals.explained(str(path), reason)
+    reason = part.of_sqlite(str(path), sqlite3.OperationalError("unable to open"))
+    place, said, remedy = part.explained(str(path), reason)
     as_expected = "belongs to user 12345, mode 600" in said and "sudo chown" in remedy
     return 0 if as_expected and place == str(path) else 1

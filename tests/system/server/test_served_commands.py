@@ -20,7 +20,7 @@ import pytest
 
 import filestore
 from filestore.cli.serve import run_words
-from filestore.core.example import copy_example
+from filestore.config.layout import copy_example
 from filestore.server import wire
 from filestore.server.listening import Listener, own_socket
 from filestore.server.stores import Access, Stores
