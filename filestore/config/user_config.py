@@ -228,7 +228,9 @@ def _read(path: str) -> _File:
         pass
     except (OSError, ValueError) as error:
         disk.pass_limits(error)
-        raise _unusable(path, str(error)) from error
+        raise MachineError(
+            f"{path} cannot be used: {error}", remedy=f"fix or remove {path}"
+        ) from error
     return _File(models={}, trusted={}, originals={}) | found
 
 
@@ -253,10 +255,6 @@ def _changing(configuration: str) -> Iterator[_File]:
         yield values
         if orjson.dumps(values) != before:
             disk.write_own(path, orjson.dumps(values, option=orjson.OPT_INDENT_2))
-
-
-def _unusable(path: str, detail: str) -> MachineError:
-    return MachineError(f"{path} cannot be used: {detail}", remedy=f"fix or remove {path}")
 
 
 Usable = Callable[[bytes], bool]

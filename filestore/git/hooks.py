@@ -416,16 +416,12 @@ def follow(tree: str, stores: Iterable[str], *, patience_s: float = PATIENCE_S) 
             running.append((store, process, log))
         done = []
         for store, process, log in running:
-            finished = _ended(process, deadline - time.monotonic())
+            try:
+                process.wait(max(deadline - time.monotonic(), 0))
+                finished = True
+            except subprocess.TimeoutExpired:
+                finished = False
             log.seek(0)
             output = os.fsdecode(log.read()) if finished else ""
             done.append(Followed(store=store, finished=finished, output=output))
         return done
-
-
-def _ended(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
-    try:
-        process.wait(max(timeout_s, 0))
-    except subprocess.TimeoutExpired:
-        return False
-    return True

@@ -27,7 +27,6 @@ from filestore.git import attributes, merge, repository
 from filestore.git.attributes import attributes_file
 from filestore.history import write
 from filestore.ingest import add, put
-from filestore.ingest.add import AddReport
 from filestore.repair import planner
 from filestore.repair.plan import ABSENT, KINDS, Plan, State, Step, moved_on
 from filestore.repair.request import RepairReport
@@ -245,54 +244,6 @@ TREE_EXECUTORS: Final[Mapping[str, Callable[[TreeChanges, Step], Made]]] = {
     "remove-duplicate": _remove_duplicate,
 }
 """Kind of step to what it makes of files."""
-
-
-class Reingest:
-    """Records whose documents are added again, with the steps that ask for it."""
-
-    def __init__(self, store: "Writing", on_skipped: OnSkipped) -> None:
-        self._store = store
-        self._snapshot = snapshot = store.snapshot
-        self._reader = TreeReader(snapshot)
-        self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
-        self._on_skipped = on_skipped
-        self.records: dict[ChunkPath, list[Step]] = {}
-        """Path of a record to its steps."""
-
-    def take(self, step: Step) -> None:
-        """Collect what one step asks for, if its sources are as it was planned on."""
-        for path, planned in step.seen.items():
-            now = self._reader.state(path)
-            if not planned.holds(now):
-                self._on_skipped(step, moved_on(path, planned, now))
-                return
-        found = self._recorded.record_of(step.path)
-        if found is None:
-            self._on_skipped(step, "no record names it any more")
-        else:
-            self.records.setdefault(found[0], []).append(step)
-
-    def take_resolved(self, steps: Iterable[Step]) -> None:
-        """Collect the records of files whose conflict was resolved."""
-        catalog = self._snapshot.catalog
-        resolved = [
-            self._snapshot.places.tree.chunk_path(step.path)
-            for step in steps
-            if KINDS[step.kind].resolves
-        ]
-        names = {row.resource for row in catalog.files(resolved).values()}
-        names |= {path.partition("/")[0] for path in resolved}
-        for path in sorted({path for name in names for path in catalog.record_paths(name)}):
-            self.records.setdefault(path, [])
-
-    def apply(self, record_path: ChunkPath, group: str, on_progress: OnProgress) -> AddReport:
-        """Add the documents of one record again."""
-        snapshot = self._snapshot
-        reachable = source_drift.reachable(snapshot)
-        sources = add.recorded_sources(snapshot.places, snapshot.layout, [record_path], reachable)
-        return add.add_all(
-            self._store, sources, on_progress=on_progress, group=group, reachable=reachable
-        )
 
 
 class SidecarChanges:
@@ -553,18 +504,48 @@ class _Applying:
         self.count(report.embedded, report.reused, report.problem)
 
     def _reingest(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
-        """Re-ingest sources: those of steps, and those whose conflicts were resolved."""
+        """Add the documents of records again: those of steps, and of resolved conflicts."""
         with self._parts.opened(require_alone) as (catalog, embeddings, _):
-            again = Reingest(self._parts.held(catalog, embeddings), self._skip)
-            for step in steps:
-                again.take(step)
-            again.take_resolved(self.applied)
-            for record_path, wanted in again.records.items():
-                self._add(again, record_path, wanted)
+            store = self._parts.held(catalog, embeddings)
+            records = self._records(store.snapshot, steps)
+            for path, wanted in records.items():
+                self._add(store, path, wanted)
 
-    def _add(self, again: Reingest, record_path: ChunkPath, steps: Sequence[Step]) -> None:
+    def _records(
+        self, snapshot: "StoreSnapshot", steps: Sequence[Step]
+    ) -> dict[ChunkPath, list[Step]]:
+        """The records whose documents are added again, each with the steps that ask for it."""
+        tree, catalog = snapshot.places.tree, snapshot.catalog
+        reader, recorded = TreeReader(snapshot), Recorded(tree, catalog)
+        found: dict[ChunkPath, list[Step]] = {}
+        for step in steps:
+            states = ((path, planned, reader.state(path)) for path, planned in step.seen.items())
+            late = next((one for one in states if not one[1].holds(one[2])), None)
+            record = recorded.record_of(step.path)
+            if late is not None:
+                self._skip(step, moved_on(*late))
+            elif record is None:
+                self._skip(step, "no record names it any more")
+            else:
+                found.setdefault(record[0], []).append(step)
+        done = [tree.chunk_path(step.path) for step in self.applied if KINDS[step.kind].resolves]
+        names = {row.resource for row in catalog.files(done).values()}
+        names |= {path.partition("/")[0] for path in done}
+        for path in sorted({path for name in names for path in catalog.record_paths(name)}):
+            found.setdefault(path, [])
+        return found
+
+    def _add(self, store: "Writing", record_path: ChunkPath, steps: Sequence[Step]) -> None:
+        snapshot = store.snapshot
         try:
-            report = again.apply(record_path, self.group, self._on_progress)
+            reachable = source_drift.reachable(snapshot)
+            report = add.add_all(
+                store,
+                add.recorded_sources(snapshot.places, snapshot.layout, [record_path], reachable),
+                on_progress=self._on_progress,
+                group=self.group,
+                reachable=reachable,
+            )
         except WriteFailedError:
             raise
         except FilestoreError as error:

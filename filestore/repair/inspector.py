@@ -84,7 +84,10 @@ class Inspector:
         found = [finding for finding in findings if self._policy.concerns(finding)]
         codes = {finding.code for finding in found}
         is_asked = self._policy.truth or bool(self._policy.paths)
-        gone = self._gone() if "mass-missing" in codes and is_asked else ()
+        gone: tuple[StorePath, ...] = ()
+        if "mass-missing" in codes and is_asked:
+            paths = map(self._tree.store_path, drift.detect(self._snapshot).gone)
+            gone = tuple(filter(self._policy.names, paths))
         named = {one.path for one in found if one.meaning.step or one.meaning.excluded}
         named.update(self._policy.lost, self._policy.remove)
         # Neighbours are read together.
@@ -140,10 +143,6 @@ class Inspector:
                 size_bytes=seen.values[0],
                 recorded=row is not None and drift.is_as_recorded(row, seen),
             )
-
-    def _gone(self) -> tuple[StorePath, ...]:
-        gone = drift.detect(self._snapshot).gone
-        return tuple(filter(self._policy.names, map(self._tree.store_path, gone)))
 
     def _restorable(
         self, findings: Sequence[Finding], gone: Sequence[StorePath]

@@ -105,7 +105,7 @@ def make(
     for path in policy.lost:
         work.restore(path, ())
     for path in policy.remove:
-        work.remove_copy(path)
+        work.add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
     steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
     keys = work.keys
     return Plan(
@@ -252,17 +252,13 @@ class _Planner:
         is_back = finding.code == "record-invalid" and self.restore(path, (finding.code,))
         ours, theirs = path in self._policy.ours, path in self._policy.theirs
         if finding.code == "conflict-markers" and (ours or theirs):
-            self._add_prepared("take-ours" if ours else "take-theirs", finding)
+            self.add_prepared("take-ours" if ours else "take-theirs", finding)
         elif not is_back:
             self._leave(finding)
         # What comes back need not be left out first.
         look = self._found.looks.get(path)
         if look is not None and not look.recorded and not (is_back and self._policy.truth):
             self._add_file("withhold", finding)
-
-    def remove_copy(self, path: StorePath) -> None:
-        """Plan that a file goes which a person named."""
-        self._add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
 
     def _take_truth(self, finding: Finding) -> None:
         code, path = finding.code, finding.path
@@ -275,9 +271,9 @@ class _Planner:
                 self._leave(finding)
                 return
             kind = "resolve-ours" if path in self._policy.ours else "resolve-theirs"
-        self._add_prepared(kind, finding)
+        self.add_prepared(kind, finding)
 
-    def _add_prepared(self, kind: str, finding: Finding) -> None:
+    def add_prepared(self, kind: str, finding: Finding) -> None:
         """Plan a change that was worked out, or leave its finding."""
         prepared = self._found.prepared.get((kind, finding.path), "")
         if isinstance(prepared, str):
