@@ -3,7 +3,7 @@
 import pytest
 
 from filestore import Finding
-from tui.formatting.diffs import facing
+from tui.formatting.findings import facing
 from tui.formatting.lines import plain
 from tui.views.sides import SidesScreen, columns, half_of
 from tui.widgets.drawing import cells

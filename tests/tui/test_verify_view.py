@@ -13,7 +13,7 @@ from tui.app.frame import Options
 from tui.app.inspector import Inspector
 from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
-from tui.state import finding_rows
+from tui.state import lists
 from tui.state.findings import key_of
 from tui.views.verify import VerifyView
 
@@ -361,7 +361,7 @@ def test_the_filter_is_marked_in_the_evidence(root):
 def test_very_many_findings_are_grouped_aside(root, monkeypatch):
     """Lists too long to be made while a key waits come a moment later, and are the same ones."""
     damage(root)
-    monkeypatch.setattr(finding_rows, "AT_ONCE", 1)
+    monkeypatch.setattr(lists, "AT_ONCE", 1)
 
     async def act(inspector, pilot):
         await until(pilot, lambda: "modified" in screen(inspector))

@@ -9,7 +9,7 @@ from typing import Final
 
 from filestore import Plan, Step
 from filestore.browse import CHUNKS, KINDS, Left, shown_path
-from tui.formatting.diffs import diff_lines
+from tui.formatting.findings import diff_lines
 from tui.formatting.lines import Line, Role, all_quoted, count, field, line, span
 
 CHOICES: Final[Mapping[str, str]] = {

@@ -21,12 +21,11 @@ from tui.formatting.lines import Line, count
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail
+from tui.views.browse_rows import Enriching, MarkedFiles, TreeList
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
-from tui.views.browse_work import Enriching, MarkedFiles
 from tui.views.context import Jumped, Target, View, ViewContext
-from tui.views.tree_list import TreeList
 from tui.widgets.rows import VirtualRows
 
 NOWHERE: Final = Target()

@@ -18,7 +18,7 @@ from tui.formatting import search as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
-from tui.views.browse_work import marked_line
+from tui.views.browse_rows import marked_line
 from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import Caption, LineField

@@ -19,8 +19,8 @@ from tui.formatting.chunks import error_lines, family_lines
 from tui.formatting.lines import Line
 from tui.formatting.rows import family_rows
 from tui.state.rows import Listed, Way
+from tui.views.browse_rows import TreeList
 from tui.views.context import Jumped, Target, ViewContext
-from tui.views.tree_list import TreeList
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import Caption
 

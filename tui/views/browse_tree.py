@@ -21,9 +21,17 @@ from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import rows as texts
 from tui.formatting.lines import Line, line
 from tui.state.rows import Document, Pending, Way, folder_above, is_folder, own_name, way_of
-from tui.views.browse_work import marked_line
+from tui.views.browse_rows import (
+    Below,
+    Located,
+    Renewed,
+    TreeList,
+    located,
+    marked_line,
+    matches,
+    renewed,
+)
 from tui.views.context import Target, ViewContext
-from tui.views.tree_list import Below, Located, Renewed, TreeList, located, matches, renewed
 from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:

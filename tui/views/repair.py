@@ -31,7 +31,7 @@ from tui.formatting.plans import (
     totals_line,
 )
 from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
-from tui.state.plan_rows import (
+from tui.state.lists import (
     ChosenSteps,
     PlanRows,
     Request,

@@ -26,7 +26,7 @@ from tui.formatting.reports import (
     undo_scope,
     undo_summary,
 )
-from tui.state.plan_rows import PlanRows
+from tui.state.lists import PlanRows
 from tui.state.rows import Listed, Way
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen

@@ -15,7 +15,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 
 from filestore.browse import SideChoice, shown_path
-from tui.formatting.diffs import (
+from tui.formatting.findings import (
     BASE_TITLE,
     Facing,
     Mark,

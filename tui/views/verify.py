@@ -26,7 +26,7 @@ from tui.formatting.findings import (
     not_checked_line,
 )
 from tui.formatting.lines import Span, line
-from tui.state.finding_rows import (
+from tui.state.lists import (
     ORDERS,
     SEVERITIES,
     Filter,

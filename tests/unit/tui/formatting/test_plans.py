@@ -16,7 +16,7 @@ from filestore.core.safe_text import safe_text
 from filestore.history.batch import Batch, ChangedFile, Version
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
-from tui.formatting.diffs import diff_lines, facing, stacked_lines
+from tui.formatting.findings import diff_lines, facing, stacked_lines
 from tui.formatting.lines import Line, bar_of, plain, progress_line, quoted
 from tui.formatting.plans import (
     commands,
@@ -39,7 +39,7 @@ from tui.formatting.reports import (
     undo_lines,
     undo_scope,
 )
-from tui.state.plan_rows import PlanRows, as_before, begin_with, chosen_of, request_for
+from tui.state.lists import PlanRows, as_before, begin_with, chosen_of, request_for
 from tui.state.rows import Marking
 
 NASTY = st.text(

@@ -10,8 +10,8 @@ from filestore import CODES, Finding, UsageError
 from filestore.core.paths import DOCUMENTS
 from tui.formatting.findings import Coverage
 from tui.formatting.lines import plain
-from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows
 from tui.state.findings import FindingIndex, Findings, key_of
+from tui.state.lists import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows
 
 CODES_USED = ("modified", "missing", "hand-edited", "untracked", "vector-missing", "duplicate")
 PATHS = (
