@@ -1,6 +1,6 @@
 """What a person looks at: files, pages of the catalog, vectors, diffs, evidence.
 
-All that the inspector needs beside the public names of `filestore`; `__init__.pyi` lists it.
+All that the inspector needs besides the public names of `filestore`; `__init__.pyi` lists it.
 """
 
 from filestore.core.public_names import lazy

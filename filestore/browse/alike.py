@@ -49,7 +49,7 @@ class Similar(JsonObject, Struct, frozen=True, kw_only=True):
     """The files most similar to some."""
 
     to: tuple[StorePath, ...]
-    """The chunk files that were meant."""
+    """The chunk files that were named."""
     source: str | None
     """The original that was named; None where a chunk file was."""
     line: int | None
@@ -57,7 +57,7 @@ class Similar(JsonObject, Struct, frozen=True, kw_only=True):
     generation: int
     """Of the index that answered."""
     hits: tuple[SimilarHit, ...]
-    """Best first, those that are there; behind them, where there is room, those that are gone."""
+    """Best first; files that are gone come behind the others, where there is room."""
     notes: tuple[str, ...]
     """What to know about this answer."""
 
@@ -68,7 +68,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
     Args:
         parts: The store's.
         path: PATH or PATH:LINE; see `files_named`.
-        count: At most so many.
+        count: At most this many.
 
     Raises:
         UsageError: The count is not positive.
@@ -104,7 +104,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             wanted *= 4
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
-        shown, told = freshness.outdated([*there, *gone][:count], parts, catalog)
+        shown, stale_notes = freshness.outdated([*there, *gone][:count], parts, catalog)
         paths = {tree.chunk_path(hit.path) for hit in shown}
         seen = [look for row, look in looks if look.freshness is None or row.path in paths]
         return Similar(
@@ -116,7 +116,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             notes=(
                 *_vector_notes(parts, catalog),
                 *freshness.notes(seen),
-                *told,
+                *stale_notes,
             ),
         )
 
@@ -150,11 +150,11 @@ def _vector_notes(parts: Parts, catalog: Catalog) -> list[str]:
 
 
 MOST_DIFFED: Final = 10
-"""So many files of a group have a diff: a group of hundreds is boilerplate."""
+"""This many files of a group have a diff: a group of hundreds is boilerplate."""
 MOST_DIFF_BYTES: Final = 20_000
 COMPARED_WITH_ALL: Final = 100_000
-"""Up to so many bodies each is compared with each; of more, with those that the index finds, where
-it has lists: so many searches of all vectors would take longer than comparing them in blocks."""
+"""Up to this many bodies each is compared with each; of more, with the ones the index finds, where
+it has lists: that many searches of all vectors would take longer than comparing them in blocks."""
 _BLOCK: Final = 2_048
 _NEAREST: Final = 32
 _MOST_NEAREST: Final = 2_048
@@ -206,7 +206,7 @@ _Near: TypeAlias = "Mapping[int, tuple[int, NDArray[float32]]]"
 Pairs: TypeAlias = "Iterator[tuple[int, NDArray[int64]]]"
 """A place, and places that it is near to."""
 Text = tuple[ChunkPath, int]
-"""A file, and which section of a document in place is meant."""
+"""A file, and which section of a document in place."""
 Member = tuple[Text, int, float]
 """A text, the vector id of its body, and the cosine to that of the first of its group."""
 
@@ -229,13 +229,15 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
         owners: dict[int, list[Text]] = {}
         for identifier, path, part in queries.bodies(catalog):
             owners.setdefault(identifier, []).append((decode_path(path), part))
-        said = []
+        found_notes: list[str] = []
         try:
             near = _near(Explorer(parts), above, on_progress)
-            said += _vector_notes(parts, catalog)
+            found_notes += _vector_notes(parts, catalog)
         except FilestoreError as error:
             near = {}
-            said.append(f"{error.message} (try: {error.remedy}): only equal texts are compared")
+            found_notes.append(
+                f"{error.message} (try: {error.remedy}): only equal texts are compared"
+            )
         groups, seen = [], []
         for members in _groups(owners, near):
             group, looked = _group(parts, catalog, members)
@@ -247,7 +249,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             generation=catalog.generation,
             groups=tuple(groups),
             notes=(
-                *said,
+                *found_notes,
                 *_group_notes(groups),
                 *freshness.notes(seen),
             ),
@@ -322,7 +324,7 @@ def _found_pairs(
 
 
 def joined(count: int, pairs: Pairs) -> "NDArray[int64]":
-    """Which places hang together, by pairs: (count,) int64, the same number for those that do."""
+    """Which places hang together, by pairs: (count,) int64, the same number for such places."""
     import numpy
 
     parents = numpy.arange(count)
@@ -388,7 +390,7 @@ def _group(
         if not files:
             before = look.body
         files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
-    # The notes would name results; what each file is stands beside it.
+    # The notes would name results; each file says what it is.
     marked, _ = freshness.outdated(files, parts, catalog)
     return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen
 

@@ -1,7 +1,7 @@
 """What a store in place holds: its documents by folder, and one of them with its sections.
 
 One rule: a text is shown as the file is now; where that takes a process to tell, as it was indexed,
-and said to be edited.
+and reported as edited.
 """
 
 import os

@@ -1,6 +1,6 @@
 """What there is to see of one finding: then and now, where exactly, where the last good text lies.
 
-Reads; changes nothing. One rule: whatever stands in a file's place, there is an answer.
+Reads; changes nothing. One rule: whatever is in a file's place, there is an answer.
 """
 
 import sqlite3
@@ -118,7 +118,7 @@ class _File:
         self._path = self._tree.chunk_path(finding.path)
         self._now = evidence_notes.look(parts.places.chunked, self._path)
         self._was = self._path
-        """Where the catalog has it: a moved file still stands there under its old name."""
+        """Where the catalog has it: a moved file is still there under its old name."""
         self._row = self._known(self._was)
         if self._row is None and self._tree.holds(finding.other):
             self._was = self._tree.chunk_path(finding.other)

@@ -1,4 +1,4 @@
-"""What is known of a derived part, or of an original, in words for whoever looks at a finding.
+"""What is known of a derived part, or of an original, in words for the screen of a finding.
 
 Reads the catalog and stats. One rule: nothing outside the store is looked at unless it may be.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 8
 _FOLDER_FILES: Final = 10_000
-"""So many files of a folder are counted; no part has as many."""
+"""At most this many files of a folder are counted; no part has as many."""
 
 
 def of_sidecar(
@@ -177,7 +177,7 @@ def of_original(
         source: Relative to the store root.
         places: Where the store lies.
         catalog: None where it cannot be read.
-        originals: Where this user lets the store look, beside its work tree.
+        originals: Where this user lets the store look, besides its work tree.
     """
     path = Reachable(places, originals).path(source)
     if path is None:
@@ -198,11 +198,11 @@ def _many(number: int, what: str) -> str:
 
 
 _TEXT_START: Final = 8192
-"""A file with a NUL in so many first bytes is no text, as git has it."""
+"""A file with a NUL in this many first bytes is no text, as git has it."""
 
 
 class Present(Struct, frozen=True, kw_only=True):
-    """What stands at a path."""
+    """What is at a path."""
 
     data: bytes | None = None
     """None where nothing is read; `problem` says why."""
@@ -218,7 +218,7 @@ class Present(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The bytes as text, those that are no UTF-8 by their numbers."""
+        """The bytes as text, bytes that are no UTF-8 by their numbers."""
         return (self.data or b"").decode("utf-8", "backslashreplace")
 
 

@@ -59,7 +59,7 @@ class ShownLink(TypedDict):
     """A link of a document in place."""
 
     line: int | None
-    """In which it stands; None in metadata."""
+    """In which it is; None in metadata."""
     target: str
     """The document it leads to; where there is none, as it is written."""
 
@@ -70,7 +70,7 @@ class Backlink(TypedDict):
     path: StorePath
     """The document that has it."""
     line: int | None
-    """In which it stands; None in metadata."""
+    """In which it is; None in metadata."""
 
 
 class Record(TypedDict):
@@ -104,7 +104,7 @@ class Record(TypedDict):
     aliases: NotRequired[list[str]]
     """Its other names."""
     tags: NotRequired[list[str]]
-    """Of its metadata and its text, each with those that it lies in."""
+    """Of its metadata and its text, each with the ones above it."""
     sections: NotRequired[list[ShownSection]]
     """Of which it consists."""
     links: NotRequired[list[ShownLink]]
@@ -235,7 +235,7 @@ class About(Struct, frozen=True, kw_only=True):
     generation: int
     """In which the file came into the catalog as it is there; 0 where it is not."""
     sections: tuple[chunk_file.Section, ...] = ()
-    """Of a document in place: where they stand in `body`."""
+    """Of a document in place: where they are in `body`."""
     tags: tuple[str, ...] = ()
     """Of a document in place: those of its metadata and those in its text."""
 
@@ -328,7 +328,7 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
 
 
 def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Record) -> Record:
-    """What is known of a file, which is outdated where its original is another one by now."""
+    """What is known of a file, which is outdated where its original has changed."""
     if record.get("freshness") != "fresh":
         return record
     text = KnownFile(
@@ -530,7 +530,7 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
     """What is known of one resource.
 
     Raises:
-        UnknownResourceError: No resource has this name, or several could be meant.
+        UnknownResourceError: No resource has this name, or several fit.
     """
     pages = CatalogPages(catalog)
     if places.tree.has_sections and name.endswith("/"):

@@ -1,8 +1,8 @@
-"""The links of a chunk file or an original, and those that lead to it.
+"""The links of a chunk file or an original, and the links to it.
 
 Three kinds: those of notes in place; a person's own, from chunk file to chunk
-file, which the catalog keeps; and those that came with an original, which lead from where it lies
-to other originals. One rule: what an original links to is told by the records of the store, and
+file, which the catalog keeps; and links that came with an original, which lead from where it lies
+to other originals. One rule: what an original links to is known from the records of the store, and
 never looked for on the disk.
 """
 
@@ -45,7 +45,7 @@ class Link(JsonObject, Struct, frozen=True, kw_only=True):
     """One link, as it was indexed."""
 
     path: StorePath
-    """The chunk file, or the document in place, in which it stands."""
+    """The chunk file, or the document in place, that has it."""
     line: int | None
     """Where in that file, as it was indexed; None for the children of a summary, in the metadata of
     a note, and in a document without lines."""
@@ -65,7 +65,7 @@ class Links(JsonObject, Struct, frozen=True, kw_only=True):
     """The links of some chunk files, and those to them or to their original."""
 
     to: tuple[StorePath, ...]
-    """The chunk files that were meant."""
+    """The chunk files that were named."""
     source: str | None
     """The original that was named; None where a chunk file was."""
     generation: int
@@ -204,7 +204,7 @@ def _of_chunks(tree: Tree, catalog: Catalog, asked: NamedFiles) -> tuple[list[Li
 def _outgoing(
     tree: Tree, catalog: Catalog, row: FileRow, documents: set[str], line: int | None
 ) -> Iterator[Link]:
-    """The links of one file; of a line, those that stand in it."""
+    """The links of one file; of a line, the ones in it."""
     own, source = catalog.links_of(row.id), catalog.source_of(row) if row.origin else None
     seen = set()
     for at, written in _written(catalog.content(row.id) or b""):
@@ -272,7 +272,7 @@ def _incoming(
         (row,) = catalog.files([linking]).values()
         written = _written(catalog.content(row.id) or b"")
         lines = [line for line, one in written if target_of(linking, one) == target]
-        # The children of a summary stand in its frontmatter.
+        # The children of a summary are in its frontmatter.
         made += [_own_link(tree, catalog, linking, target, line) for line in lines]
         made += [] if lines else [_own_link(tree, catalog, linking, target, None)]
     return sorted(made, key=lambda link: (link.path, link.line or 0, link.target))

@@ -1,4 +1,4 @@
-"""The catalog as a screen turns its pages: resources, the files of one, those that a filter leaves.
+"""The catalog as a screen turns its pages: resources, the files of one, what a filter leaves.
 
 Reads no file of the tree. One rule: nothing here takes longer in a large store than what is seen
 of it, but for `Listing.counts` and `Listing.matching`, which go through it.
@@ -100,7 +100,7 @@ class NameFilter(Struct, frozen=True, kw_only=True):
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(
                 f"invalid regular expression: {self.text}: {error}",
-                remedy="without the ~ it is looked for as it stands",
+                remedy="without the ~ it is looked for as is",
             ) from error
 
 
@@ -262,7 +262,7 @@ def _section_headings(catalog: Catalog, file: int) -> str:
     for one in document.sections:
         lines = [" > ".join(one.headings).replace("\0", " ")]
         if document.syntax == "markdown":
-            # Those that stand within the section.
+            # The ones within the section.
             lines += _SECTION_HEADING.findall(document.text, one.start, one.end)
         sections.append("\n".join(lines))
     return "\0".join(sections)

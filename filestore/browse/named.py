@@ -42,7 +42,7 @@ class NoLineError(FilestoreError, LookupError):
 
 
 class NamedFiles(Struct, frozen=True, kw_only=True):
-    """The indexed files that were meant."""
+    """The indexed files that a person named."""
 
     rows: tuple[FileRow, ...]
     """In reading order; never none."""
@@ -70,7 +70,7 @@ def files_named(places: Places, catalog: Catalog, text: str) -> NamedFiles:
 
     Raises:
         UnknownPathError: It is neither, or the file is not indexed.
-        NoLineError: There is no such line, or it cannot be told whose it is.
+        NoLineError: There is no such line, or it is not known whose it is.
     """
     found = _named(places, catalog, text)
     if found is not None:
@@ -129,7 +129,7 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
 
 
 def _source(places: Places, catalog: Catalog, text: str) -> str | None:
-    """The document that is meant, as records name it."""
+    """The document that a person named, as records have it."""
     known = {source for _, _, source, _ in catalog.documents()}
     if (name := name_among(text, known)) in known:
         return name
@@ -225,7 +225,7 @@ def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
 
     Args:
         text: The document.
-        bodies: The texts; those that are not in it are passed over.
+        bodies: The texts; texts that are not in it are passed over.
         line: 1-based.
     """
     start, end, last, missed = 0, 0, None, False
@@ -302,7 +302,7 @@ def _may_be_there(path: str) -> bool:
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:
-    """The resource meant by a name: its own, its name without suffix, or its source.
+    """The resource of a name: its own, its name without suffix, or its source.
 
     Raises:
         UnknownResourceError: None or several fit.
@@ -334,7 +334,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
 
 def folder_named(places: Places, name: str) -> ChunkPath | None:
     """The folder that a person means, relative to the root or to the working folder, if any."""
-    # What begins with a dot is meant from where one stands.
+    # What begins with a dot is relative to the working folder.
     starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
     for place in typed_paths(name, starts):
         path = leads(place)

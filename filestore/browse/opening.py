@@ -1,6 +1,6 @@
-"""From what a search printed to the document that is meant, and the line in it.
+"""From what a search printed to the document, and the line in it.
 
-One rule: a text that a search printed is found again, whatever stands in the names of files.
+One rule: a text that a search printed is found again, whatever the names of files are.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
     Args:
         parts: Of the store.
         spot: The file, and the line in it.
-        chunk: Whether a chunk file stands for itself.
+        chunk: Whether a chunk file is opened itself.
     """
     places = parts.places
     root, real = os.path.realpath(places.root), os.path.realpath(spot.path)
@@ -95,7 +95,7 @@ def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
 def _document_of(
     real: str, path: ChunkPath, line: int | None, catalog: Catalog, parts_of: Parts
 ) -> Place | None:
-    """Where the line of a chunk file stands in its document; None where it does not."""
+    """Where the line of a chunk file is in its document; None where it does not."""
     row = catalog.files([path]).get(path)
     source = None if row is None else catalog.source_of(row)
     if row is None or source is None:
@@ -153,7 +153,7 @@ _AT_LINE: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("subl", "hx", "helix", "zed", "zeditor"), ("{path}:{line}",)),
     **dict.fromkeys(("kate", "mate"), ("-l", "{line}", "{path}")),
 }
-"""How editors are told where to begin."""
+"""The option of each editor for the line to begin at."""
 
 
 class EditorCommand(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What a store, a resource or a question is about: summaries from the top, documents, headings.
 
-One rule: nothing is made up here. Where there is no summary, titles and headings tell, and that is
-said; a summary of text that changed since says so.
+One rule: nothing is made up here. Where there is no summary, titles and headings are
+shown, with a note; a summary of text that changed since says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ from filestore.verify.recorded_state import why_stale
 
 DEEPEST: Final = 50
 MOST_NODES: Final = 200
-"""More are not read for one overview; which were left out is said."""
+"""More are not read for one overview; which were left out is reported."""
 _ANSWERS: Final = 10
 _SHARE: Final = 0.5
 """A summary with less than so much of the best one's score answers something else."""
@@ -85,14 +85,14 @@ class OverviewDocument(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class OutlineEntry(JsonObject, Struct, frozen=True, kw_only=True):
-    """A heading, where it stands first."""
+    """A heading, where it comes first."""
 
     title: str
     """A heading."""
     depth: int
     """1 for the outermost."""
     path: StorePath
-    """The file in which it stands first."""
+    """The file in which it comes first."""
 
 
 class Overview(JsonObject, Struct, frozen=True, kw_only=True):
@@ -247,7 +247,7 @@ class _Teller:
     # Nodes
 
     def _nodes(self, tops: Sequence[ChunkPath]) -> list[OverviewNode]:
-        """Some files and what is below them, level by level, so many levels."""
+        """Some files and what is below them, level by level, to the depth asked for."""
         ways: dict[ChunkPath, list[ChunkPath]] = {}
         level, seen = list(dict.fromkeys(tops)), set(tops)
         left = MOST_NODES - len(level)
@@ -329,7 +329,7 @@ class _Teller:
         ]
 
     def _outline(self, rows: Sequence[FileRow]) -> list[OutlineEntry]:
-        """The headings of files in reading order, each once where it stands first."""
+        """The headings of files in reading order, each once where it comes first."""
         found: dict[tuple[str, ...], OutlineEntry] = {}
         for path, headings in self._trails(rows):
             for depth in range(1, len(headings) + 1):
@@ -340,7 +340,7 @@ class _Teller:
         return list(found.values())
 
     def _trails(self, rows: Sequence[FileRow]) -> Iterable[tuple[ChunkPath, tuple[str, ...]]]:
-        """The headings that each text stands under, and those in it, as it was indexed."""
+        """The headings above each text, and the ones in it, as it was indexed."""
         for row in sorted(rows, key=lambda row: chunk_file.sort_key(row.position, row.path)):
             is_plain = is_code(self._catalog.source_of(row) or row.path)
             for headings, body in () if row.kind == "summary" else self._texts(row):
@@ -370,7 +370,7 @@ class _Teller:
         outline: Sequence[OutlineEntry] = (),
         rows: Sequence[FileRow] | None = None,
     ) -> Overview:
-        """What was told, with counts of these files, or of the whole store."""
+        """The overview, with counts of these files, or of the whole store."""
         if rows is None:
             made = len(self._catalog.files_of_kind("summary"))
             counted, stale = self._documents, len(self._stale)

@@ -153,7 +153,7 @@ def entries(pages: CatalogPages) -> list[Row]:
 
 
 def top_entries(pages: CatalogPages) -> list[Row]:
-    """Those that lie in no folder, with how much is below; much quicker than all."""
+    """The ones in no folder, with how much is below; much quicker than all."""
     folders: Counter[str] = Counter()
     loose: list[tuple[int, str]] = []
     for identifier, name in pages.names():
@@ -325,7 +325,7 @@ def _opening(body: str, headings: Sequence[str]) -> str:
 def stats_of(
     catalog: Catalog, paths: Iterable[ChunkPath]
 ) -> Iterator[tuple[ChunkPath, tuple[int, int, int, int, int]]]:
-    """The stats of files as they were recorded; none of those that are not known."""
+    """The stats of files as they were recorded; none of unknown ones."""
     wanted: dict[ChunkPath, dict[str, ChunkPath]] = {}
     for path in paths:
         wanted.setdefault(folder_of(path), {})[path.rpartition("/")[2]] = path

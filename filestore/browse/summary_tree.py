@@ -41,7 +41,7 @@ class Summaries:
         self._known: _Known | None = None
 
     def resources(self) -> list[Row]:
-        """Those that have summaries, by name."""
+        """The ones that have summaries, by name."""
         with self._reading() as (_, known):
             return [
                 Row(
@@ -64,7 +64,7 @@ class Summaries:
             return known.children(self._chunk_path(path))
 
     def titles(self, paths: Sequence[StorePath]) -> dict[StorePath, str]:
-        """What some files are called; those that are gone are left out."""
+        """What some files are called; files that are gone are left out."""
         with self._reading() as (catalog, _):
             return _titles(self._tree, catalog, paths)
 

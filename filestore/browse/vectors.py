@@ -36,7 +36,7 @@ _FEW_ASKED: Final = 64
 """With more vectors than this all are compared at once, not searched for one by one."""
 _ASKED_AT_ONCE: Final = 1024
 _DEEPEST: Final = 5_000
-"""So many nearest texts are looked through for files; more only tie."""
+"""This many nearest texts are looked through for files; more only tie."""
 _SPARE: Final = 8
 
 
@@ -150,7 +150,7 @@ class Explorer:
 
         Args:
             path: Relative to the store root.
-            count: At most so many.
+            count: At most this many.
             now: Start from what the file says at this moment, embedded where that was not done yet,
                 instead of from what was indexed.
             part: Start from this one of its texts alone; None for all of them.
@@ -177,7 +177,7 @@ class Explorer:
 
         Args:
             paths: Indexed files; none of them is found.
-            count: At most so many.
+            count: At most this many.
             part: Start from this one of their texts alone; None for all of them.
 
         Raises:
@@ -222,7 +222,7 @@ class Explorer:
         """The store's bodies laid out in a plane; see `principal_plane`.
 
         Args:
-            most: A fixed choice of so many is drawn where there are more.
+            most: A fixed choice of this many is drawn where there are more.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
@@ -355,7 +355,7 @@ class Explorer:
     def _ask(
         self, vectors: "NDArray[float32]", catalog: Catalog, space: _Space
     ) -> Callable[[int], list[list[tuple[int, float]]]]:
-        """What gives so many of the nearest of each vector; of very many, of all together."""
+        """What gives n of the nearest of each vector; of very many, of all together."""
         import numpy
 
         if len(vectors) <= _FEW_ASKED:

@@ -1,7 +1,7 @@
 """A document from beginning to end, in the parts that a search finds, for someone who reads on.
 
 One rule: what is given is bounded by characters, the part that was asked for is always there, and
-how many parts are left out is told.
+how many parts are left out is reported.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from filestore.sidecar.session import Parts
 
 MOST_PARTS: Final = 2_000
 _BEFORE: Final = 4
-"""Of what may be given, one in so many parts stands before the one that was asked for."""
+"""Of what may be given, one in n parts comes before the one that was asked for."""
 
 
 class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
@@ -82,14 +82,14 @@ class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class AskedParts(Struct, frozen=True, kw_only=True):
-    """Which of its parts are given; around the one that was asked for unless `first` is told."""
+    """Which of its parts are given; around the one that was asked for unless `first` is given."""
 
     line: int
     """Of a document in place, whose part is asked for; 0 for the beginning."""
     first: int | None
     """Begin with the part of this number instead."""
     most: int
-    """At most so many characters, but one part at least."""
+    """At most this many characters, but one part at least."""
 
 
 def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> WholeDocument:
@@ -112,7 +112,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     rows = rows_of(catalog, source) if source else []
     at = next((n for n, one in enumerate(rows) if one.id == row.id), None)
     if at is None:
-        # A summary, or written by hand beside what was made: no part of the document.
+        # A summary, or written by hand next to what was made: no part of the document.
         rows, at, source = [row], 0, None
     return _of_chunks(parts, catalog, rows, at, source, wanted)
 
@@ -175,7 +175,7 @@ def _of_chunks(
             at,
             wanted,
         )
-    # The parts; those that are as indexed say where what they were made from is not.
+    # The parts; the ones that are as indexed say where what they were made from is not.
     resource = row.resource
     found = [
         KnownFile(path=one.path, resource=resource, source=recorded, freshness=one.freshness)
@@ -205,7 +205,7 @@ def _of_chunks(
 def _chunk_part(
     parts: Parts, catalog: Catalog, locator: Locator, handle: int, row: FileRow
 ) -> DocumentPart:
-    """A chunk file as it is now, and where in its document it stands."""
+    """A chunk file as it is now, and where in its document it is."""
     path = parts.places.tree.store_path(row.path)
     headings, pages = row.headings_and_pages()
     text, problem, line, end_line = "", None, None, None

@@ -209,7 +209,7 @@ class Frame(KeysInOrder):
     def _clear_expired(self) -> None:
         """Remove all notifications once the last has expired, and paint what was below them.
 
-        Textual compares the layout with the one before to know what to paint. Whoever asks for the
+        Textual compares the layout with the one before to know what to paint. Asking for the
         place of a widget in between renews the one before, and the message stays on the terminal.
         """
         if time.monotonic() >= self._quiet_at and self.screen_stack:
@@ -359,7 +359,7 @@ class Frame(KeysInOrder):
     # Unexpected errors
 
     def keep_fault(self, error: BaseException) -> None:
-        """Keep an unexpected error, to be told at the end; from any thread."""
+        """Keep an unexpected error, to be reported at the end; from any thread."""
         self.fault = self.fault or trace_of(error)
 
     def thread_failed(self, error: BaseException) -> None:

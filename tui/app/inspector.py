@@ -57,7 +57,7 @@ class Inspector(Menus):
         self._is_gone = False
         self._is_new_example = False
         self._is_asked = False
-        """Whether somebody waits to be told what the next look finds."""
+        """Whether to report what the next look finds."""
 
     def make_page(self, place: Place) -> View:
         """Make a page; its module is loaded only now."""

@@ -285,7 +285,7 @@ class Menus(Frame):
         if command.warning:
             self.notify(command.warning, severity="warning")
         self.note(all_quoted(_editing(command.words, path, line)))
-        # What was typed while the editor came up was meant for the editor.
+        # What was typed while the editor came up was for the editor.
         self.drop_keys()
         with self.suspend():
             problem = _run(_editing(command.words, os.path.join(self.root, path), line))
@@ -389,7 +389,7 @@ class Menus(Frame):
         )
 
 
-# The command line: what was typed, into what is meant
+# The command line: what was typed, as a value
 
 
 class Typed(Struct, frozen=True, kw_only=True):
@@ -444,7 +444,7 @@ _SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}
 
 
 def parse(text: str) -> Typed:
-    """What is meant by a line that was typed, with or without the program's name in front."""
+    """A line that was typed as a command, with or without the program's name in front."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -466,8 +466,8 @@ def parse(text: str) -> Typed:
         return Typed(name="unknown", problem=f"'filestore {first}' runs in a terminal, not here")
     if not rest and "/" in first:
         return Typed(name="path", words=(first,))
-    meant = did_you_mean(first, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
-    return Typed(name="unknown", problem=f"no command is called {first}{meant}")
+    hint = did_you_mean(first, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
+    return Typed(name="unknown", problem=f"no command is called {first}{hint}")
 
 
 def _command(name: str, rest: list[str]) -> Typed:
@@ -488,8 +488,8 @@ def _command(name: str, rest: list[str]) -> Typed:
             words.append(word)
     unknown = [option for option in options if option not in OPTIONS[name]]
     if unknown:
-        meant = did_you_mean(unknown[0], [f"--{one}" for one in sorted(OPTIONS[name])])
-        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here{meant}")
+        hint = did_you_mean(unknown[0], [f"--{one}" for one in sorted(OPTIONS[name])])
+        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here{hint}")
     words += options.get("level", ())
     return Typed(name=name, words=tuple(words), options=options)
 

@@ -278,7 +278,7 @@ def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
 
 
 def place_line(about: "About", part: int | None) -> Line | None:
-    """Which section is shown, and where it stands; None where that is the whole document."""
+    """Which section is shown, and where it is; None where that is the whole document."""
     section = about.section(part)
     if section is None:
         return None
@@ -296,7 +296,7 @@ def place_line(about: "About", part: int | None) -> Line | None:
 
 
 def link_lines(found: "Links") -> list[Line]:
-    """The links of a document, and those that lead to it."""
+    """The links of a document, and the links to it."""
     lines: list[Line] = []
     for title, links in (("Links", found.outgoing), ("Linked from", found.incoming)):
         if not links:

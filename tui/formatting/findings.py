@@ -90,7 +90,7 @@ def finding_line(
 
     Args:
         finding: The finding.
-        in_group: Whether it stands below its code, which then is not repeated.
+        in_group: Whether it is below its code, which then is not repeated.
         from_before: Whether the running verification has not reported it.
         tree: Of the store.
     """
@@ -204,7 +204,7 @@ def filters_line(text: str, severities: str, code: str, *, shown: int) -> Line:
 
 
 def empty_lines(*, is_filtered: bool, is_known: bool) -> list[Line]:
-    """What stands in place of evidence where there is no finding.
+    """Shown in place of evidence where there is no finding.
 
     Args:
         is_filtered: Whether there are findings, which the filter leaves out.
@@ -283,10 +283,10 @@ def _excerpt_lines(evidence: "Evidence") -> list[Line]:
         return lines
     lines.append(())
     for number, text in evidence.excerpt:
-        is_meant = number == evidence.line
-        number_span = f"{'>' if is_meant else ' '}{number:>5} | "
-        lines.append((Span(number_span, "error" if is_meant else "quiet"), span(text)))
-        if is_meant and evidence.column:
+        is_named = number == evidence.line
+        number_span = f"{'>' if is_named else ' '}{number:>5} | "
+        lines.append((Span(number_span, "error" if is_named else "quiet"), span(text)))
+        if is_named and evidence.column:
             # How many cells of a terminal a text takes.
             before = " " * sum(
                 0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1
@@ -368,7 +368,7 @@ def diff_lines(diff: str) -> list[Line]:
             found.append(line(text, "hunk"))
         else:
             role = _ROLES.get(text[:1], "text")
-            # The sign by itself, so that the rest of a long line stands beside it, not below it.
+            # The sign by itself, so that the rest of a long line comes next to it, not below it.
             found.append((span(text[:1], role), span(text[1:].expandtabs(TAB), role)))
     return found
 
@@ -405,7 +405,7 @@ def _faced(left: str | None, right: str | None) -> Facing:
 
 
 def stacked_lines(rows: Sequence[Facing]) -> list[Line]:
-    """Both sides below each other where there is no room beside: changes stand together."""
+    """Both sides below each other, for narrow screens: changes come together."""
     found: list[Line] = []
     right: list[Line] = []
     for row in rows:
@@ -425,27 +425,27 @@ SIDES: Final = {
     "right": ("theirs", "remove-this"),
     "both": ("keep-both",),
 }
-"""What a side stands for: of two copies, to take one is to remove the other."""
+"""What a side means: of two copies, to take one is to remove the other."""
 BASE_TITLE: Final = "the common ancestor; b shows both sides again"
 KEYS: Final = {"left": "1", "right": "2", "both": "3"}
 
 
 def sides_title(sides: "Sides") -> Line:
     """What there is to choose from."""
-    beside = f" and {shown_path(sides.other)}" if sides.other else ""
+    and_other = f" and {shown_path(sides.other)}" if sides.other else ""
     return (
         span(f"{CODES[sides.code].sides}  ", "title"),
-        span(f"{shown_path(sides.path)}{beside}", "quiet"),
+        span(f"{shown_path(sides.path)}{and_other}", "quiet"),
     )
 
 
 def side_titles(sides: "Sides") -> tuple[Line, Line]:
-    """What stands above each side."""
+    """The titles of both sides."""
     return line(sides.ours_label, "title"), line(sides.theirs_label, "title")
 
 
 def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
-    """The choice that a side stands for; None where it is none."""
+    """The choice of a side; None where it is none."""
     names = SIDES.get(side, ())
     return next((choice for choice in sides.choices if choice.name in names), None)
 

@@ -63,7 +63,7 @@ def field(label: str, value: object, role: Role = "text") -> Line:
 
 
 def arrow(*, is_open: bool, ascii_only: bool) -> str:
-    """What stands before a row that opens: whether it is open."""
+    """The sign before a row that opens: whether it is open."""
     if ascii_only:
         return "- " if is_open else "+ "
     return "▾ " if is_open else "▸ "
@@ -71,7 +71,7 @@ def arrow(*, is_open: bool, ascii_only: bool) -> str:
 
 def cut(text: str, length: int) -> str:
     """A text, shortened where it is longer."""
-    # What joins two letters would stand at an edge, and be shown.
+    # What joins two letters would be at an edge, and be shown.
     return (
         text if len(text) <= length else text[: max(length - 3, 0)].rstrip("\u200c\u200d") + "..."
     )

@@ -1,6 +1,6 @@
 """Lines for a plan: its steps, what they do to files, what is left, its command. Pure.
 
-One rule: every number stands beside what it counts; a removal is never counted as a change.
+One rule: every number comes with what it counts; a removal is never counted as a change.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ def removed_by(step: Step) -> tuple[str, ...]:
 
 
 def written_by(step: Step) -> tuple[str, ...]:
-    """The files of the tree that a step writes or brings back, as far as that is known before."""
+    """The files of the tree that a step writes or restores, as far as that is known before."""
     if step.kind == "remove":
         return _chunked(step, ".json") if step.write_bytes else ()
     if not step.truth or step.kind == "reingest" or removed_by(step):
@@ -75,7 +75,7 @@ def question_lines(steps: Sequence[Step], *, most: int) -> list[Line]:
     """The files that steps remove and write, for the last question; none for the sidecar alone.
 
     Args:
-        steps: Those that are chosen.
+        steps: The chosen ones.
         most: Files named of each sort.
     """
     removed = [path for step in steps for path in removed_by(step)]
@@ -189,12 +189,12 @@ def kind_line(kind: str, *, chosen: int, total: int, is_open: bool) -> Line:
 
 def step_line(step: Step, *, is_chosen: bool) -> Line:
     """The row of one step."""
-    beside = "stays in" if step.kind == "remove-duplicate" else "from"
+    and_other = "stays in" if step.kind == "remove-duplicate" else "from"
     return (
         span("  "),
         span(f"{box(int(is_chosen), 1)} ", "key"),
         span(shown_path(step.path)),
-        *((span(f"  {beside} {shown_path(step.other)}", "quiet"),) if step.other else ()),
+        *((span(f"  {and_other} {shown_path(step.other)}", "quiet"),) if step.other else ()),
         *((span("  removes", "error"),) if removed_by(step) else ()),
         *((span(f"  {_embeds(step)}", "quiet"),) if step.texts != 0 else ()),
     )
@@ -363,7 +363,7 @@ def commands(
 
 
 def _is_free(steps: Sequence[Step], left: Iterable[Step]) -> bool:
-    """Whether a repair of the codes of these steps would apply none of those that were left."""
+    """Whether a repair of the codes of these steps would apply none of the others."""
     codes = set(steps[0].codes)
     truth = any(step.truth for step in steps)
     return all(codes.isdisjoint(step.codes) or (step.truth and not truth) for step in left)

@@ -311,7 +311,7 @@ def page_name(page: str, title: str, *, current: bool, found: Mapping[str, int])
 
 
 def standing(clean: bool | None, found: Mapping[str, int], *, running: bool) -> Line:
-    """How the store stands, in a word."""
+    """The state of the store, in a word."""
     if running:
         return line("checking …", "quiet")
     if clean:
@@ -372,7 +372,7 @@ def short_error(error: "FilestoreError") -> str:
 
 
 def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:
-    """What stands where no store can be opened.
+    """Shown where no store can be opened.
 
     Args:
         error: Why it cannot be opened.

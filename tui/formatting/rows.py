@@ -42,12 +42,12 @@ _STATES: Final[Mapping[str, tuple[str, Role]]] = {
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """How a row stands in its list."""
+    """How a row is shown in its list."""
 
     name: str = ""
     """As it is shown of a folder or a document; of a chunk file the resource it is below."""
     depth: int = 0
-    """In how many folders it lies, or how many summaries stand above it."""
+    """In how many folders it lies, or how many summaries are above it."""
     is_open: bool = False
     """Whether what is below it is shown."""
     is_circle: bool = False
@@ -64,7 +64,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
     @property
     def arrow(self) -> Span:
-        """What stands before a row that can be opened."""
+        """The sign before a row that can be opened."""
         return Span(arrow(is_open=self.is_open, ascii_only=self.ascii_only), "quiet")
 
 
@@ -174,7 +174,7 @@ def size(size_bytes: int) -> str:
 
 
 def chunk_name(path: str, resource: str) -> str:
-    """A path as it stands below its resource."""
+    """A path relative to its resource."""
     below = CHUNKS.chunk_path(StorePath(path))
     return shown_path(below.removeprefix(f"{resource}/") if resource else below)
 
@@ -207,7 +207,7 @@ def summary_row(row: Row, tree: Tree, shown: Shown) -> Line:
 def state_spans(row: Row) -> list[Span]:
     """What is the matter with a file of the tree of summaries.
 
-    It stands before its name: a narrow screen cuts the end of a row.
+    It comes before its name: a narrow screen cuts the end of a row.
     """
     words, role = _STATES[row.state]
     found = [Span(f"{words}  ", role)] if words else []

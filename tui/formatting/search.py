@@ -194,7 +194,7 @@ def _words(text: str, role: Role) -> Span:
 
 
 def hit_lines(hit: "Hit | None") -> list[Line]:
-    """Below the hits: where the one under the cursor stands, and what its score is made of."""
+    """Below the hits: where the one under the cursor is, and what its score is made of."""
     if hit is None:
         return []
     name = f"{shown_path(hit.document or hit.path)}{_place(hit)}"

@@ -1,4 +1,4 @@
-"""The findings that the inspector knows, for every view, each once, with those that are marked.
+"""The findings that the inspector knows, for every view, each once, with the marked ones.
 
 One rule: nothing here costs more than what changed, since there may be hundreds of thousands.
 """
@@ -100,7 +100,7 @@ class FindingIndex:
         return counts
 
     def known_below(self, paths: Iterable[str]) -> set[str]:
-        """The paths among these that have findings; a folder stands for what is in it."""
+        """The paths among these that have findings; a folder means what is in it."""
         asked = set(paths)
         folders = tuple(f"{path.rstrip('/')}/" for path in asked if path not in self._of_path)
         known = asked & self._of_path.keys()
@@ -134,7 +134,7 @@ class FindingIndex:
 
 
 class StatsFindings(Struct, frozen=True, kw_only=True):
-    """Findings by stats of the whole store, with those that only a verification can make."""
+    """Findings by stats of the whole store, with the ones that only a verification can make."""
 
     index: FindingIndex
     is_kept_harmless: bool
@@ -223,7 +223,7 @@ class Findings:
     def replace(
         self, found: Iterable[Finding] | FindingIndex, coverage: Coverage, *, clean: bool | None
     ) -> None:
-        """Replace all findings; marks of those that stay are kept.
+        """Replace all findings; marks of findings that stay are kept.
 
         Args:
             found: All of them; very many are made into a `FindingIndex` in another thread.
@@ -261,10 +261,10 @@ class Findings:
     def replace_of(self, paths: Iterable[str], found: Iterable[Finding], *, at: str = "") -> None:
         """Replace the findings of some files, after these alone were checked again.
 
-        Those that only a verification of the whole store makes stay.
+        Findings that only a verification of the whole store makes stay.
 
         Args:
-            paths: The files; a folder stands for everything below it.
+            paths: The files; a folder means everything below it.
             found: All that is found of them now.
             at: The time of day.
         """
@@ -291,7 +291,7 @@ class Findings:
         return {code: number for code, number in self.index.codes.items() if number}
 
     def marked_findings(self) -> list[Finding]:
-        """Those that are marked, worst first."""
+        """The marked ones, worst first."""
         known = self.index.known
         keys = [key for key in self.marked if key in known]
         keys.sort(key=lambda key: ("EWI".index(SEVERITIES[key[0]]), key))

@@ -61,7 +61,7 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 
 def worst_first(codes: Iterable[str]) -> list[str]:
-    """Codes in the order in which their groups stand."""
+    """Codes in the order of their groups."""
     return sorted(codes, key=_RANK.__getitem__)
 
 
@@ -132,7 +132,7 @@ def _fitting(found: Iterable[tuple[FindingKey, Finding]], shown: Filter) -> Iter
 
 
 class FindingRows(TreeRows):
-    """Rows over `Findings`. `refresh` takes in what changed there; in between nothing moves.
+    """Rows over `Findings`. `refresh` reads what changed there; in between nothing moves.
 
     Where that `is_much`, it is worked out elsewhere: `take_groups(draft().worked_out())` is the
     same. Below the row of a code its findings, each by its own key; in another order these alone.
@@ -171,7 +171,7 @@ class FindingRows(TreeRows):
         return self._findings.reshaped, self.order, self.filter
 
     def refresh(self) -> None:
-        """Take in what changed in the findings, the filter and the order.
+        """Read what changed in the findings, the filter and the order.
 
         Raises:
             UsageError: The filter is no regular expression.
@@ -204,7 +204,7 @@ class FindingRows(TreeRows):
         self._lay_out()
 
     def _begin_open(self, *, is_rebuilt: bool) -> None:
-        """Have groups begin open or closed; those that were there stay as they are."""
+        """Have groups begin open or closed; the others stay as they are."""
         if is_rebuilt:
             self._begun = {}
             if self.shown > MOST_OPEN and self.held:
@@ -288,7 +288,7 @@ class FindingRows(TreeRows):
             super().close(way)
 
     def members(self, key: Hashable) -> Sequence[FindingKey]:
-        """The findings that a row stands for, as far as they are shown at all."""
+        """The findings of a row, as far as they are shown at all."""
         if not isinstance(key, tuple):
             return ()
         if len(key) > 1:

@@ -35,7 +35,7 @@ class Rows(Protocol):
     def want(self, first: int, last: int) -> None:
         """Have the rows from first up to, not including, last fetched where they are not there.
 
-        Whoever fetches them calls `VirtualRows.loaded`. Nothing to do where all are there.
+        What fetches them calls `VirtualRows.loaded`. Nothing to do where all are there.
         """
         return
 
@@ -78,7 +78,7 @@ class Marking:
         self._removed: list[Any] = []
 
     def changes(self) -> tuple[list[Any], list[Any]]:
-        """The keys that were marked, and those that were unmarked, since this was asked last."""
+        """The keys that were marked, and the unmarked ones, since this was asked last."""
         changes = self._added, self._removed
         self._added, self._removed = [], []
         return changes
@@ -438,7 +438,7 @@ class TreeRows(Rows):
         return self.is_open(way)
 
     def open_each(self, ways: Iterable[Way]) -> None:
-        """Show what is below these rows, also of those that are yet to come."""
+        """Show what is below these rows, also of rows that come later."""
         self._open_each(self._shown, ways)
 
     def close(self, way: Hashable) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
-BESIDE_S: Final = 0.15
+RESTED_S: Final = 0.15
 """How long it rests before neighbours are asked for without a key."""
 AT_ONCE: Final = 8 * 1024
 """Characters of a text that is shown only once it is drawn as Markdown; a longer one is shown as
@@ -77,18 +77,18 @@ class Detail(Vertical):
     DEFAULT_CSS: ClassVar[str] = """
     Detail { width: 3fr; height: 1fr; }
     Detail #browse-sections { background: $panel; }
-    Detail #browse-reader, Detail #browse-map, Detail #browse-beside,
+    Detail #browse-reader, Detail #browse-map, Detail #browse-near,
     Detail #browse-family { display: none; }
     Detail #browse-reader { width: 3fr; border-left: blank; padding-right: 1; }
     Detail #browse-reader:focus { border-left: heavy $primary; }
     .-ascii Detail #browse-reader:focus { border-left: ascii $primary; }
     Detail #browse-map, Detail #browse-family { width: 3fr; padding: 0 1; }
-    Detail #browse-beside { width: 1fr; }
+    Detail #browse-near { width: 1fr; }
     Detail.-text #browse-reader, Detail.-raw #browse-reader, Detail.-facts #browse-reader,
     Detail.-map #browse-map, Detail.-family #browse-family,
-    Detail.-neighbours #browse-beside { display: block; }
-    .-wide Detail #browse-beside { display: block; width: 2fr; border-left: solid $panel; }
-    .-ascii .-wide Detail #browse-beside { border-left: ascii $panel; }
+    Detail.-neighbours #browse-near { display: block; }
+    .-wide Detail #browse-near { display: block; width: 2fr; border-left: solid $panel; }
+    .-ascii .-wide Detail #browse-near { border-left: ascii $panel; }
     .-wide Detail.-neighbours #browse-reader { display: block; }
     """
 
@@ -118,7 +118,7 @@ class Detail(Vertical):
         self._asked = 0
         """Counts the requests, so that older answers can be dropped."""
         self._settling: Timer | None = None
-        self._beside: Timer | None = None
+        self._rested: Timer | None = None
         self._neighbours_of = NO_FILE
         self._links: tuple[str, Links | None] | None = None
         """Of which document they are, and these once they are known."""
@@ -143,7 +143,7 @@ class Detail(Vertical):
             yield self.reader
             yield self.map
             yield self.family
-            with Vertical(id="browse-beside"):
+            with Vertical(id="browse-near"):
                 yield self._neighbours_title
                 yield self.neighbours
 
@@ -175,7 +175,7 @@ class Detail(Vertical):
         return section.line if section is not None else 0
 
     def line_to_edit(self, query: str = "", passage: str = "") -> int:
-        """The line of the file that is read, or that was found; 0 where none is meant.
+        """The line of the file that is read, or that was found; 0 for none.
 
         Args:
             query: What was searched for.
@@ -189,7 +189,7 @@ class Detail(Vertical):
             if not section.line:
                 return 0
             if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
-                row, share = self.reader.row_meant
+                row, share = self.reader.row_to_edit
                 line = line_in_sight(text, row, share)
             elif query:
                 line = self._target.line if self._target is not None else 0
@@ -197,7 +197,7 @@ class Detail(Vertical):
             return section.line + max(line, 1) - 1
         # The first match is where the text was scrolled to; the next ones were gone to.
         if self.reader.has_focus or self.reader.match[0] > 1:
-            row, share = self.reader.row_meant
+            row, share = self.reader.row_to_edit
             return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
         found = line_of_passage(self.about.raw, passage)
         return found or (line_of_query(self.about.raw, query) if query else 0)
@@ -253,7 +253,7 @@ class Detail(Vertical):
             self.call_after_refresh(self.read)
 
     def _stop(self) -> None:
-        for timer in (self._settling, self._beside):
+        for timer in (self._settling, self._rested):
             if timer is not None:
                 timer.stop()
 
@@ -363,7 +363,7 @@ class Detail(Vertical):
         if self.section == "neighbours":
             self._ask_neighbours()
         elif self.screen.has_class("-wide"):
-            self._beside = self.set_timer(BESIDE_S, self._ask_neighbours)
+            self._rested = self.set_timer(RESTED_S, self._ask_neighbours)
         self.post_message(self.Shown())
 
     def _draw_file(self, strips: Sequence[Strip] | None = None) -> None:
@@ -450,7 +450,7 @@ class Detail(Vertical):
     def _resized(self, event: Resize) -> None:
         if self.about is not None and self._way == "text":
             self._stop()
-            self._settling = self.set_timer(BESIDE_S, self.read)
+            self._settling = self.set_timer(RESTED_S, self.read)
 
     # Neighbours
 

@@ -247,7 +247,7 @@ class MapPane(Vertical):
 
     @on(Resize)
     def _resized(self) -> None:
-        # What stands around the map is wrapped to the width, which is not known before.
+        # What is around the map is wrapped to the width, which is not known before.
         self.call_after_refresh(self._redraw)
 
     @property

@@ -98,7 +98,7 @@ class BrowseSearch(Vertical):
             return None
         if self._host.findings.tree.is_written:
             return Target(path=hit.path)
-        # The section that was found, told by its line, or where there are none by its text.
+        # The section that was found, named by its line, or where there are none by its text.
         return Target(path=hit.path, line=hit.line or 0, text="" if hit.line else hit.text)
 
     @property

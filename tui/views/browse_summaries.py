@@ -138,7 +138,7 @@ class BrowseSummaries(TreeList):
         return row is None or bool(row.path)
 
     def _is_circle(self, way: Way) -> bool:
-        """Whether a row names what stands above it."""
+        """Whether a row names what is above it."""
         return way[-1] in way[0 if self.filter else 1 : -1]
 
     def label(self, way: Way) -> Line | None:

@@ -1,4 +1,4 @@
-"""The left side of Browse: resources, those that are opened with their files, and a filter.
+"""The left side of Browse: resources, opened ones with their files, and a filter.
 
 Names and numbers come from the catalog, words a page at a time as the rows come in sight. One rule:
 the cursor stays on its file, also where a rebuilt catalog gave it another number.

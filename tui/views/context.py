@@ -133,7 +133,7 @@ class View(Widget):
         raise NotImplementedError
 
     def line_to_edit(self) -> int:
-        """The line of the file under the cursor that is meant, from 1; 0 for none."""
+        """The line of the file under the cursor to edit, from 1; 0 for none."""
         return 0
 
     def command(self) -> str | None:
@@ -150,7 +150,7 @@ class View(Widget):
 
     @property
     def parts(self) -> Sequence[Widget]:
-        """The list of the page, and the text beside it; they take turns where there is no room."""
+        """The list of the page, and the text next to it; they take turns where there is no room."""
         raise NotImplementedError
 
     @property
@@ -165,7 +165,7 @@ class View(Widget):
         self.screen.set_focus(self.parts[-1 if is_reading else 0])
 
     def action_other_part(self) -> None:
-        """Go to the text beside the list, or back."""
+        """Go to the text next to the list, or back."""
         self.show_part(is_reading=not self.is_reading)
 
     def entered(self) -> None:
@@ -188,7 +188,7 @@ class View(Widget):
 _WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"\blines? (\d{1,9})\b")
 _MOST_HIDDEN: Final = 500
-"""Characters that stand in a file between two words of what is read."""
+"""Characters in a file between two words of what is read."""
 _MOST_WORDS: Final = 8
 """Of what is looked for; the rest of a row adds nothing."""
 
@@ -198,16 +198,16 @@ def line_in_sight(text: str, row: str, share: float) -> int:
 
     Args:
         text: The whole file.
-        row: What the row says; its words stand in the file in this order.
-        share: Of the text above the row, 0 to 1; of several places the nearest one is meant.
+        row: What the row says; its words are in the file in this order.
+        share: Of the text above the row, 0 to 1; of several places the nearest is taken.
     """
     wanted = [word.lower() for word in _WORD.findall(row)][:_MOST_WORDS]
     words, lines = _words(text)
     for length in range(len(wanted), 0, -1):
         places = _places(words, wanted[:length])
         if places:
-            meant = share * len(words)
-            return lines[min(places, key=lambda place: abs(place - meant))]
+            wanted_at = share * len(words)
+            return lines[min(places, key=lambda place: abs(place - wanted_at))]
     return 0
 
 
@@ -236,7 +236,7 @@ def line_of_query(text: str, query: str) -> int:
 def line_of_passage(text: str, passage: str) -> int:
     """The line in which a passage of a file begins, from 1; 0 where it is not there.
 
-    Its words stand in the file in order, with what a link hides between them.
+    Its words are in the file in order, with what a link hides between them.
     """
     wanted = _WORD.findall(passage)[:_MOST_WORDS]
     found: tuple[int, int] | None = None
@@ -249,7 +249,7 @@ def line_of_passage(text: str, passage: str) -> int:
                 break
             end = at + len(word)
         if at >= 0 and (found is None or end - first < found[0]):
-            # Where its words stand closest together.
+            # Where its words are closest together.
             found = end - first, first
         first = text.find(wanted[0], first + 1)
     return text.count("\n", 0, found[1]) + 1 if found is not None else 0

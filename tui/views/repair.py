@@ -74,15 +74,15 @@ class RepairView(View):
     RepairView > #plan, RepairView > #changes { height: 1fr; }
     RepairView #plan-rows { width: 2fr; }
     RepairView #changes-rows { width: 4fr; }
-    RepairView .beside { width: 3fr; }
+    RepairView .aside { width: 3fr; }
     RepairView > #plan-head { background: $panel; padding: 0 1; }
     RepairView > #plan-footer { background: $panel; padding: 0 1; }
     RepairView > #changes { display: none; }
     RepairView.-changes > #changes { display: block; }
     RepairView.-changes > #plan { display: none; }
     .-narrow RepairView #plan-rows, .-narrow RepairView #changes-rows { width: 1fr; }
-    .-narrow RepairView .beside { display: none; width: 1fr; }
-    .-narrow RepairView.-reading .beside { display: block; }
+    .-narrow RepairView .aside { display: none; width: 1fr; }
+    .-narrow RepairView.-reading .aside { display: block; }
     .-narrow RepairView.-reading #plan-rows, .-narrow RepairView.-reading #changes-rows {
         display: none;
     }
@@ -115,7 +115,7 @@ class RepairView(View):
         self._changes = Changes(host, id="changes")
 
     def compose(self) -> ComposeResult:
-        """What the plan is of, its steps beside the one under the cursor, the command line."""
+        """What the plan is of, its steps and the one under the cursor, the command line."""
         yield self._head
         yield self._pane
         yield self._changes
@@ -444,7 +444,7 @@ class RepairView(View):
 
     @property
     def parts(self) -> Sequence[Widget]:
-        """The list that is shown, and the text beside it."""
+        """The list that is shown, and the text next to it."""
         if self.has_class("-changes"):
             return self._changes.list, self._changes.text
         return self._pane.steps, self._pane.text

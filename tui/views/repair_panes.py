@@ -56,7 +56,7 @@ class PlanPane(Horizontal):
             id="plan-rows",
             marked_with=lambda key: self.plan_rows.chosen_with(key) if self.plan_rows else (),
         )
-        self.text = TextPane(id="plan-detail", classes="beside")
+        self.text = TextPane(id="plan-detail", classes="aside")
 
     def compose(self) -> ComposeResult:
         """The steps, and what one does."""
@@ -171,7 +171,7 @@ class Changes(Horizontal):
         self._groups: dict[Hashable, Group] = {}
         self._message: Sequence[Line] = ()
         self.list = VirtualRows(id="changes-rows", marking=False)
-        self.text = TextPane(id="changes-detail", classes="beside")
+        self.text = TextPane(id="changes-detail", classes="aside")
 
     def compose(self) -> ComposeResult:
         """The list, and what is under the cursor."""

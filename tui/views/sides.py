@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from filestore import FilestoreError, Finding
     from filestore.browse import Sides
 
-BESIDE: Final = 90
-"""So wide the screen has to be for both sides beside each other."""
+SIDE_BY_SIDE: Final = 90
+"""So wide the screen has to be for both sides next to each other."""
 TAB: Final = 4
 _ROLES: Final[dict[Mark, tuple[Role, Role]]] = {
     "": ("text", "text"),
@@ -114,7 +114,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         self._draw()
 
     def on_resize(self, _: Resize) -> None:
-        """Put the sides beside each other, or below each other where there is no room."""
+        """Put the sides next to each other, or below each other where there is no room."""
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
@@ -129,13 +129,13 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
             pane.show(
                 [line(text.expandtabs(TAB)) for text in self._sides.base.splitlines()], key="base"
             )
-        elif self.app.size.width < BESIDE:
+        elif self.app.size.width < SIDE_BY_SIDE:
             labels.show([(Span("< ", "removed"), *left), (Span("> ", "added"), *right)])
             pane.show(stacked_lines(self._rows), key="stacked")
         else:
             half = half_of(width)
             labels.show([(*_padded(left, half), Span("   "), *right)])
-            pane.show(columns(self._rows, width), key="beside")
+            pane.show(columns(self._rows, width), key="columns")
 
     def action_base(self) -> None:
         """Show the text that both sides began with, or both sides again."""
@@ -167,12 +167,12 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
 
 
 def half_of(width: int) -> int:
-    """How wide each side is; between them stands the mark."""
+    """How wide each side is; the mark is between them."""
     return max((width - 3) // 2, 2)
 
 
 def columns(rows: Sequence[Facing], width: int) -> list[Line]:
-    """Both sides beside each other, each wrapped to its half."""
+    """Both sides next to each other, each wrapped to its half."""
     half = half_of(width)
     found: list[Line] = []
     for row in rows:

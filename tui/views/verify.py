@@ -1,4 +1,4 @@
-"""Verify: what was found, live while it is found, with the evidence beside it."""
+"""Verify: what was found, live while it is found, with its evidence."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -77,7 +77,7 @@ class VerifyView(View):
         self._head = Caption(id="verify-head")
         self._box = Field(id="finding-filter", placeholder="text, !text to exclude, ~expression")
         self.list = VirtualRows(id="findings", marked_with=self._rows.members)
-        self.evidence = TextPane(id="evidence", classes="beside")
+        self.evidence = TextPane(id="evidence", classes="aside")
         self._following = EvidenceLoader(host, self.evidence)
         self._drawing: Timer | None = None
         self._typing: Timer | None = None
@@ -122,7 +122,7 @@ class VerifyView(View):
         tree = self.host.findings.tree
         is_part = path == tree.sidecar or path.startswith(f"{tree.sidecar}/")
         is_editable = not is_part and path not in (tree.pathspec, ".")
-        codes, paths = self._meant()
+        codes, paths = self._codes_and_paths()
         level = self.host.findings.coverage.level
         return ActionContext(
             place="verify",
@@ -138,7 +138,7 @@ class VerifyView(View):
         finding = self._rows.finding(self._cursor)
         return line_named(finding.detail) if finding is not None else 0
 
-    def _meant(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _codes_and_paths(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Codes and paths of what is marked, or under the cursor; whole codes need no paths."""
         marked = self.host.findings.marked
         if not marked:
@@ -269,11 +269,11 @@ class VerifyView(View):
     def do_plan(self) -> None:
         """Plan a repair of what is marked, or of what is under the cursor."""
         findings = self.host.findings
-        meant = findings.marked_findings()
-        if not meant and self._cursor is not None:
+        chosen = findings.marked_findings()
+        if not chosen and self._cursor is not None:
             found = map(findings.index.known.get, self._rows.members(self._cursor))
-            meant = [one for one in found if one is not None]
-        self.host.plan(meant)
+            chosen = [one for one in found if one is not None]
+        self.host.plan(chosen)
 
     def do_side(self) -> None:
         """Show both sides of what is under the cursor."""
@@ -369,7 +369,7 @@ class VerifyView(View):
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
         self._rows.recount()
-        # How many are marked stands in the rows of the groups.
+        # The rows of the groups show how many are marked.
         self.list.forget_drawn()
         self._draw()
         self.host.context_changed()

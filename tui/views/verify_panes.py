@@ -223,7 +223,7 @@ class VerifyRun:
         self._host.findings_changed()
 
     def _verified(self, checked: "Checked") -> None:
-        # Which warnings were accepted stands in the settings of the store.
+        # Which warnings were accepted is in the settings of the store.
         self._host.task_manager.read(
             lambda store: (
                 FindingIndex.of(checked.findings),

@@ -36,7 +36,7 @@ class Look(Struct, frozen=True, kw_only=True):
     style: str = ""
     """As Rich writes it: "bold underline"."""
     background: str = ""
-    """Then the words stand in black or white on it, whatever their colour."""
+    """Then the words are black or white on it, whatever their colour."""
     mono: str = ""
     """The style without colours."""
 
@@ -364,7 +364,7 @@ def strip(line: Line, width: int, style_of: Callable[[Role], Style], rest: Style
         line: No wider than the width.
         width: Of what is given.
         style_of: Its style.
-        rest: How what is left beside it looks; None for like the widget.
+        rest: How the rest of the row looks; None for like the widget.
     """
     drawn = [Segment(_flat(span.text), style_of(span.role)) for span in line if span.text]
     # Textual's own removal of colours fails on words without any style.
@@ -378,7 +378,7 @@ def _flat(text: str) -> str:
 class Wrapping:
     """Lines broken into rows of a width, a piece at a time, from the top.
 
-    A row is where it begins: the number of its line and of its first character. Breaks stand
+    A row is where it begins: the number of its line and of its first character. Breaks come
     after spaces where there are any.
     """
 
@@ -394,7 +394,7 @@ class Wrapping:
         Args:
             lines: To be broken.
             width: Of a row, in cells.
-            hanging: How far in the further rows of a line stand.
+            hanging: How far in the further rows of a line are.
         """
         self.lines = lines
         self.width = max(width, 2)
@@ -416,7 +416,7 @@ class Wrapping:
         return len(self._line_of)
 
     def advance(self, rows: int) -> None:
-        """Break lines until there are so many rows more, or no lines."""
+        """Break lines until there are this many rows more, or no lines."""
         until = len(self) + rows
         while len(self) < until and not self.is_done:
             self._step()
@@ -509,7 +509,7 @@ def _break(text: str, start: int, width: int) -> int:
 
 
 def _fitting(text: str, start: int, width: int) -> int:
-    """How many characters fit; one at least, with what stands above it."""
+    """How many characters fit; one at least, with what combines with it."""
     window = text[start : start + width + 1]
     if cell_len(window) <= width:
         # Some take no cell at all.

@@ -1,6 +1,6 @@
 """A list of any number of rows that draws what is in sight and keeps its place.
 
-Only rows in sight, and some beside them, are fetched. One rule: a row is identified by its key; its
+Only rows in sight, and some around them, are fetched. One rule: a row is identified by its key; its
 number is only where it is now.
 """
 
@@ -106,7 +106,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._first_at: Hashable | None = None
         self._cursor = 0
         self._key: Hashable | None = None
-        self._beside = _Beside()
+        self._around = _KeysAround()
         self._can_mark = marking
         self._marked_with = marked_with or (lambda key: (key,))
         self._marking = Marking()
@@ -165,7 +165,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         if not self.is_attached:
             return
         line = self._cursor - self.scroll_offset.y
-        index = self._beside.place_in(self._rows, self._cursor)
+        index = self._around.place_in(self._rows, self._cursor)
         self.forget_drawn()
         self._measure()
         self._put(index, index - line)
@@ -333,7 +333,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def _post_cursor(self) -> None:
         """Take the key under the cursor, and post it if it changed."""
         key = self._rows.key(self._cursor) if len(self._rows) else None
-        self._beside.remember(self._rows, self._cursor)
+        self._around.remember(self._rows, self._cursor)
         if key != self._key:
             self._key = key
             self.post_message(self.Highlighted(key))
@@ -457,7 +457,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
                 self.action_choose()
 
 
-class _Beside:
+class _KeysAround:
     """The keys around the cursor, as they were when it was put there."""
 
     def __init__(self) -> None:

@@ -28,9 +28,9 @@ class Steady:
     """Mixed in before the class of a screen; dismissed once, whatever events still arrive."""
 
     is_seen_first: ClassVar[bool] = False
-    """Whether keys that were pressed before it is seen are not meant for it."""
+    """Whether keys that were pressed before it is seen are not for it."""
     is_left = False
-    """Whether it was answered: keys right behind the answer are not meant for it."""
+    """Whether it was answered: keys right behind the answer are not for it."""
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Dismiss it with a result, unless that was done or another screen lies over it."""
@@ -118,7 +118,7 @@ class KeysInOrder(App[int]):
         """The page that is being made."""
         self._checking: Timer | None = None
         self.is_seen = True
-        """Whether there is something that keys and the mouse can be meant for."""
+        """Whether there is something that keys and the mouse can act on."""
 
     async def on_event(self, event: Event) -> None:
         """Hold back a key that is new; one that came up to here has been everywhere."""
@@ -135,7 +135,7 @@ class KeysInOrder(App[int]):
             await super().on_event(event)
 
     def drop_keys(self) -> None:
-        """Drop what is typed and clicked until `take_keys`: nobody sees what it would act on."""
+        """Drop what is typed and clicked until `take_keys`: what it would act on is not seen."""
         self.is_seen = False
         self._held.clear()
 
@@ -159,7 +159,7 @@ class KeysInOrder(App[int]):
         return pushed
 
     def hold_keys_for(self, page: Widget) -> None:
-        """Hold keys back until `let_keys_go`: they are meant for a page that is not there yet."""
+        """Hold keys back until `let_keys_go`: they are for a page that is not there yet."""
         self._awaited = page
 
     def let_keys_go(self, page: Widget) -> None:

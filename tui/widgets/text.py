@@ -94,7 +94,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._take((), strips, key)
 
     def find(self, text: str) -> int:
-        """Show where a text stands, without regard to case; returns how often. "" for none.
+        """Show where a text is, without regard to case; returns how often. "" for none.
 
         The first match of a new text is scrolled to, unless it is in sight.
         """
@@ -112,7 +112,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         return (0 if self._current is None else self._current + 1), len(self._matches)
 
     @property
-    def row_meant(self) -> tuple[str, float]:
+    def row_to_edit(self) -> tuple[str, float]:
         """What the match in sight, else the first row in sight, says; and the share above it."""
         top, total = self.scroll_offset.y, max(self._rows(), 1)
         first = top
@@ -311,7 +311,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._to_match(self._current + direction)
 
     def _search(self) -> None:
-        """Find where the text that is sought stands; a line at a time."""
+        """Find where the text that is sought is; a line at a time."""
         self._current = None
         self._matches = []
         if self._sought:

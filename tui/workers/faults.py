@@ -24,7 +24,7 @@ from filestore.browse import safe_text
 
 _MOST_FRAMES: Final = 60
 _MOST_ERRORS: Final = 20
-"""Of those that led to one another."""
+"""Of errors that led to one another."""
 _TRACE_LINE: Final = re.compile(
     r'  File "|  error: |while that was handled:|Fatal Python error: |Current thread|Thread 0x'
 )
@@ -63,7 +63,7 @@ class InspectorFailedError(FilestoreError):
 
 
 def trace_of(error: BaseException) -> str:
-    """Where an error and those that led to it happened, and of what kinds they are."""
+    """Where an error and its causes happened, and of what kinds they are."""
     found = [
         "".join(traceback.format_tb(one.__traceback__, -_MOST_FRAMES)) + f"  error: {_kind(one)}\n"
         for one in _errors(error)
@@ -72,7 +72,7 @@ def trace_of(error: BaseException) -> str:
 
 
 def _errors(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that it came of, each once, the last one first."""
+    """An error and its causes, each once, the last one first."""
     waiting, seen = [error], set[int]()
     while waiting:
         one = waiting.pop()
@@ -177,7 +177,7 @@ def when_ended(leave: Callable[[int], None], force: Callable[[int, bool], None])
         while True:
             left = max(0.0, until - time.monotonic()) * 1000 if ended else None
             ready = [file for file, _ in waiting.poll(left)]
-            # Without an event of its own, the terminal is told of only once it is gone.
+            # Without an event of its own, the terminal is reported only once it is gone.
             if keys in ready:
                 force(signal.SIGHUP, True)
             # Another program that has the terminal has the signals of its keys, too.

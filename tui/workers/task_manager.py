@@ -117,7 +117,7 @@ class TaskManager:
             then: Called with the answer.
             group: What the question is about; "" for one that no other replaces.
             failed: Called with what went wrong instead.
-            urgent: Whether it goes before those that wait: what is in sight goes before the rest.
+            urgent: Whether it goes before the waiting ones: what is in sight goes before the rest.
         """
         failed = failed or self._failed
         self._reader.ask(question, then, failed=failed, group=group, urgent=urgent)

@@ -46,7 +46,7 @@ class Task(Struct, kw_only=True):
     """A few words: "verify (full)"."""
     writes: bool = False
     is_question: bool = False
-    """Whether it runs beside all work and blocks nothing."""
+    """Whether it runs next to all work and blocks nothing."""
     state: TaskState = "waiting"
     stage: str = ""
     done: int = 0
@@ -97,7 +97,7 @@ class Begin(Struct, frozen=True, kw_only=True):
     """To the child: do this."""
 
     number: int
-    """Counts the jobs of a child, so that a stop finds the one that it is meant for."""
+    """Counts the jobs of a child, so that a stop finds its own."""
     job: Job
 
 

@@ -198,7 +198,7 @@ class TerminalDriver(LinuxDriver):
         return not self._auto_restart
 
     def resume_application_mode(self) -> None:
-        """Take the terminal again; what was typed meanwhile was not meant for this screen."""
+        """Take the terminal again; what was typed meanwhile was not for this screen."""
         with contextlib.suppress(termios.error):
             termios.tcflush(self.fileno, termios.TCIFLUSH)
         super().resume_application_mode()

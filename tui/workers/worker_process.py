@@ -326,7 +326,7 @@ class JobRunner:
         """Do what comes until the line ends."""
 
         def interrupt(_number: int, _frame: FrameType | None) -> None:
-            """Interrupt the job that is meant, and no other that has begun since."""
+            """Interrupt the job that was named, and no other that has begun since."""
             if self._under_way and (self._is_over or self._interrupted == self._under_way):
                 raise KeyboardInterrupt
 
