@@ -579,30 +579,3 @@ def _opened(branch: Branch) -> list[Way]:
             found.append(one.way)
         waiting += [one.opened[place] for place in sorted(one.opened, reverse=True)]
     return found
-
-
-# Folders of documents
-
-
-def is_folder(name: object) -> bool:
-    """Whether a name is that of a folder."""
-    return isinstance(name, str) and name.endswith("/")
-
-
-def folder_above(name: str) -> str:
-    """The folder that something lies in, "" for none."""
-    above = name.removesuffix("/").rpartition("/")[0]
-    return f"{above}/" if above else ""
-
-
-def way_of(name: str) -> tuple[str, ...]:
-    """All folders that a document or folder lies in, from the outermost, and itself."""
-    way = [name]
-    while folder := folder_above(way[-1]):
-        way.append(folder)
-    return tuple(reversed(way))
-
-
-def own_name(name: str) -> str:
-    """A name without the folders above; that of a folder keeps its "/"."""
-    return name.removeprefix(folder_above(name))

@@ -22,7 +22,7 @@ from filestore import FilestoreError
 from tui.formatting import vector_map as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line, line
-from tui.state.rows import is_folder
+from tui.formatting.rows import is_folder
 from tui.views.context import Jumped, ViewContext
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
 from tui.widgets.text import Caption

@@ -20,7 +20,8 @@ from filestore import FilestoreError
 from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import rows as texts
 from tui.formatting.lines import Line, line
-from tui.state.rows import Document, Pending, Way, folder_above, is_folder, own_name, way_of
+from tui.formatting.rows import folder_above, is_folder, own_name, way_of
+from tui.state.rows import Document, Pending, Way
 from tui.views.browse_rows import (
     Below,
     Located,

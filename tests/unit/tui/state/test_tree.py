@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.formatting.lines import line
-from tui.state.rows import PAGE, Document, Pending, TreeRows, folder_above, own_name, way_of
+from tui.formatting.rows import folder_above, own_name, way_of
+from tui.state.rows import PAGE, Document, Pending, TreeRows
 
 
 class Told:
