@@ -1,6 +1,7 @@
 """Choices that are made once, as a store is opened: no other module asks which one was made."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -8,6 +9,8 @@ from typing import Final
 import pytest
 from msgspec import Struct
 
+from filestore.past.views import PastStore
+from filestore.store.reading import ReadableStore
 from tests.test_architecture import MODULES, parsed
 
 
@@ -77,7 +80,7 @@ AXES: Final = {
     "time": Axis(
         known_in=("filestore/past/",),
         named=r"\bPast[A-Z]|^filestore\.past\.views?$",
-        most_lines=4,  # a store opens one, a server is handed one
+        most_lines=3,  # a store opens one
         members=frozenset(["PastStore", "PastParts"]),
     ),
 }
@@ -119,6 +122,18 @@ def _asked(node: ast.AST) -> list[ast.expr]:
         case ast.BoolOp(values=values):
             return values
     return []
+
+
+def test_a_store_is_asked_alike_at_any_time() -> None:
+    """Whatever the store at a commit is asked, the store of now is asked in the same words."""
+    asked = {name: value for name, value in vars(PastStore).items() if inspect.isfunction(value)}
+    assert asked.keys() >= {"search", "close"}
+    for name in asked.keys() & vars(ReadableStore).keys() - {"__init__"}:
+        now = inspect.signature(getattr(ReadableStore, name)).parameters
+        then = inspect.signature(asked[name]).parameters
+        assert [(one.name, one.kind) for one in now.values()] == [
+            (one.name, one.kind) for one in then.values()
+        ]
 
 
 @pytest.mark.parametrize("axis", AXES.values(), ids=AXES)

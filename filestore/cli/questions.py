@@ -13,7 +13,7 @@ from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
 from filestore.fulltext import Syntax
-from filestore.past import log
+from filestore.past import moment
 from filestore.past.compare import Gate
 from filestore.search.evaluate import Compared
 from filestore.search.query import Mode
@@ -21,7 +21,7 @@ from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery, StoreComparison
-    from filestore.past.log import AnswerChange, LogEntry
+    from filestore.past.moment import AnswerChange, LogEntry
     from filestore.search.evaluate import Evaluation
 
 _QUERY_COLUMNS = 36
@@ -244,7 +244,7 @@ class Log(CommonOptions, frozen=True, kw_only=True):
     """several words need no quotes; put -- before words that begin with a sign"""
     query: bool = False
     """it is a question, even where a file is called so"""
-    max: Annotated[int, option("N")] = log.MOST
+    max: Annotated[int, option("N")] = moment.MOST
     """ask the newest N commits"""
     k: Annotated[int, option("N")] = 10
     """the first N results count"""
@@ -279,7 +279,7 @@ def run_log(options: Log) -> int:
     except KeyboardInterrupt:
         if not entries:
             raise
-        found = log.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
+        found = moment.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
         if not _context.printed_json(options, found):
             _log_words(found)
         return EXIT_INTERRUPTED
@@ -304,7 +304,7 @@ def _refuse_file(asked: str, starts: Sequence[str]) -> None:
         )
 
 
-def _log_words(found: log.Log) -> None:
+def _log_words(found: moment.Log) -> None:
     for entry in found.entries:
         commit, head = entry.commit, "today, as indexed"
         if commit is not None:

@@ -14,6 +14,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import JsonObject
+from filestore.enrich.material import ChunkFile, Text
 from filestore.enrich.tree import Threshold
 from filestore.generate import Generator, Made, Price, Task
 from filestore.generate.cache import GeneratedCache, key_of
@@ -58,25 +59,16 @@ class Bill(Struct, kw_only=True):
         return (paid_in + self.tokens_out * price.per_million_out) / 1e6
 
 
-class Workshop:
+class Workshop(Struct, kw_only=True):
     """A generator with its cache and a budget."""
 
-    def __init__(
-        self,
-        generator: Generator,
-        cache: GeneratedCache,
-        *,
-        budget: int | None = None,
-        stop: threading.Event,
-        on_progress: OnProgress,
-    ) -> None:
-        self.generator = generator
-        self.bill = Bill()
-        self._cache = cache
-        self._budget = budget
-        self._stop = stop
-        self._on_progress = on_progress
-        self._ended: set[int] = set()
+    generator: Generator
+    bill: Bill = field(default_factory=Bill)
+    _cache: GeneratedCache
+    _budget: int | None
+    _stop: threading.Event
+    _on_progress: OnProgress
+    _ended: set[int] = field(default_factory=set)
 
     def stop(self) -> None:
         """Let the generator begin nothing more."""
@@ -149,6 +141,34 @@ class Workshop:
                     for place in places
                 ]
             self._on_progress(Progress(stage=stage, done=done, total=len(tasks)))
+
+
+def question_task(file: ChunkFile, title: str, count: int) -> Task:
+    """What a generator is asked for the questions of a file."""
+    return Task(
+        kind="questions",
+        texts=(file.chunk.body,),
+        headings=file.chunk.headings,
+        title=title,
+        count=count,
+    )
+
+
+def cut_to_window(texts: Sequence[Text], generator: Generator) -> tuple[str, ...]:
+    """Texts that fit the window together: else the beginning of each."""
+    window = generator.window_tokens
+    sizes = [generator.count_tokens(one.text) for one in texts]
+    if sum(sizes) <= window:
+        return tuple(one.text for one in texts)
+    share = max(1, window // len(texts))
+    found = []
+    for one, size in zip(texts, sizes, strict=True):
+        text = one.text
+        while size > share and len(text) > 1:
+            text = text[: max(1, len(text) * share // size)]
+            size = generator.count_tokens(text)
+        found.append(text)
+    return tuple(found)
 
 
 DEFAULT_QUESTIONS: Final = 3

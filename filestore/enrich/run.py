@@ -36,6 +36,8 @@ from filestore.enrich.plan import (
     Wish,
     WishOptions,
     Workshop,
+    cut_to_window,
+    question_task,
 )
 from filestore.enrich.resources import PlannedResource, Resources
 from filestore.enrich.tree import (
@@ -255,7 +257,7 @@ class Enriching:
         """Make what is wanted, and write it."""
         report = EnrichReport(generator=self._generator.name, lines=self._generator.lines)
         workshop = self._workshop(cache)
-        writer = Writer(self._parts, on_progress=self._on_progress)
+        writer = Writer(_parts=self._parts, _on_progress=self._on_progress)
         report.bill = workshop.bill
         try:
             self._follow(writer)
@@ -453,12 +455,12 @@ class Enriching:
         for file in (*material.chunks.values(), *material.sections):
             count = self._wanted_count(file)
             if count:
-                yield file, Job(path=file.path, task=_question_task(file, material.title, count))
+                yield file, Job(path=file.path, task=question_task(file, material.title, count))
         for file in material.summaries.values():
             count = self._wanted_count(file)
             # A generated one gets them with its text, unless that stays.
             if count and (writing.is_a_persons(file.chunk) or file.chunk.questions_origin is None):
-                yield file, Job(path=file.path, task=_question_task(file, material.title, count))
+                yield file, Job(path=file.path, task=question_task(file, material.title, count))
 
     def _wanted_count(self, file: ChunkFile) -> int:
         count = self._wish.questions
@@ -479,7 +481,7 @@ class Enriching:
         texts = self._texts(resource, wanted.members)
         there = resource.material.summaries.get(wanted.path) if wanted.path else None
         if there is not None and writing.is_a_persons(there.chunk):
-            if texts is None or not _is_made_from(there, texts):
+            if texts is None or not writing.is_made_from(there, texts):
                 self._keep(there.path, "edited by hand; its texts changed")
             return there
         if texts is None:
@@ -487,13 +489,13 @@ class Enriching:
         is_wanted_anew = self._wish.replace and (
             there is not None and there.chunk.made_by != self._generator.label
         )
-        if there is not None and _is_made_from(there, texts) and not is_wanted_anew:
+        if there is not None and writing.is_made_from(there, texts) and not is_wanted_anew:
             return there
         count = self._wish.questions or 0
         if there is not None and self._wish.refresh:
             made = writing.count_made(there.chunk)
             count = max(count, made) if made else 0
-        cut = _cut(texts, self._generator)
+        cut = cut_to_window(texts, self._generator)
         task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
         return Job(path=wanted.path or texts[0].path, task=task)
 
@@ -540,11 +542,11 @@ class Enriching:
 
     def _workshop(self, cache: GeneratedCache) -> Workshop:
         return Workshop(
-            self._generator,
-            cache,
-            budget=self._wish.budget,
-            stop=self._stop,
-            on_progress=self._on_progress,
+            generator=self._generator,
+            _cache=cache,
+            _budget=self._wish.budget,
+            _stop=self._stop,
+            _on_progress=self._on_progress,
         )
 
 
@@ -563,35 +565,3 @@ def _kept_on_error(
     yield results
     if ended is not None:
         raise ended
-
-
-def _question_task(file: ChunkFile, title: str, count: int) -> Task:
-    return Task(
-        kind="questions",
-        texts=(file.chunk.body,),
-        headings=file.chunk.headings,
-        title=title,
-        count=count,
-    )
-
-
-def _is_made_from(file: ChunkFile, texts: Sequence[Text]) -> bool:
-    wanted = {(one.path, writing.child_of(one.path, one.text).key) for one in texts}
-    return {(child.path, child.key) for child in file.chunk.children} == wanted
-
-
-def _cut(texts: Sequence[Text], generator: Generator) -> tuple[str, ...]:
-    """Texts that fit the window together: else the beginning of each."""
-    window = generator.window_tokens
-    sizes = [generator.count_tokens(one.text) for one in texts]
-    if sum(sizes) <= window:
-        return tuple(one.text for one in texts)
-    share = max(1, window // len(texts))
-    found = []
-    for one, size in zip(texts, sizes, strict=True):
-        text = one.text
-        while size > share and len(text) > 1:
-            text = text[: max(1, len(text) * share // size)]
-            size = generator.count_tokens(text)
-        found.append(text)
-    return tuple(found)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.catalog import queries, summaries
@@ -34,7 +34,7 @@ from filestore.core.hashing import ORIGIN_PREFIX, embedding_key, origin_hash, ve
 from filestore.core.paths import SUMMARIES, ChunkPath, inside, made_of
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import shown_path
-from filestore.enrich.material import ChunkFile, Material, heading_of, of_sections
+from filestore.enrich.material import ChunkFile, Material, Text, heading_of, of_sections
 from filestore.fs import disk
 from filestore.generate import Made
 from filestore.git import repository
@@ -94,6 +94,12 @@ def merged(chunk: HasQuestions | None, text: str, made: Sequence[str]) -> Questi
 def child_of(path: ChunkPath, text: str) -> Child:
     """A child as a summary names it, with the text that was read."""
     return Child(path=path, hash=ORIGIN_PREFIX + embedding_key(text).hex())
+
+
+def is_made_from(file: ChunkFile, texts: Sequence[Text]) -> bool:
+    """Whether a summary was made from exactly these texts."""
+    wanted = {(one.path, child_of(one.path, one.text).key) for one in texts}
+    return {(child.path, child.key) for child in file.chunk.children} == wanted
 
 
 def is_a_persons(chunk: Chunk) -> bool:
@@ -215,24 +221,25 @@ _AT_ONCE: Final = 1_000
 _CHANGED: Final = "it was changed meanwhile; run the command again"
 
 
-class Writer:
+class Writer(Struct, kw_only=True, dict=True):
     """Writes what one run makes."""
 
-    def __init__(self, parts: Parts, *, on_progress: OnProgress) -> None:
-        self._parts = parts
-        self._clock = parts.clock()
-        self._on_progress = on_progress
-        self._changes: dict[ChunkPath, bytes | None] = {}
-        self._before: dict[ChunkPath, bytes | None] = {}
-        self.group = ""
-        """Under which name all originals are kept; "" while nothing was written."""
-        self.left: list[tuple[ChunkPath, str]] = []
-        """Files that could not be written, and why."""
-        self.done: set[ChunkPath] = set()
-        """Files that were written."""
-        self.embedded = 0
-        self.reused = 0
-        self.problem: FilestoreError | None = None
+    _parts: Parts
+    _on_progress: OnProgress
+    _changes: dict[ChunkPath, bytes | None] = field(default_factory=dict)
+    _before: dict[ChunkPath, bytes | None] = field(default_factory=dict)
+    group: str = ""
+    """Under which name all originals are kept; "" while nothing was written."""
+    left: list[tuple[ChunkPath, str]] = field(default_factory=list)
+    """Files that could not be written, and why."""
+    done: set[ChunkPath] = field(default_factory=set)
+    """Files that were written."""
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+
+    def __post_init__(self) -> None:
+        self._clock = self._parts.clock()
 
     def leave(self, path: ChunkPath, reason: str) -> None:
         """Note a file that is not written."""

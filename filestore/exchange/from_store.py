@@ -171,7 +171,13 @@ def collection_of(
     if not dimension:
         model, embeddings = "", None
     left_out = LeftOut()
-    work = _Reading(parts, catalog, embeddings, model or "", left_out)
+    work = _Reading(
+        _parts=parts,
+        _catalog=catalog,
+        _embeddings=embeddings,
+        _model=model or "",
+        _left_out=left_out,
+    )
     return Collection(
         resources=work.resources(frozenset(resources), in_parts=in_parts),
         model=model or "",
@@ -197,25 +203,16 @@ class _Read(Struct):
     record: dict[str, Any] | None = None
 
 
-class _Reading:
+class _Reading(Struct, kw_only=True):
     """One store on its way out."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        catalog: Catalog,
-        embeddings: EmbeddingCache | None,
-        model: str,
-        left_out: LeftOut,
-    ) -> None:
-        self._parts = parts
-        self._places = parts.places
-        self._layout = parts.layout
-        self._catalog = catalog
-        self._embeddings = embeddings
-        self._model = model
-        self._left_out = left_out
-        self._lacking = 0
+    _parts: Parts
+    _catalog: Catalog
+    _embeddings: EmbeddingCache | None
+    _model: str
+    _left_out: LeftOut
+    _lacking: int = 0
+    """Texts without a vector."""
 
     def resources(self, wanted: frozenset[str], *, in_parts: bool) -> Iterator[Resource]:
         """The resources by name; a file of none comes in the one without a name."""
@@ -224,7 +221,7 @@ class _Reading:
                 continue
             # Questions are given to the sections that they were made for.
             paths.sort(key=is_made)
-            if in_parts and len(paths) > _AT_ONCE and not self._places.tree.has_sections:
+            if in_parts and len(paths) > _AT_ONCE and not self._parts.places.tree.has_sections:
                 yield from self._in_parts(name, paths)
             elif (resource := self._whole(name, paths)) is not None:
                 yield resource
@@ -241,7 +238,7 @@ class _Reading:
             self._take(name, look, read)
         if not read.made and read.record is None:
             return None
-        if not self._places.tree.has_sections:
+        if not self._parts.places.tree.has_sections:
             read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
         chunks: list[Chunk] = []
         for start in range(0, len(read.made), _AT_ONCE):
@@ -249,7 +246,7 @@ class _Reading:
         return Resource(name=name, chunks=tuple(chunks), record=read.record)
 
     def _looks(self, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
-        for look in look_at(self._places, paths, self._layout):
+        for look in look_at(self._parts.places, paths, self._parts.layout):
             if isinstance(look, Observation):
                 yield look
             elif not isinstance(look[1], FileNotFoundError):
@@ -274,10 +271,10 @@ class _Reading:
 
     def _grouped(self) -> dict[str, list[ChunkPath]]:
         """The files of the tree by resource."""
-        tree = walk(self._places, processes=1)
+        tree = walk(self._parts.places, processes=1)
         for path, reason in tree.problems.items():
             self._leave(path, reason)
-        flat = self._layout.shares_folder
+        flat = self._parts.layout.shares_folder
         known: dict[ChunkPath, str] = {}
         if flat:
             known = {row.path: row.resource for row in self._catalog.all_files()}
@@ -288,7 +285,7 @@ class _Reading:
             for name in packed.entries():
                 path = inside(folder, name)
                 if not flat:
-                    resource = self._layout.resource(path)
+                    resource = self._parts.layout.resource(path)
                 elif path in known:
                     resource = known[path]
                 else:
@@ -302,7 +299,7 @@ class _Reading:
     def _assigned(self, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, str]]:
         """The resources of files of the flat layout that the catalog does not know."""
         owners = self._catalog.sources_of_resources()
-        looks = look_at(self._places, paths, self._layout)
+        looks = look_at(self._parts.places, paths, self._parts.layout)
         seen = [look for look in looks if isinstance(look, Observation)]
         owners |= {one.record.source: one.record.resource or "" for one in seen if one.record}
         for look in seen:
@@ -313,13 +310,15 @@ class _Reading:
                 yield look.path, owner(source, owners) if source else ""
 
     def _leave(self, path: ChunkPath, reason: str) -> None:
-        self._left_out.add(f"{shown_name(ChunkPath(self._places.tree.store_path(path)))}: {reason}")
+        self._left_out.add(
+            f"{shown_name(ChunkPath(self._parts.places.tree.store_path(path)))}: {reason}"
+        )
 
     def _take(self, name: str, look: Observation, read: _Read) -> None:
         """Take what is in a file, or name it."""
         if look.state == RECORD:
             is_its_own = shown_name(look.path) == f"{name}/{RECORD_NAME}"
-            if read.record is not None or not (is_its_own or self._layout.shares_folder):
+            if read.record is not None or not (is_its_own or self._parts.layout.shares_folder):
                 self._leave(look.path, "a second record of its resource")
             else:
                 read.record = orjson.loads(look.data)
@@ -330,7 +329,7 @@ class _Reading:
             if CODES[look.state].severity != "I":
                 self._leave(look.path, why_excluded(look.state, look.detail))
             return
-        if self._places.tree.has_sections:
+        if self._parts.places.tree.has_sections:
             self._take_document(name, look, read)
             return
         path = shown_name(look.path)
@@ -347,7 +346,7 @@ class _Reading:
                 look.data = data
                 kept.interpret(look)
         else:
-            self._layout.settle(look)
+            self._parts.layout.settle(look)
         if look.chunk is None and look.state == INDEXED:
             look.state, look.detail = "untracked", "not indexed as it is now: filestore sync"
 
@@ -386,7 +385,7 @@ class _Reading:
         """What a document in place was read from and by what, as the record of a resource says."""
         kept_document = kept.decode(look.data)
         try:
-            with disk.folder_at(self._places.chunked) as folder:
+            with disk.folder_at(self._parts.places.chunked) as folder:
                 data, _ = disk.read_below(folder, look.path)
         except OSError:
             return None

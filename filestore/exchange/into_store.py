@@ -31,7 +31,6 @@ from filestore.exchange.base import (
     FormDamaged,
     Imported,
     ImportedResource,
-    LeftOut,
     Resource,
     SourceMissingError,
     Wanted,
@@ -119,7 +118,13 @@ def _take(
     wait_s: float,
     on_progress: OnProgress,
 ) -> Imported:
-    work = _Taking(parts, collection, wanted, name, on_progress)
+    work = _Taking(
+        _parts=parts,
+        _collection=collection,
+        _wanted=wanted,
+        _name=name,
+        _on_progress=on_progress,
+    )
     if wanted.plan:
         work.keep_vectors()
         work.pass_through()
@@ -164,40 +169,35 @@ class _Target(Struct):
     """Paths of what came."""
 
 
-class _Taking:
+class _Taking(Struct, kw_only=True, dict=True):
     """One import under way."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        collection: Collection,
-        wanted: Wanted,
-        name: str,
-        on_progress: OnProgress,
-    ) -> None:
-        self._parts = parts
-        self._places = parts.places
-        self._layout = parts.layout
-        self._collection = collection
-        self._counter = Counter(wanted.limits, name)
-        self._wanted = wanted
-        self._on_progress = on_progress
+    _parts: Parts
+    _collection: Collection
+    _wanted: Wanted
+    _name: str
+    _on_progress: OnProgress
+    _targets: dict[str, _Target] = field(default_factory=dict)
+    _pending: _Pending = field(default_factory=_Pending)
+    _written: dict[ChunkPath, None] = field(default_factory=dict)
+    _removed: dict[ChunkPath, None] = field(default_factory=dict)
+    _unchanged: dict[ChunkPath, bytes] = field(default_factory=dict)
+    """Files that were there as they came, with the hash of their bytes."""
+    _vectors: Vectors | None = None
+    _chunks: int = 0
+    _renamed: int = 0
+    group: str = ""
+    """Under which name the originals of all changes are kept; "" while nothing was written."""
+    no_vectors: str = ""
+    vectors: int = 0
+    compared: int = 0
+
+    def __post_init__(self) -> None:
+        self._places, self._layout = self._parts.places, self._parts.layout
+        self._counter = Counter(self._wanted.limits, self._name)
         self._names = Names(self._layout)
-        self._targets: dict[str, _Target] = {}
-        self._pending = _Pending()
-        self._written: dict[ChunkPath, None] = {}
-        self._removed: dict[ChunkPath, None] = {}
-        self._unchanged: dict[ChunkPath, bytes] = {}
-        """Files that were there as they came, with the hash of their bytes."""
         self._unmerged = repository.unmerged(self._places.chunked)
-        self._vectors: Vectors | None = None
-        self._chunks = self._renamed = 0
-        self.left_out: LeftOut = collection.left_out
-        self.group = ""
-        """Under which name the originals of all changes are kept; "" while nothing was written."""
-        self.no_vectors = ""
-        self.vectors = 0
-        self.compared = 0
+        self.left_out = self._collection.left_out
 
     # Reading
 

@@ -72,30 +72,6 @@ class PastFolder(Struct, frozen=True, kw_only=True):
     """Leads to it for as long as it is open."""
 
 
-class View:
-    """An open view."""
-
-    def __init__(self, parts: PastParts, folder: int, closing: contextlib.ExitStack) -> None:
-        """Hold it open, so that it is not removed.
-
-        Args:
-            parts: Of the view.
-            folder: The view's.
-            closing: Let go of at the end, too.
-        """
-        self.parts = parts
-        self.closing = closing
-        closing.callback(parts.close)
-        used = part.open_file(_USED, os.O_RDWR | os.O_CREAT, folder=folder)
-        closing.callback(os.close, used)
-        fcntl.flock(used, fcntl.LOCK_SH)
-        os.utime(used)
-
-    def close(self) -> None:
-        """Let go of every file."""
-        self.closing.close()
-
-
 def place_of(home: Parts, closing: contextlib.ExitStack) -> PastFolder:
     """The folder of the views; one that goes at the end where the sidecar cannot be written.
 
@@ -117,15 +93,17 @@ def place_of(home: Parts, closing: contextlib.ExitStack) -> PastFolder:
 def open_view(
     home: Parts,
     commit: Commit,
+    closing: contextlib.ExitStack,
     *,
     embed: bool = False,
     on_progress: OnProgress = ignore,
-) -> View:
+) -> PastParts:
     """Open the view of a commit, made now if there is none.
 
     Args:
         home: The store's own parts; the writer's lock of the store is taken only to embed.
         commit: What it holds.
+        closing: Lets go of it.
         embed: Whether texts that were never embedded are embedded now.
         on_progress: Called with the progress.
 
@@ -140,8 +118,8 @@ def open_view(
         settings.parse(chosen, name=f"{commit.commit[:12]}:{SETTINGS}")
     except FilestoreError as error:
         raise SettingsThenError(commit, error) from error
-    with disk.disk_errors(home.places.sidecar), contextlib.ExitStack() as closing:
-        past, name = place_of(home, closing), _key(home, commit, chosen)
+    with disk.disk_errors(home.places.sidecar), contextlib.ExitStack() as closed:
+        past, name = place_of(home, closed), _key(home, commit, chosen)
         for _ in range(2):
             with contextlib.ExitStack() as opened:
                 try:
@@ -150,16 +128,16 @@ def open_view(
                             _collect(past)
                             if not _is_there(past, name):
                                 _make(home, commit, chosen, past, name, on_progress)
-                    view = _opened(home, commit, past, name, opened)
-                    _complete(home, view, past, embed=embed)
+                    parts = _opened(home, commit, past, name, opened)
+                    _complete(home, parts, past, embed=embed)
                 except _DAMAGED:
                     opened.close()
                     with _locked(home, past):
                         part.remove(past.handle, name)
                 else:
-                    closing.push(opened.pop_all())
-                    view.closing = closing.pop_all()
-                    return view
+                    closed.push(opened.pop_all())
+                    closing.push(closed.pop_all())
+                    return parts
         raise FilestoreError("a view was damaged as soon as it was made", remedy="check the disk")
 
 
@@ -189,7 +167,7 @@ def _is_there(past: PastFolder, name: str) -> bool:
 
 def _opened(
     home: Parts, commit: Commit, past: PastFolder, name: str, closing: contextlib.ExitStack
-) -> View:
+) -> PastParts:
     handle = closing.enter_context(part.own_folder(name, folder=past.handle))
     folder = part.path_of(handle, os.path.join(past.path, name))
     try:
@@ -203,7 +181,13 @@ def _opened(
         closing.enter_context(disk.folder(handle, below))
     except OSError as error:
         raise part.not_a_file(parts.places.sidecar, f"is no folder of ours: {error}") from error
-    return View(parts, handle, closing)
+    closing.callback(parts.close)
+    # Locked for as long as it is open, so that it is not removed.
+    used = part.open_file(_USED, os.O_RDWR | os.O_CREAT, folder=handle)
+    closing.callback(os.close, used)
+    fcntl.flock(used, fcntl.LOCK_SH)
+    os.utime(used)
+    return parts
 
 
 def _key(home: Parts, commit: Commit, chosen: bytes) -> str:
@@ -244,9 +228,8 @@ def _make(
         raise
 
 
-def _complete(home: Parts, view: View, past: PastFolder, *, embed: bool) -> None:
+def _complete(home: Parts, parts: PastParts, past: PastFolder, *, embed: bool) -> None:
     """Have what was embedded since the view was made; or embed it now."""
-    parts = view.parts
     lacking = [key for _, key in parts.catalog().vector_keys(embedded=False)]
     embedder, embeddings = parts.model.embedder, home.embeddings()
     if not lacking or embedder is None:
@@ -328,7 +311,10 @@ class PastStore(Closing):
         """
         self._root = parts.places.root
         self.commit: Commit = resolve(self._root, revision)
-        self._view = open_view(parts, self.commit, embed=embed, on_progress=on_progress)
+        self._closing = contextlib.ExitStack()
+        self._view = open_view(
+            parts, self.commit, self._closing, embed=embed, on_progress=on_progress
+        )
         self.session = SearchSession(lambda: self.parts)
         """Answers without the notes on the commit."""
         lacking = self.parts.catalog().vector_keys(embedded=False)
@@ -338,12 +324,12 @@ class PastStore(Closing):
     def close(self) -> None:
         """Let go of every file."""
         self.session.close()
-        self._view.close()
+        self._closing.close()
 
     @property
     def parts(self) -> Parts:
         """The parts of its view."""
-        return self._view.parts
+        return self._view
 
     def search(self, query: Query | str, **options: Any) -> "Answer":
         """See `Store.search`; an answer names the commit."""
@@ -364,7 +350,7 @@ class PastStore(Closing):
 
     def notes_on_files(self) -> tuple[str, ...]:
         """What of the commit is not searched, or not as a checkout has it."""
-        return self._view.parts.notes
+        return self._view.notes
 
 
 def not_embedded(count: int, of: str = "") -> str:

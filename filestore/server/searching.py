@@ -20,8 +20,7 @@ from filestore.server.operations import (
 )
 
 if TYPE_CHECKING:
-    from filestore.past.views import PastStore
-    from filestore.store import Store
+    from filestore.search.evaluate import Searching
 
 
 class Condition(TypedDict, total=False):
@@ -57,7 +56,7 @@ class Search(Request, Query, frozen=True, kw_only=True):
     model: Annotated[Which, option(inner=True)] = "own"
     without: Annotated[Sequence[Extra], option(inner=True)] = ()
 
-    def answer(self, store: "Store | PastStore") -> Any:
+    def answer(self, store: "Searching") -> Any:
         """The hits.
 
         Raises:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filestore.history.batch import Group
     from filestore.index.backend import ShownHome
     from filestore.past.compare import Gate, StoreComparison
-    from filestore.past.log import Log, LogEntry
+    from filestore.past.moment import Log, LogEntry
     from filestore.past.views import PastStore
     from filestore.search.answer import Answer
     from filestore.search.compare_models import ModelComparison
@@ -347,13 +347,13 @@ class ReadableStore(Closing):
         on_progress: OnProgress = ignore,
         on_entry: "Callable[[LogEntry], object] | None" = None,
     ) -> "Log":
-        """When the answer to a question changed; see `log.log`."""
-        from filestore.past import log
+        """When the answer to a question changed; see `moment.log`."""
+        from filestore.past import moment
         from filestore.search.query import Query
 
         asked = Query(text=query, k=k, mode=mode)
         calls: Any = {"on_progress": on_progress, "on_entry": on_entry}
-        return log.log(self._parts, asked, most=most, embed=embed, **calls)
+        return moment.log(self._parts, asked, most=most, embed=embed, **calls)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""

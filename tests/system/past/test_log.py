@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import filestore
-from filestore.past.log import LogEntry
+from filestore.past.moment import LogEntry
 from tests.system.conftest import Workspace, git_free
 from tests.system.past.histories import History, queries_of
 
