@@ -278,7 +278,7 @@ def example_folder() -> str:
     Raises:
         FilestoreError: It was not installed.
     """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.dirname(__file__))
     folder = os.path.join(os.path.dirname(package), EXAMPLE_FOLDER)
     if os.path.isfile(os.path.join(folder, SETTINGS)):
         return folder
