@@ -254,7 +254,7 @@ class SourceMissingError(FilestoreError, FileNotFoundError):
     """There is nothing to import at a path."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class ImportOptions(Struct, frozen=True, kw_only=True):
     """What an import is asked to do."""
 
     replace: bool = False

@@ -185,7 +185,7 @@ def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:
     return places
 
 
-class _Entry(Struct):
+class _MapEntry(Struct):
     faiss_id: int
     document_id: str
     chunk_key: str
@@ -218,7 +218,7 @@ def fitting(value: Any, kind: type[T], place: str) -> T:
 
 
 def _places(chunks: Any, count: int) -> list[Place]:
-    entries = fitting(chunks, list[_Entry], "the list of chunks")
+    entries = fitting(chunks, list[_MapEntry], "the list of chunks")
     if len(entries) != count:
         refuse(f"the list of chunks has {len(entries):,} entries, there are {count:,} vectors")
     places: list[Place | None] = [None] * count

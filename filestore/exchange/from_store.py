@@ -186,7 +186,7 @@ def collection_of(
     )
 
 
-class _Made(Struct):
+class _KeyedChunk(Struct):
     """A chunk with the embedding keys of its texts."""
 
     path: str
@@ -196,10 +196,10 @@ class _Made(Struct):
     keys: tuple[bytes, ...]
 
 
-class _Read(Struct):
+class _ReadResource(Struct):
     """What was read of one resource."""
 
-    made: list[_Made] = field(default_factory=list)
+    made: list[_KeyedChunk] = field(default_factory=list)
     record: dict[str, Any] | None = None
 
 
@@ -233,7 +233,7 @@ class _Reading(Struct, kw_only=True):
 
     def _whole(self, name: str, paths: Sequence[ChunkPath]) -> Resource | None:
         """A resource, in reading order; None where there is nothing of it."""
-        read = _Read()
+        read = _ReadResource()
         for look in self._looks(paths):
             self._take(name, look, read)
         if not read.made and read.record is None:
@@ -256,7 +256,7 @@ class _Reading(Struct, kw_only=True):
         """A large resource: its files are read once for their order, and once more part by part."""
         order = []
         for look in self._looks(paths):
-            read = _Read()
+            read = _ReadResource()
             self._take(name, look, read)
             if read.record is not None:
                 yield Resource(name=name, chunks=(), record=read.record)
@@ -314,7 +314,7 @@ class _Reading(Struct, kw_only=True):
             f"{shown_name(ChunkPath(self._parts.places.tree.store_path(path)))}: {reason}"
         )
 
-    def _take(self, name: str, look: Observation, read: _Read) -> None:
+    def _take(self, name: str, look: Observation, read: _ReadResource) -> None:
         """Take what is in a file, or name it."""
         if look.state == RECORD:
             is_its_own = shown_name(look.path) == f"{name}/{RECORD_NAME}"
@@ -334,7 +334,7 @@ class _Reading(Struct, kw_only=True):
             return
         path = shown_name(look.path)
         frontmatter = dict(look.chunk.frontmatter)
-        read.made.append(_Made(path, look.chunk, look.chunk.body, frontmatter, look.keys))
+        read.made.append(_KeyedChunk(path, look.chunk, look.chunk.body, frontmatter, look.keys))
 
     def _complete(self, look: Observation) -> None:
         """Fill in what a document in place says: as it was indexed, or as it is now."""
@@ -350,7 +350,7 @@ class _Reading(Struct, kw_only=True):
         if look.chunk is None and look.state == INDEXED:
             look.state, look.detail = "untracked", "not indexed as it is now: filestore sync"
 
-    def _take_document(self, name: str, look: Observation, read: _Read) -> None:
+    def _take_document(self, name: str, look: Observation, read: _ReadResource) -> None:
         """Take the sections of a document in place, or what was made of it."""
         chunk = look.chunk
         assert chunk is not None
@@ -362,9 +362,9 @@ class _Reading(Struct, kw_only=True):
             # What it was made from are sections, which are no files.
             frontmatter = {k: v for k, v in chunk.frontmatter.items() if k != "children"}
             path = f"{name}/{look.path.rpartition('/')[2]}"
-            read.made.append(_Made(path, chunk, chunk.body, frontmatter, look.keys))
+            read.made.append(_KeyedChunk(path, chunk, chunk.body, frontmatter, look.keys))
 
-    def _take_sections(self, name: str, look: Observation, read: _Read) -> None:
+    def _take_sections(self, name: str, look: Observation, read: _ReadResource) -> None:
         chunk = look.chunk
         assert chunk is not None
         read.record = self._record(name, look)
@@ -379,7 +379,7 @@ class _Reading(Struct, kw_only=True):
             key = look.keys[number - 1]
             path = f"{name}/{chunk_file.chunk_name(number)}"
             text = chunk.body[section.start : section.end]
-            read.made.append(_Made(path, chunk, text, frontmatter, (key,)))
+            read.made.append(_KeyedChunk(path, chunk, text, frontmatter, (key,)))
 
     def _record(self, name: str, look: Observation) -> dict[str, Any] | None:
         """What a document in place was read from and by what, as the record of a resource says."""
@@ -404,7 +404,7 @@ class _Reading(Struct, kw_only=True):
             "documents": [about],
         }
 
-    def _with_vectors(self, some: Sequence[_Made]) -> Iterator[Chunk]:
+    def _with_vectors(self, some: Sequence[_KeyedChunk]) -> Iterator[Chunk]:
         keys = [key for one in some for key in one.keys]
         vectors, found, at = None, None, 0
         if self._embeddings is not None:
@@ -419,7 +419,7 @@ class _Reading(Struct, kw_only=True):
             yield Chunk(path=one.path, text=one.text, frontmatter=one.frontmatter, vectors=its_own)
 
 
-def _add_questions(made: Sequence[_Made], body: str) -> None:
+def _add_questions(made: Sequence[_KeyedChunk], body: str) -> None:
     """Give the sections of a document the questions of a file of their own."""
     by_key = {one.keys[0]: one for one in made}
     for block in questions_file.blocks_of(body):

@@ -31,9 +31,9 @@ from filestore.exchange.base import (
     FormDamaged,
     Imported,
     ImportedResource,
+    ImportOptions,
     Resource,
     SourceMissingError,
-    Wanted,
     open_form,
 )
 from filestore.exchange.incoming import (
@@ -68,7 +68,7 @@ def import_from(
     parts: Parts,
     form: str,
     source: str,
-    wanted: Wanted,
+    wanted: ImportOptions,
     *,
     wait_s: float = DEFAULT_WAIT_S,
     on_progress: OnProgress = ignore,
@@ -113,7 +113,7 @@ def _unreadable(error: OSError) -> FormDamaged:
 def _take(
     parts: Parts,
     collection: Collection,
-    wanted: Wanted,
+    wanted: ImportOptions,
     name: str,
     wait_s: float,
     on_progress: OnProgress,
@@ -174,7 +174,7 @@ class _Taking(Struct, kw_only=True, dict=True):
 
     _parts: Parts
     _collection: Collection
-    _wanted: Wanted
+    _wanted: ImportOptions
     _name: str
     _on_progress: OnProgress
     _targets: dict[str, _Target] = field(default_factory=dict)

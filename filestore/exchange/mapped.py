@@ -91,7 +91,7 @@ class MapForm(Form):
         """
 
 
-Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
+ChunkParts: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
 """Path, text and frontmatter of a chunk, and the number of the vector of each of its parts."""
 
 
@@ -99,7 +99,7 @@ class _Resource(Struct):
     """A resource, in parts perhaps, on its way into the map."""
 
     record: Mapping[str, Any] | None = None
-    chunks: list[Taken] = field(default_factory=list)
+    chunks: list[ChunkParts] = field(default_factory=list)
     by_source: dict[str | None, list[int]] = field(default_factory=dict)
     """Which of them come from the same document."""
 
@@ -300,14 +300,14 @@ def to_collection(found: DocumentMap) -> Collection:
         FormDamaged: What `filestore` wrote was changed.
     """
     left_out = LeftOut()
-    resources: dict[str, _Found] = {}
+    resources: dict[str, _FoundResource] = {}
     foreign: list[Resource] = []
     for name, document in found.documents.items():
         ours = (document.get("content") or {}).get(OURS)
         if ours is None:
             foreign += _foreign(name, document, found, left_out)
         else:
-            _Ours(name, document, ours, found).into(resources)
+            _OwnDocument(name, document, ours, found).into(resources)
     made = [one.resource(name) for name, one in resources.items()]
     return Collection(
         resources=[*made, *foreign],
@@ -380,7 +380,7 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-class _Found(Struct):
+class _FoundResource(Struct):
     """A resource as it is put together from its documents."""
 
     record: dict[str, Any] | None = None
@@ -408,7 +408,7 @@ class _StatedChunk(Struct):
     span: tuple[int, int] | None = None
 
 
-class _Ours:
+class _OwnDocument:
     """A document that a store wrote."""
 
     def __init__(
@@ -420,9 +420,9 @@ class _Ours:
         self._stated = self._converted(ours, _Stated, "")
         self._chunks = self._stated.chunks or {}
 
-    def into(self, resources: dict[str, _Found]) -> None:
+    def into(self, resources: dict[str, _FoundResource]) -> None:
         """Add what it holds to its resource."""
-        held = resources.setdefault(self._stated.resource or "", _Found())
+        held = resources.setdefault(self._stated.resource or "", _FoundResource())
         held.record = held.record or self._stated.record
         held.chunks += zip(self._order(len(held.chunks)), self._made(), strict=True)
 

@@ -53,7 +53,7 @@ class Goals(Struct, frozen=True, kw_only=True):
     """Which answers there are not, and when."""
 
 
-class _Then(Struct, frozen=True, kw_only=True):
+class _KnownNames(Struct, frozen=True, kw_only=True):
     """What there is at one time."""
 
     names: Names
@@ -97,9 +97,9 @@ def goals_of(first: Moment, second: Moment, pairs: Pairs, questions: Sequence[Qu
     )
 
 
-def _then(moment: Moment) -> _Then:
+def _then(moment: Moment) -> _KnownNames:
     if moment.parts is None:
-        return _Then(names=Names(CHUNKS, (), {}), by_path={}, of={})
+        return _KnownNames(names=Names(CHUNKS, (), {}), by_path={}, of={})
     tree = moment.parts.places.tree
     with moment.parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
@@ -108,13 +108,13 @@ def _then(moment: Moment) -> _Then:
     for chunk in chunks:
         for key in keys_of(chunk).values():
             of.setdefault(key, []).append(chunk.path)
-    return _Then(names=names, by_path={chunk.path: chunk for chunk in chunks}, of=of)
+    return _KnownNames(names=names, by_path={chunk.path: chunk for chunk in chunks}, of=of)
 
 
 def _called(
     found: Sequence[Key],
-    known: _Then,
-    wanted: _Then,
+    known: _KnownNames,
+    wanted: _KnownNames,
     other: Mapping[StorePath, StorePath],
 ) -> Key | None:
     """What something is called at another time: where its chunks are there, if it is one thing.
@@ -133,7 +133,9 @@ def _called(
     return there.pop() if len(there) == 1 else None
 
 
-def _notes_on_lacking(first: Moment, earlier: _Then, second: Moment, later: _Then) -> list[str]:
+def _notes_on_lacking(
+    first: Moment, earlier: _KnownNames, second: Moment, later: _KnownNames
+) -> list[str]:
     both = earlier.lacking.keys() & later.lacking.keys()
     found = [
         (f"{first.name} and {second.name} lack", list(filter(both.__contains__, earlier.lacking)))
@@ -301,7 +303,7 @@ def compare(
         opened = partial(at_commit, home, embed=embed, on_progress=on_progress)
         old = stack.enter_context(opened(first))
         new = stack.enter_context(today(home) if second is None else opened(second))
-        asked = _Asked(home, old, new, questions, way)
+        asked = _BothTimes(home, old, new, questions, way)
         results = []
         for done, one in enumerate(asked.results(), start=1):
             results.append(one)
@@ -309,7 +311,7 @@ def compare(
         return _summed(asked, results, gate)
 
 
-class _Asked:
+class _BothTimes:
     """Two times that are asked the same."""
 
     def __init__(
@@ -364,7 +366,7 @@ class _Asked:
         return first, score(ranking, goal.grades, self.way.k)
 
 
-def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> StoreComparison:
+def _summed(asked: _BothTimes, results: Sequence[ComparedQuery], gate: Gate) -> StoreComparison:
     scored = [one.scores for one in results if one.scores is not None]
     before, after = [old for old, _ in scored], [new for _, new in scored]
     difference = None
@@ -410,7 +412,7 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
     )
 
 
-def _asked_unlike(asked: _Asked) -> Iterator[str]:
+def _asked_unlike(asked: _BothTimes) -> Iterator[str]:
     """Why no bound can be judged: what answers at one time does not at the other."""
     old, new = asked.old, asked.new
     if old.modes and new.modes and old.modes != new.modes:

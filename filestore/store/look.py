@@ -44,7 +44,7 @@ _AWAY: Final = (
 _SYNC: Final = "run 'filestore sync'"
 
 
-class _Seen(Struct, frozen=True, kw_only=True):
+class _LookedAt(Struct, frozen=True, kw_only=True):
     """What one look saw."""
 
     behind: Behind
@@ -62,7 +62,7 @@ class TreeLook:
     def __init__(self) -> None:
         """Begin with nothing seen."""
         self._lock = Lock()
-        self._last: _Seen | None = None
+        self._last: _LookedAt | None = None
         self._looked_s = 0.0
 
     def answer(
@@ -82,7 +82,7 @@ class TreeLook:
         with parts.reading() as catalog:
             last = self._last
             if not (query.update and parts.settings.updates):
-                last = _Seen(behind=Behind(unembedded=catalog.waiting_count()))
+                last = _LookedAt(behind=Behind(unembedded=catalog.waiting_count()))
             elif last is not None and not self._holds(last, parts, catalog):
                 last = None
             if last is not None:
@@ -91,7 +91,7 @@ class TreeLook:
         session.behind = self._looked(parts, close).behind
         return session.answer(query)
 
-    def _looked(self, parts: "Parts", close: Callable[[], None]) -> _Seen:
+    def _looked(self, parts: "Parts", close: Callable[[], None]) -> _LookedAt:
         has_turn = self._lock.acquire(timeout=_TURN_S)
         try:
             with parts.reading() as catalog:
@@ -103,7 +103,7 @@ class TreeLook:
                     seen = _compared(parts, catalog, tree)
                 except scan.SlowScanError as error:
                     behind = Behind(unembedded=catalog.waiting_count(), notes=(error.message,))
-                    seen = _Seen(behind=behind, of=(catalog.identity, catalog.generation))
+                    seen = _LookedAt(behind=behind, of=(catalog.identity, catalog.generation))
             if has_turn:
                 self._last = seen = _updated(parts, seen, close)
                 self._looked_s = time.monotonic()
@@ -112,7 +112,7 @@ class TreeLook:
             if has_turn:
                 self._lock.release()
 
-    def _holds(self, last: _Seen, parts: "Parts", catalog: Catalog) -> bool:
+    def _holds(self, last: _LookedAt, parts: "Parts", catalog: Catalog) -> bool:
         if last.of != (catalog.identity, catalog.generation):
             return False
         if parts.watched_tree is not None and parts.watched_tree.folders:
@@ -161,7 +161,7 @@ def _too_slow(why: str) -> scan.SlowScanError:
     return scan.SlowScanError(f"the folder was not looked at, {why}: after edits {_SYNC}")
 
 
-def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
+def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedAt:
     """What the index lacks of a tree, by stats."""
     found, known = scan.differences(tree, catalog.folders()), catalog.file_count()
     is_away = False
@@ -188,10 +188,10 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _Seen:
         behind = _with_notes(behind)
     came = () if is_away else (*found.added, *found.changed)
     of = catalog.identity, catalog.generation
-    return _Seen(behind=behind, of=of, tree=tree, came=came)
+    return _LookedAt(behind=behind, of=of, tree=tree, came=came)
 
 
-def _updated(parts: "Parts", seen: _Seen, close: Callable[[], None]) -> _Seen:
+def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _LookedAt:
     """What the index lacks once it has what is little."""
     if not seen.came or seen.tree is None:
         return seen

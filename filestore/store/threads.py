@@ -36,7 +36,7 @@ class BusyError(FilestoreError):
     """Too much waits already; the same may be asked again."""
 
 
-class _Work(Struct):
+class _SharedWork(Struct):
     """What the threads share with callers, and not with their owner."""
 
     pid: int = field(default_factory=os.getpid)
@@ -101,7 +101,7 @@ class StoreThreads(Closing):
         """The folder with `filestore.toml`."""
 
     def _begin(self) -> None:
-        self._work = _Work(watched=self._watched)
+        self._work = _SharedWork(watched=self._watched)
         # Also when the program ends: a thread that is cut off in the middle may crash it.
         self._end = weakref.finalize(self, _stop, self._work)
 
@@ -149,9 +149,9 @@ class StoreThreads(Closing):
         self._end()
 
 
-def _serve(opened: Open, work: _Work) -> None:
+def _serve(opened: Open, work: _SharedWork) -> None:
     """Do jobs with a store until there are no more."""
-    held = _Held(opened, work)
+    held = _ThreadStore(opened, work)
     try:
         while (given := work.jobs.get()) is not None:
             future, job = given
@@ -173,10 +173,10 @@ def _serve(opened: Open, work: _Work) -> None:
         held.close()
 
 
-class _Held:
+class _ThreadStore:
     """The store of one thread, open."""
 
-    def __init__(self, opened: Open, work: _Work) -> None:
+    def __init__(self, opened: Open, work: _SharedWork) -> None:
         self._opened = opened
         self._work = work
         self._store: Store | None = None
@@ -252,7 +252,7 @@ def _identity(path: str, *, is_content: bool = False) -> tuple[int, ...] | None:
     return status.st_dev, status.st_ino, *content
 
 
-def _stop(work: _Work) -> None:
+def _stop(work: _SharedWork) -> None:
     for _ in work.threads:
         work.jobs.put(None)
     for thread in work.threads:

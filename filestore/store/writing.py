@@ -405,7 +405,7 @@ class Store(ReadableStore):
         self.close()
         place = absolute(os.fsdecode(source))
         how: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = base.Wanted(**wanted)
+        wish = base.ImportOptions(**wanted)
         report = into_store.import_from(self._parts, form, place, wish, **how)
         return self._with_vectors(report, on_progress) if wish.embed else report
 
