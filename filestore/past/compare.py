@@ -20,7 +20,6 @@ from filestore.core.safe_text import brief, listed
 from filestore.core.schema import JsonObject
 from filestore.git.revisions import Commit
 from filestore.past.moment import ComparedAnswer, Moment, Pairs, at_commit, matched, pairs_of, today
-from filestore.search.answer import Hit
 from filestore.search.metrics import (
     Chunk,
     Difference,
@@ -31,11 +30,11 @@ from filestore.search.metrics import (
     Scores,
     chunks_of,
     goal_of,
+    judge,
     keys_of,
     mean,
     paired_difference,
     problem_of,
-    score,
     unknown,
 )
 from filestore.search.query import Mode, Query
@@ -331,39 +330,25 @@ class _BothTimes:
         """Every query in its turn."""
         for question in self._questions:
             goals = self._goals.get(question.line, (None, None))
-            before, old_scores = self._ask(self.old, question.query, goals[0])
-            if self.old.commit is not None and self.old.commit == self.new.commit:
-                after, new_scores = before, old_scores
-            else:
-                after, new_scores = self._ask(self.new, question.query, goals[1])
+            query = replace(self.way, text=question.query)
+            before = after = judge(self.old.hits, query, goals[0])
+            if self.old.commit is None or self.old.commit != self.new.commit:
+                after = judge(self.new.hits, query, goals[1])
             answers = matched(
-                [hit.path for hit in before],
-                [hit.path for hit in after],
+                [hit.path for hit in before.hits],
+                [hit.path for hit in after.hits],
                 self._pairs,
                 self.old.texts,
                 self.new.texts,
             )
             shared = sum(one.old is not None and one.new is not None for one in answers)
-            most = max(len(before), len(after))
+            most = max(len(before.hits), len(after.hits))
             yield ComparedQuery(
                 question=question,
                 overlap=shared / most if most else 1.0,
                 answers=tuple(answers),
-                scores=(old_scores, new_scores) if old_scores and new_scores else None,
+                scores=(before.scores, after.scores) if before.scores and after.scores else None,
             )
-
-    def _ask(
-        self, moment: Moment, query: str, goal: Goal | None
-    ) -> tuple[Sequence[Hit], Scores | None]:
-        """The first answers, and how good they are; more are asked for where these are of few."""
-        wanted = self.way.k
-        first = hits = moment.hits(replace(self.way, text=query))
-        if goal is None:
-            return first, None
-        while len(ranking := goal.ranking(hits)) < self.way.k and len(hits) >= wanted:
-            wanted *= 4
-            hits = moment.hits(replace(self.way, text=query, k=wanted))
-        return first, score(ranking, goal.grades, self.way.k)
 
 
 def _summed(asked: _BothTimes, results: Sequence[ComparedQuery], gate: Gate) -> StoreComparison:

@@ -18,9 +18,20 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.search import evaluate
-from filestore.search.evaluate import Searching
-from filestore.search.metrics import Difference, Question, Scores, paired_difference
+from filestore.search.answer import Hit
+from filestore.search.evaluate import Asked, NoAnswerError, Searching
+from filestore.search.metrics import (
+    Difference,
+    Goal,
+    Judged,
+    Question,
+    Scores,
+    chunks_of,
+    goals_of,
+    judge,
+    mean,
+    paired_difference,
+)
 from filestore.search.query import Mode, Query
 from filestore.sidecar.models import WHOSE
 from filestore.sidecar.session import Parts
@@ -29,7 +40,7 @@ _OWN_QUERIES: Final = 100
 """So many are taken from the store where nobody asks any."""
 WORST: Final = 10
 _LONGEST: Final = 200
-Asked = Literal["file", "store"]
+Source = Literal["file", "store"]
 
 
 class CannotCompareError(FilestoreError):
@@ -73,7 +84,7 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
     """How many places were looked at."""
     mode: Mode
     """`vector` or `hybrid`."""
-    asked: Asked
+    asked: Source
     """Where the queries come from: `file`, or `store` for its own questions and titles."""
     models: tuple[ModelScores, ...]
     """The store's own, then the one beside."""
@@ -129,65 +140,58 @@ def compare(
         UnknownRelevantError: A right answer is not in the store.
     """
     names = [parts.models.of(model).name for model in MODELS]
-    own, beside = (replace(way, model=model) for model in MODELS)
+    tree = parts.places.tree
     with parts.reading() as catalog:
-        queries = [one.query for one in questions] if questions else own_queries(catalog)
+        queries = [one.query for one in questions or ()] or own_queries(catalog)
         if not queries:
             raise CannotCompareError(
                 "the store holds nothing to ask for", remedy="filestore add PATH"
             )
+        goals: Sequence[Goal | None] = [None] * len(queries)
+        if questions:
+            chunks, owners = chunks_of(tree, catalog), catalog.sources_of_resources()
+            goals = goals_of(tree, chunks, owners, questions)
         notes: list[str] = []
-        overlaps = []
-        for done, text in enumerate(queries, start=1):
-            found = [_ask(searching, replace(one, text=text), notes) for one in (own, beside)]
-            overlaps.append(_overlap(text, *found))
+        found: list[list[Judged[Hit]]] = []
+        for done, (text, goal) in enumerate(zip(queries, goals, strict=True), start=1):
+            query = replace(way, text=text)
+            found.append([_ask(searching, replace(query, model=m), goal, notes) for m in MODELS])
             on_progress(Progress(stage="asking both models", done=done, total=len(queries)))
-        scores = [_scores(searching, parts, questions, one) for one in (own, beside)]
+    overlaps = [_overlap(text, *each) for text, each in zip(queries, found, strict=True)]
+    scores = [[one.scores for one in each if one.scores] for each in zip(*found, strict=True)]
+    own, other = ([one.ndcg for one in each] for each in scores)
     return ModelComparison(
         count=way.k,
         mode=way.mode,
         asked="file" if questions else "store",
         models=tuple(
-            ModelScores(model=model, name=name, scores=means)
-            for model, name, (means, _) in zip(MODELS, names, scores, strict=True)
+            ModelScores(model=model, name=name, scores=mean(each) if each else None)
+            for model, name, each in zip(MODELS, names, scores, strict=True)
         ),
-        against_own=paired_difference(scores[1][1], scores[0][1]) if questions else None,
+        against_own=paired_difference(other, own) if questions else None,
         overlaps=tuple(sorted(overlaps, key=lambda one: one.overlap)),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _ask(searching: Searching, query: Query, notes: list[str]) -> tuple[str, ...]:
-    answer = searching.search(query)
-    if answer.mode != query.mode:
-        why = "; ".join(answer.notes) or f"it answers by {answer.mode}"
+def _ask(searching: Searching, query: Query, goal: Goal | None, notes: list[str]) -> Judged[Hit]:
+    asked = Asked(searching.search)
+    try:
+        found = judge(asked.hits, query, goal)
+    except NoAnswerError as error:
         raise CannotCompareError(
-            f"{WHOSE[query.model]} does not answer: {why}", remedy="filestore sync"
-        )
-    notes += [f"{WHOSE[query.model]}: {note}" for note in answer.notes if "no vector of" in note]
-    return tuple(hit.path for hit in answer.hits)
+            f"{WHOSE[query.model]} does not answer: {error}", remedy="filestore sync"
+        ) from error
+    every = asked.answer.notes if asked.answer is not None else ()
+    notes += [f"{WHOSE[query.model]}: {note}" for note in every if "no vector of" in note]
+    return found
 
 
-def _overlap(query: str, own: tuple[str, ...], beside: tuple[str, ...]) -> QueryOverlap:
-    most = max(len(own), len(beside), 1)
-    same = len(set(own) & set(beside)) / most if own or beside else 1.0
-    return QueryOverlap(query=query, overlap=same, own=own, beside=beside)
-
-
-def _scores(
-    searching: Searching, parts: Parts, questions: Sequence[Question] | None, way: Query
-) -> tuple[Scores | None, list[float]]:
-    """The means of one model, and its nDCG question by question."""
-    if not questions:
-        return None, []
-    found = evaluate.evaluate(searching, parts, questions, way, columns=(way.mode,))
-    means = found.modes[way.mode]
-    if means is None:
-        raise CannotCompareError(
-            f"{WHOSE[way.model]} does not answer: {'; '.join(found.notes)}",
-            remedy="filestore sync",
-        )
-    return means, [one.scores[way.mode].ndcg for one in found.results]
+def _overlap(query: str, first: Judged[Hit], second: Judged[Hit]) -> QueryOverlap:
+    own, other = (tuple(hit.path for hit in each.hits) for each in (first, second))
+    most = max(len(own), len(other), 1)
+    same = len(set(own) & set(other)) / most if own or other else 1.0
+    return QueryOverlap(query=query, overlap=same, own=own, beside=other)
 
 
 def own_queries(catalog: Catalog) -> list[str]:

@@ -8,7 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -21,16 +21,17 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
-from filestore.search.answer import Answer
+from filestore.search.answer import Answer, Hit
 from filestore.search.metrics import (
     Chunk,
     Difference,
     Goal,
-    Key,
+    Judged,
     Question,
     Scores,
     chunks_of,
     goals_of,
+    judge,
     mean,
     paired_difference,
     score,
@@ -210,10 +211,10 @@ def evaluate(
         came: dict[Column, list[tuple[str, ...]]] = {}
         for column in columns:
             if column == "grep":
-                rankings = _by_grep(parts.places, chunks, goals, way.k, notes)
+                judged: Iterator[Judged[Any]] = _by_grep(parts.places, chunks, goals, way.k, notes)
             else:
-                rankings = _by_mode(searching.search, replace(way, mode=column), goals, notes)
-            found = _scored(rankings, goals, way.k, f"asking {column}", on_progress, notes)
+                judged = _by_mode(searching.search, replace(way, mode=column), goals, notes)
+            found = _scored(judged, goals, f"asking {column}", on_progress, notes)
             asked[column] = [scores for scores, _ in found] if found is not None else None
             came[column] = [names for _, names in found or ()]
         answered = {column: scores for column, scores in asked.items() if scores is not None}
@@ -272,18 +273,35 @@ def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
 
 
 _Ask = Callable[[Query], Answer]
-_Ranked = tuple[list[Key], tuple[str, ...]]
-"""What is ranked, and what of the first must not come."""
 
 
-class _CannotAnswerError(Exception):
-    """A mode cannot answer in this store; its text says why."""
+class NoAnswerError(Exception):
+    """What is asked cannot answer in this mode; its text says why."""
+
+
+class Asked:
+    """One way to ask, which answers in the mode that it is asked in, or not at all."""
+
+    def __init__(self, ask: _Ask) -> None:
+        self._ask = ask
+        self.answer: Answer | None = None
+        """The last one."""
+
+    def hits(self, query: Query) -> Sequence[Hit]:
+        """Ask.
+
+        Raises:
+            NoAnswerError: Another mode answered.
+        """
+        self.answer = answer = self._ask(query)
+        if answer.mode != query.mode:
+            raise NoAnswerError("; ".join(answer.notes) or f"the store searches by {answer.mode}")
+        return answer.hits
 
 
 def _scored(
-    rankings: Iterator[_Ranked],
+    judged: Iterator[Judged[Any]],
     goals: Sequence[Goal],
-    count: int,
     stage: str,
     on_progress: OnProgress,
     notes: list[str],
@@ -291,40 +309,35 @@ def _scored(
     """The scores of one mode, and what must not come, by question; None where it cannot answer."""
     scores: list[tuple[Scores, tuple[str, ...]]] = []
     try:
-        for goal, (ranking, came) in zip(goals, rankings, strict=True):
-            scores.append((score(ranking, goal.grades, count), came))
+        for one in judged:
+            assert one.scores is not None
+            scores.append((one.scores, one.unwanted))
             on_progress(Progress(stage=stage, done=len(scores), total=len(goals)))
-    except _CannotAnswerError as error:
+    except NoAnswerError as error:
         notes.append(str(error))
         return None
     return scores
 
 
-def _by_mode(ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]) -> Iterator[_Ranked]:
+def _by_mode(
+    ask: _Ask, way: Query, goals: Iterable[Goal], notes: list[str]
+) -> Iterator[Judged[Hit]]:
+    """Each question, answered by as many unique things as are looked at, or by all there are."""
+    mode, asked = way.mode, Asked(ask)
     for goal in goals:
         try:
-            yield _answer(ask, replace(way, text=goal.query), goal, notes)
+            found = judge(asked.hits, replace(way, text=goal.query), goal)
+        except NoAnswerError as error:
+            raise NoAnswerError(f"{mode}: not measured: {error}") from error
         except FilestoreError as error:
-            if way.mode == "keyword":
+            if mode == "keyword":
                 raise
-            raise _CannotAnswerError(f"{way.mode}: not measured: {error.message}") from error
-
-
-def _answer(ask: _Ask, query: Query, goal: Goal, notes: list[str]) -> _Ranked:
-    """As many unique things as are looked at, or all there are."""
-    mode, wanted = query.mode, query.k
-    while True:
-        answer = ask(replace(query, k=wanted))
-        if answer.mode != mode:
-            reasons = "; ".join(answer.notes) or f"the store searches by {answer.mode}"
-            raise _CannotAnswerError(f"{mode}: not measured: {reasons}")
-        ranking = goal.ranking(answer.hits)
-        if len(ranking) >= query.k or len(answer.hits) < wanted:
+            raise NoAnswerError(f"{mode}: not measured: {error.message}") from error
+        if (answer := asked.answer) is not None:
             said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
             said += [_RESPELLED] if answer.respelt else []
             notes += [f"{mode}: {note}" for note in said]
-            return ranking, goal.came(answer.hits, query.k)
-        wanted *= 4
+        yield found
 
 
 # With and without
@@ -379,8 +392,8 @@ def _variants(
     for name, way in ways.items():
         said: list[str] = []
         timed = _Timed(ask, way.k)
-        rankings = _by_mode(timed, way, goals, said)
-        found = _scored(rankings, goals, way.k, f"comparing {name}", on_progress, said)
+        judged = _by_mode(timed, way, goals, said)
+        found = _scored(judged, goals, f"comparing {name}", on_progress, said)
         scores = [one for one, _ in found or ()]
         # What a query was made into is said of each; here it would drown all else.
         new = [note for note in said if note not in plainly and "also asked: " not in note]
@@ -402,7 +415,7 @@ def _variants(
 
 def _by_grep(
     places: Places, chunks: Sequence[Chunk], goals: Iterable[Goal], count: int, notes: list[str]
-) -> Iterator[_Ranked]:
+) -> Iterator[Judged[Chunk]]:
     """What a person has without an index: ``grep -i`` for each word, the files laid together.
 
     A file stands before another if it has more of the words, then if it has them more often, then
@@ -417,7 +430,8 @@ def _by_grep(
     by_path = {chunk.path: chunk for chunk in chunks}
     for goal in goals:
         found = [by_path[path] for path in grep.search(goal.query)]
-        yield goal.ranking(found), goal.came(found, count)
+        scores = score(goal.ranking(found), goal.grades, count)
+        yield Judged(hits=found[:count], scores=scores, unwanted=goal.came(found, count))
 
 
 def _bodies(places: Places, chunks: Iterable[Chunk]) -> dict[StorePath, str]:

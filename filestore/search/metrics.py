@@ -8,12 +8,13 @@ published ones.
 import contextlib
 import math
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.chunks.observation import INDEXED
@@ -22,6 +23,9 @@ from filestore.core.paths import StorePath, Tree
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import JsonObject, UnfitError, json_of
 from filestore.fs.path_names import name_among
+
+if TYPE_CHECKING:
+    from filestore.search.query import Query
 
 SAMPLES: Final = 10_000
 """How many times a bootstrap draws."""
@@ -284,6 +288,9 @@ class Located(Protocol):
         """Its document, as recorded."""
 
 
+Found = TypeVar("Found", bound=Located)
+
+
 class Chunk(Struct, frozen=True, kw_only=True):
     """A chunk that can be found."""
 
@@ -324,6 +331,41 @@ class Goal(Struct, frozen=True):
         keys = keys_of(one)
         right = (key for key in keys.values() if key in self.grades)
         return next(right, keys[self.unit])
+
+
+class Judged(Struct, Generic[Found], frozen=True, kw_only=True):
+    """What anything that can be searched answered to one query."""
+
+    hits: Sequence[Found]
+    """The first, best first, as many as are looked at."""
+    scores: Scores | None = None
+    """None where it is not known what answers the query."""
+    unwanted: tuple[str, ...] = ()
+    """What of its `not` came first."""
+
+
+def judge(
+    hits: "Callable[[Query], Sequence[Found]]", query: "Query", goal: Goal | None
+) -> Judged[Found]:
+    """Ask for as many unique things as are looked at, or for all there are, and score them.
+
+    Args:
+        hits: Answers: a store, one of its models, or the store at a commit.
+        query: What is asked; `k` places are looked at.
+        goal: What answers it; None where that is not known.
+    """
+    wanted = query.k
+    first = found = hits(query)
+    if goal is None:
+        return Judged(hits=first)
+    while len(ranking := goal.ranking(found)) < query.k and len(found) >= wanted:
+        wanted *= 4
+        found = hits(replace(query, k=wanted))
+    return Judged(
+        hits=first,
+        scores=score(ranking, goal.grades, query.k),
+        unwanted=goal.came(found, query.k),
+    )
 
 
 def keys_of(one: Located) -> dict[Kind, Key]:
