@@ -1,6 +1,6 @@
 """The contract every embedder keeps, texts in, vectors of length 1 out, and the kinds there are.
 
-A new one is a module beside these and one entry in `_REACHES_OUT`, which says whether it sends
+A new one is a module next to these and one entry in `_REACHES_OUT`, which says whether it sends
 texts to a service: then a store may use it only after its user allowed that service. An
 implementation is imported only when it is opened. One rule: every vector is finite and of length 1,
 also for a text with nothing in it, so that nothing downstream has to treat such a text apart.
@@ -50,7 +50,7 @@ class UnknownEmbedder(FilestoreError, ValueError):
     """The settings name an embedder that this installation does not have."""
 
     def __init__(self, name: str, known: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Name those that were meant, which may be of the others, else all that are known."""
+        """Name the ones that were meant, which may be of the others, else all that are known."""
         from filestore.core.spelling import did_you_mean
 
         choices = tuple(known)
@@ -91,12 +91,12 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """What stands before the colon."""
+        """What comes before the colon."""
         return self.name.partition(":")[0]
 
     @property
     def model(self) -> str:
-        """What stands after the colon: a hub name, a name the machine knows, a folder; or ""."""
+        """What comes after the colon: a hub name, a name the machine knows, a folder; or ""."""
         return self.name.partition(":")[2]
 
 
@@ -112,9 +112,9 @@ class Embedder(ABC):
     lexical: bool = False
     """True when only words and characters are compared, not meaning: the user is informed."""
     least_batch: int = 1
-    """So many texts take hardly longer than one."""
+    """How many texts take hardly longer than one."""
     batch: int = 8
-    """So many texts take about a second, as far as was seen."""
+    """How many texts take about a second, as far as was seen."""
 
     @property
     @abstractmethod
@@ -139,7 +139,7 @@ class Embedder(ABC):
         """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``.
 
         A text of any length is taken: what a model cannot read at once it reads in parts, whose
-        mean stands for the text.
+        mean represents the text.
 
         Raises:
             ModelUnusable: The model gives no such vectors: another dimension, NaN, nothing.
@@ -151,7 +151,7 @@ class Embedder(ABC):
         """Embed a question: ``(dimension,) float32, of length 1``."""
 
     def fluency(self, text: str) -> float:
-        """How well it knows the language of a text, 0 to 1; 1 where that cannot be told."""
+        """How well it knows the language of a text, 0 to 1; 1 where that is not known."""
         return 1.0
 
 
@@ -240,7 +240,7 @@ CANARIES: Final = (
 TOLERANCE: Final = 0.005
 """Runtimes and kernels differ by less in cosine; other weights by more."""
 COMPARED: Final = 16
-"""So many texts of the store are embedded again before vectors for them are taken."""
+"""How many texts of the store are embedded again before vectors for them are taken."""
 LEAST_COSINE: Final = 1 - TOLERANCE
 """Between the vector that was said and the one that the model gives."""
 
@@ -315,7 +315,7 @@ class Sampled(Struct, frozen=True, kw_only=True):
     """A text to be embedded again."""
 
     name: str
-    """Where it stands."""
+    """Where it is."""
     text: str
     vector: NDArray[float32]
     """What is said to be its vector, of length 1."""

@@ -89,7 +89,7 @@ class _Block(NamedTuple):
 class WordRows:
     """The rows of the words met lately; forgets all of them when it is full.
 
-    Words follow Zipf's law: those that matter are back after a few texts.
+    Words follow Zipf's law: the ones that matter are back after a few texts.
     """
 
     def __init__(self) -> None:

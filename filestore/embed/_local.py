@@ -5,7 +5,7 @@ normalising are the same for all of them, so that one fingerprint is true of all
 heavy is loaded before the first text.
 
 A model takes so many tokens; what is longer is not cut off but read in windows of about equal
-length, whose mean stands for the text. Another rule: how a text is cut depends on the text, the
+length, whose mean represents the text. Another rule: how a text is cut depends on the text, the
 tokenizer and the length alone, so that every runtime embeds the same tokens.
 
 What numpy computes runs on every core at low priority. It holds no lock while it computes, so
@@ -59,7 +59,7 @@ _TEXTS: Final = 2048
 """Texts cut into tokens at once."""
 _SHOWN: Final = 40
 _UNKNOWN: Final = ("[UNK]", "<unk>")
-"""What stands for unknown words in vocabularies of word pieces, and of others."""
+"""What represents unknown words in vocabularies of word pieces, and of others."""
 _FLUENT: Final = 3
 """Characters of a token of a language that a vocabulary was made for, at least: MiniLM's has 4.6 in
 English, 3.0 in German, 1.2 in Russian. A character of a script without spaces counts as so many."""
@@ -69,7 +69,7 @@ PROBE: Final = "a"
 _PANIC: Final = "PanicException"
 """What the library ends with where it did not expect a fault in the file; no `Exception`."""
 _LEAST_WINDOW: Final = 8
-"""Tokens of text that a window must have room for beside a prefix."""
+"""Tokens of text that a window must have room for besides a prefix."""
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class Tokenizer(Protocol):
     """What comes before each text."""
     after: tuple[int, ...]
     unknown: int | None
-    """What stands for a word that the vocabulary cannot make; None where it can make all."""
+    """What represents a word that the vocabulary cannot make; None where it can make all."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """Cut texts that are Unicode: none has a lone surrogate."""
@@ -155,7 +155,7 @@ class Windows:
         """How many tokens of a text fit into one window.
 
         Raises:
-            ModelUnusable: Hardly any beside the prefix.
+            ModelUnusable: Hardly any besides the prefix.
         """
         special = (*self._tokenizer.before, *self._tokenizer.after)
         taken = len(special) + len(self._encode([prefix])[0].ids)
@@ -214,7 +214,7 @@ class Windows:
 
 
 def spans(count: int, room: int, words: Sequence[int | None]) -> list[tuple[int, int]]:
-    """Cut so many tokens into runs of about equal length, between words where it can be.
+    """Cut tokens into runs of about equal length, between words where it can be.
 
     Args:
         count: How many tokens there are.

@@ -195,7 +195,7 @@ class Model:
         """The mean of each text's tokens: (n, 384), of any length.
 
         Args:
-            texts: Tokens of each, special ones included; those of one length stand together.
+            texts: Tokens of each, special ones included; those of one length are together.
         """
         import numpy as np
 

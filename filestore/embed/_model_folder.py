@@ -19,7 +19,7 @@ from filestore.embed import ModelUnusable
 from filestore.fs import disk
 
 _RECORD: Final = "filestore.json"
-"""Stands beside an exported model: what it was made from, and the hash of what was made."""
+"""Lies next to an exported model: what it was made from, and the hash of what was made."""
 TOKENIZER: Final = "tokenizer.json"
 WEIGHTS: Final = "model.safetensors"
 SHARDS: Final = "model.safetensors.index.json"
@@ -124,7 +124,7 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
     base = modules[0][1]
     transformer = os.path.normpath(os.path.join(path, base))
     config = json_object(transformer, "config.json", needed=True)
-    for key in _LAYERS:  # the library would build so many for hours, weights or not
+    for key in _LAYERS:  # the library would build them for hours, weights or not
         value = config.get(key)
         if value is not None and not (type(value) is int and 0 <= value <= _MOST_LAYERS):
             raise unusable(path, f"says {key} is {brief(value)}, expected at most {_MOST_LAYERS:,}")
@@ -213,7 +213,7 @@ def fingerprint(folder: ModelFolder, record: Record) -> str:
 
 
 def read_record(path: str) -> Record | None:
-    """What stands beside an exported model; None where there is nothing, or nothing of use."""
+    """What is next to an exported model; None where there is nothing, or nothing of use."""
     try:
         place = os.path.join(path, _RECORD)
         return parse_record(disk.read_path(place, limit=_JSON_LIMIT, follow_links=True))
@@ -313,7 +313,7 @@ def _dimension(
 def _stated_dimension(
     path: str, stated: Mapping[str, Any], keys: Sequence[str], *, times: int = 1
 ) -> int:
-    """The dimension that a description states, so many times."""
+    """The dimension that a description states, `times` as much."""
     key = next((key for key in keys if stated.get(key) is not None), None)
     if key is None:
         raise unusable(

@@ -236,7 +236,7 @@ def external_files(folder: str, graph: str) -> list[str]:
         graph: The path of the graph relative to it.
 
     Raises:
-        ModelUnusable: The graph is damaged, or names what is no file beside it.
+        ModelUnusable: The graph is damaged, or names what is no file next to it.
     """
     try:
         handle = disk.open_regular(os.path.join(folder, graph), follow_links=True)

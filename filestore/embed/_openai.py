@@ -269,7 +269,7 @@ class OpenAIEmbedder(Embedder):
 
 
 def halved(text: str, most: float) -> list[str]:
-    """A text in parts of at most so many tokens, between words; services refuse empty ones."""
+    """A text in parts of at most this many tokens, between words; services refuse empty ones."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     if estimated_tokens(text) <= most or len(text) == 1:
         return [text] if text.strip() else []

@@ -226,7 +226,7 @@ class EmbeddingCache(disk.Closing):
     def walk(
         self, fingerprint: str, size: int
     ) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...]]]:
-        """As `rows`, up to so many at a time: their keys, and their raw vectors."""
+        """As `rows`, up to this many at a time: their keys, and their raw vectors."""
         model = self._model(fingerprint)
         if model is None:
             return
@@ -313,7 +313,7 @@ class EmbeddingCache(disk.Closing):
             self._connection.executemany(statement, [(model.identifier, key) for key in keys])
 
     def forget(self, fingerprint: str) -> None:
-        """Take out every embedding of a model; the room is used by those that come."""
+        """Take out every embedding of a model; the room is used by later ones."""
         model = self._model(fingerprint)
         if model is None:
             return
@@ -341,7 +341,7 @@ class EmbeddingCache(disk.Closing):
         Reads row by row past what SQLite cannot walk. Garbage yields nothing and is no error.
 
         Args:
-            damaged_path: The file, with its write-ahead log beside it where there is one.
+            damaged_path: The file, with its write-ahead log next to it where there is one.
             fingerprints: Models to try where the file no longer says whose a row is.
 
         Returns:
@@ -530,7 +530,7 @@ def model_checksum(seed: int, dimension: object) -> bytes:
 
 
 def row_checksum(seed: int, key: bytes, vector: bytes) -> bytes:
-    """The checksum beside a vector."""
+    """The checksum next to a vector."""
     return xxh3_64_digest(key + vector, seed)
 
 

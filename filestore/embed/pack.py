@@ -8,7 +8,7 @@ Layout, all numbers little-endian: the eight bytes `_MAGIC`, uint32 version, uin
 models, 32 bytes digest; for each model, by fingerprint, uint64 number of rows, uint32 dimension,
 uint32 length of the fingerprint, and the fingerprint in UTF-8; then for each model its rows by key:
 32 bytes embedding key, 8 bytes checksum, float32 vector, as `cache` has them. The digest is the
-SHA-256 of all rows followed by all that stands before them but itself.
+SHA-256 of all rows followed by all that comes before them but itself.
 """
 
 import hashlib
@@ -299,7 +299,7 @@ class Pack(disk.Closing):
             yield place, self._at(place, min(step, model.end - place))
 
     def _at(self, place: int, size: int) -> bytes:
-        """So many bytes of the file, at most some megabytes."""
+        """`size` bytes of the file, at most some megabytes."""
         try:
             data = os.pread(self._descriptor, size, place)
             while len(data) < size and (
@@ -335,7 +335,7 @@ def is_pack(head: bytes) -> bool:
 def write(
     descriptor: int, sources: Iterable[Source], on_rows: OnRows = lambda _: None
 ) -> tuple[PackedModel, ...]:
-    """Write a pack into an empty file; what no reader would take is left out, whoever kept it.
+    """Write a pack into an empty file; what no reader would take is left out, whatever wrote it.
 
     Args:
         descriptor: Of the file, at its beginning.
@@ -399,7 +399,7 @@ def _name(source: Source) -> bytes:
 
 
 def _packed(source: Source) -> Iterator[tuple[int, bytes]]:
-    """The rows of a model as they stand in a pack, some at a time, with their number."""
+    """The rows of a model as they are in a pack, some at a time, with their number."""
     import numpy
 
     seed = seed_of(source.fingerprint)

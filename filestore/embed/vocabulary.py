@@ -1,4 +1,4 @@
-"""Which words are spelt as they should be: those that the bundled model has as one piece.
+"""Which words are spelt as they should be: the ones that the bundled model has as one piece.
 
 Only its vocabulary is read, which is a hundredth of the file. One rule: it is asked before a word
 is taken for a mistake, never to decide what a vector is, so that a damaged file changes none.

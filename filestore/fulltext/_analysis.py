@@ -10,8 +10,8 @@ that join words into one have ``gram``, the five-letter pieces of long words, so
 "Hauptstadt".
 
 Words that markup parts (`caf&eacute;`, `un**believ**able`, `H<sub>2</sub>O`) are read as one and
-found as one beside their parts, since the same signs may be meant as they stand. Where such a word
-stands is where it is shown.
+found as one, and their parts as well, since the same signs may be meant as they are. Where such a
+word is, it is shown.
 
 Words with signs in them (versions, tickets, addresses, paths, names in code, tags, emoji) are taken
 apart by the tokenizers. Here they are found whole, with the parts of them that a person may ask for
@@ -58,7 +58,7 @@ _CAMEL_OUTLINE: Final = "".join(
 ).encode("ascii")
 
 HASH_CHARACTERS: Final = 7
-"""So many digits of a hash name it."""
+"""How many digits of a hash name it."""
 HASH: Final = re.compile(rf"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{{HASH_CHARACTERS},128}}")
 _WHOLE_WORD: Final = re.compile(r"\w++")
 _CAMEL: Final = re.compile(r"[a-z0-9][A-Z]")
@@ -83,7 +83,7 @@ def identifiers_of(text: str) -> list[str]:
 
 
 def beside_words(text: str) -> tuple[str, str]:
-    """What the index has of a text beside its words, with blanks between.
+    """What the index has of a text besides its words, with blanks between.
 
     Args:
         text: As `clean` returned it.
@@ -118,7 +118,7 @@ _remembered: Final = lru_cache(_REMEMBERED)(_read)
 
 
 def wholes_of(text: str) -> list[str]:
-    """The identifiers of a text as written, in lower case; emoji that stand together as one."""
+    """The identifiers of a text as written, in lower case; emoji that are together as one."""
     found = [
         word.lower()
         for word in _joined().findall(text)
@@ -166,7 +166,7 @@ def is_telling(part: str) -> bool:
 
 
 def is_name(word: str) -> bool:
-    """Whether a word is an identifier that has no meaning beside its name, or an emoji."""
+    """Whether a word is an identifier that has no meaning besides its name, or an emoji."""
     return is_strict(word) or is_long(word) or not any(map(str.isalnum, word))
 
 
@@ -175,7 +175,7 @@ PART: Final = re.compile(r"[^\W_]+")
 
 @cache
 def _breaks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Where an identifier is made of others, and numbers that stand in longer names."""
+    """Where an identifier is made of others, and numbers that are in longer names."""
     return re.compile(r"[/\\@&+#:]+|->"), re.compile(
         r"(?<![\d.])(?:\d++(?:\.\d++)++|\d{4}-\d\d-\d\d)(?:(?![\w.-])|(?=t\d)|(?=[-._][^\W\d]))"
     )
@@ -358,7 +358,7 @@ def _folded(sign: str) -> str:
     """What a letter with a mark is searched as, or the mark alone.
 
     Tones and the like part words of other writing than theirs, but are no letters to tantivy: a
-    letter of the Shan stands for each.
+    letter of the Shan takes its place.
     """
     if (known := sign.translate(_OTHERWISE)) != sign:
         return known
@@ -457,7 +457,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 def grams_of(text: str, *, shortest: int) -> list[str]:
-    """The five-letter pieces of the words of at least so many letters, in lower case."""
+    """The five-letter pieces of the words of at least that many letters, in lower case."""
     return [
         word[start : start + GRAM_CHARACTERS]
         for word in _WORD.findall(text.lower())

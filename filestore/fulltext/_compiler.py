@@ -48,7 +48,7 @@ FREQUENT_SHARE: Final = 0.1
 question and its ranking does not suffer."""
 MAX_PHRASE_WORDS: Final = 64
 MAX_EXPANSIONS: Final = 32
-"""So many words that begin with a prefix are ranked by rarity; the rest score alike."""
+"""How many words that begin with a prefix are ranked by rarity; the rest score alike."""
 _MOST_COUNTED: Final = 4_096
 _EXACT_WEIGHT: Final = 0.5
 _GRAM_WEIGHT: Final = 0.2
@@ -62,7 +62,7 @@ _MOST_PHRASES: Final = 16
 _MOST_PIECES: Final = 4
 _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,']\d{3})+|\d{4}-\d\d-\d\d")
 _MOST_APART: Final = 6
-"""More digits than in so many groups are of one number."""
+"""More digits than in this number of groups are of one number."""
 _VERSION: Final = re.compile(r"v\d")
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
 _MEANT_WEIGHT: Final = 0.7
@@ -215,13 +215,13 @@ class Compiler:
     def _wholes_of(self, word: str) -> list[str]:
         """The identifiers in a word that is typed, and names in camelCase."""
         wholes = wholes_of(space_pairs(word)) or [one.lower() for one in camel_words_of(word)]
-        # Emoji that stand together need not do so in a text.
+        # Emoji that are together need not do so in a text.
         apart = [sign for run in emoji_of(word) if len(run) > 1 for sign in run]
         bare = [one[1:] for one in wholes if _VERSION.match(one)]
         return list(dict.fromkeys([*wholes, *apart, *bare]))
 
     def _without_numbers(self, words: list[str], queries: "list[tantivy.Query]") -> list[str]:
-        """The words without numbers in groups (1 234 567), which are searched for as they stand."""
+        """The words without numbers in groups (1 234 567), which are searched for as they are."""
         kept: list[str] = []
         for is_number, run in groupby(words, key=_is_number):
             group = list(run)
@@ -297,7 +297,7 @@ class Compiler:
         return [term for _, term in present]
 
     def frequency(self, field: str, term: str) -> int:
-        """How many documents have a term; a few deleted ones count in those that many have."""
+        """How many documents have a term; of a frequent one a few deleted ones count."""
         count = self._counted.get((field, term))
         if count is None:
             count = int(self.searcher.doc_freq(field, term))
@@ -322,7 +322,7 @@ class Compiler:
     def whole(self, word: str) -> "tantivy.Query | None":
         """The query of an identifier, or of a name in camelCase; None where no document has it.
 
-        Where it stands alone it counts for twice what it does in a longer one.
+        Where it is alone it counts for twice what it does in a longer one.
         """
         (word,) = (word,) if word.isascii() else build_gram_analyzer().analyze(word)
         if word.isalnum() and not is_long(word):

@@ -15,9 +15,9 @@ from filestore.fulltext._query import ParsedQuery
 
 _SAMPLE_CHARACTERS: Final = 800
 _SURE: Final = 3.0
-"""So many different words of grammar tell in which language a text is."""
+"""How many different words of grammar tell in which language a text is."""
 _CLEAR: Final = 2.0
-"""So many do where no other language has nearly as many."""
+"""How many do where no other language has nearly as many."""
 _SHARE: Final = 0.12
 """The least share of a text's different words that are words of grammar; code has a few of any."""
 _JOINING: Final = {"finnish": 0.04, "hungarian": 0.04, "turkish": 0.04}

@@ -1,4 +1,4 @@
-"""Where the words that a query asks for stand in a text.
+"""Where the words that a query asks for are in a text.
 
 The index tells which texts match and keeps no places in them: here a text is taken apart as the
 analysis takes it apart, but with the offsets. Words match as written or by their stem, scripts
@@ -54,7 +54,7 @@ PHRASE_WEIGHT: Final = 2.0
 
 _WORD_ASCII: Final = re.compile(r"[A-Za-z0-9]+")
 _BEGINNING: Final = 3
-"""So many letters of a word its stem has, too, or all it has."""
+"""How many letters of a word its stem has, too, or all it has."""
 _CHANGES_START: Final = frozenset({"arabic"})
 """Languages whose stemmers take something off the beginning of a word."""
 _OTHERWISE: Final = _CHANGES_START | COMPOUNDING
@@ -177,7 +177,7 @@ class Marker:
                 self._raw[token.word] = token.raw
                 if HASH.fullmatch(token.word):
                     self._prefixes.append((token.word, self._words[token.word]))
-        # As the index has the parts of camelCase words beside the whole.
+        # As the index has the parts of camelCase words besides the whole.
         whole = " ".join(token.raw for token in tokens)
         for part in camel_parts(camel_words_of(clean(whole))).split():
             # The index has no word of one that is too long.
@@ -246,7 +246,7 @@ class Marker:
             if places:
                 found += [Mark(first.start, last.end, term) for first, last in places]
             else:
-                # A phrase that stands nowhere was taken for its words.
+                # A phrase that is nowhere was taken for its words.
                 grammar, _ = grammar_in((clause.text,), self._languages)
                 words = set(phrase).difference(map(str.lower, grammar)) or set(phrase)
                 found += [Mark(one.start, one.end, term) for one in tokens if one.word in words]
@@ -274,7 +274,7 @@ class Marker:
             words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
             found: list[str] = []
             for start in sorted({_alike(word[:_BEGINNING]) for word in words}):
-                # What begins with another stands behind it.
+                # What begins with another comes after it.
                 if not (found and start.startswith(found[-1])):
                     found.append(start)
             self._starts[language] = found
@@ -378,7 +378,7 @@ def _word_at(text: str, start: int, end: int) -> _Token:
 def _places(
     tokens: Sequence[_Token], phrase: tuple[str, ...], *, is_prefix: bool
 ) -> Iterator[tuple[_Token, _Token]]:
-    """First and last word of every place where a phrase stands."""
+    """First and last word of every place where a phrase is."""
     first, last = phrase[0], phrase[-1]
     length = len(phrase)
     for start in range(len(tokens) - length + 1):

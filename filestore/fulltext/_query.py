@@ -23,7 +23,7 @@ from filestore.fulltext._analysis import PART, clean, emoji_of, is_name, space_p
 MAX_QUERY_CHARACTERS: Final = 100_000
 """Of a longer text the beginning and the end are read: a log ends with what went wrong."""
 MAX_CLAUSES: Final = 256
-"""So many words are searched for, those that tell the most; as many can be marked in a text."""
+"""How many words are searched for, the ones that tell the most; as many can be marked in a text."""
 QUOTES: Final = str.maketrans(
     dict.fromkeys("“”„‟«»＂", '"') | dict.fromkeys("「『", ' "') | dict.fromkeys("」』", '" ')
 )
@@ -56,7 +56,7 @@ _ASKING: Final = re.compile(
     re.IGNORECASE,
 )
 _JOINING: Final = ("und", "oder", "sowie", "bzw.", "and", "or", "en", "of", "och", "eller", "og")
-"""After these a hyphen stands for a part left out: Stadtplanung und -entwicklung."""
+"""After these a hyphen represents a part left out: Stadtplanung und -entwicklung."""
 
 
 class Kind(Enum):
@@ -125,7 +125,7 @@ class Understood(JsonObject, Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
     """Any may occur."""
     phrases: tuple[str, ...] = ()
-    """Words that stand together."""
+    """Words that are together."""
     prefixes: tuple[str, ...] = ()
     """Beginnings of words."""
     required: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
         query: What the user typed. What is in the middle of more than `MAX_QUERY_CHARACTERS` is
             left out; `most_telling` chooses among more than `MAX_CLAUSES` words.
         syntax: ``operators`` takes every sign for an operator that can be one, ``plain`` none,
-            ``auto`` those that cannot be meant otherwise.
+            ``auto`` the ones that cannot be meant otherwise.
 
     Returns:
         The clauses in the order typed; none where only signs were typed. Of more than
@@ -218,7 +218,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
 
 
 def _query(clauses: Sequence[Clause], typed: str) -> ParsedQuery:
-    """A query in which no clause beyond `MAX_CLAUSES` stands twice, nor is more than a word."""
+    """A query in which no clause beyond `MAX_CLAUSES` comes twice, nor is more than a word."""
     if len(clauses) > MAX_CLAUSES:
         others = [clause for clause in clauses if not clause.is_plain_word][:MAX_CLAUSES]
         words = (clause for clause in clauses if clause.is_plain_word)
@@ -233,7 +233,7 @@ def most_telling(
 
     Args:
         query: As `parse_query` gave it.
-        rarity: Of words, as `Reader.rarity` gives it: 1 for those that no text has.
+        rarity: Of words, as `Reader.rarity` gives it: 1 for the ones that no text has.
     """
     words = [clause for clause in query.clauses if clause.is_plain_word]
     most = MAX_CLAUSES - (len(query.clauses) - len(words))
@@ -282,7 +282,7 @@ def _apply_operators(items: list[Item]) -> tuple[Clause, ...]:
     pending: list[str] = []
     for position, item in enumerate(items):
         if isinstance(item, str):
-            # An operator stands between two clauses; "AND NOT" is one operator.
+            # An operator is between two clauses; "AND NOT" is one operator.
             following = items[position + 1] if position + 1 < len(items) else "OR"
             if following == "NOT" and items[position] != "NOT":
                 following = items[position + 2] if position + 2 < len(items) else "OR"
@@ -340,7 +340,7 @@ def certain_items(text: str) -> list[Item]:
 
 
 def _is_running_text(rest: str) -> bool:
-    """Whether what stands outside of phrases is a question, a sentence, or code."""
+    """Whether what is outside of phrases is a question, a sentence, or code."""
     words = rest.split()
     if len(words) > MAX_WORDS or (words and _ASKING.fullmatch(words[0])):
         return True

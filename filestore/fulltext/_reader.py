@@ -54,9 +54,9 @@ LONG_LETTERS: Final = 8
 as they should be, and are in no document, more than half are two edits from another word."""
 MOST_OFFERED: Final = 3
 _ABBREVIATION_LETTERS: Final = 5
-"""Up to so many capitals are an abbreviation."""
+"""Up to this many capitals are an abbreviation."""
 _FEW: Final = 2
-"""So many words may be unknown in any query; of a longer one a third: who asks in a language that
+"""How many words may be unknown in any query; of a longer one a third: who asks in a language that
 the store does not have makes no mistakes."""
 
 
@@ -67,7 +67,7 @@ class Respelling(Struct, frozen=True, kw_only=True):
     """As it was typed."""
     meant: tuple[str, ...]
     strict: bool
-    """Whether it was typed so that nothing else may stand for it: in quotes, or required."""
+    """Whether it was typed so that nothing else may represent it: in quotes, or required."""
 
 
 def prose_words(text: str) -> list[str]:
@@ -259,7 +259,7 @@ class Reader(Closing):
             return self._ranked(self._live().compiled(query), limit)
 
     def settled(self, query: ParsedQuery) -> ParsedQuery:
-        """The query, its phrases being mere words if beside the others nothing would be found."""
+        """The query, its phrases being mere words if with the others nothing would be found."""
         relaxed = relax(query)
         return query if relaxed is None or self.search(query, 1) else relaxed
 

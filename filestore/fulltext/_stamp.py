@@ -1,6 +1,6 @@
 """The stamp of an index: which generation it holds and which bytes it is made of.
 
-Every commit makes a folder of its own beside the one before, and renaming the stamp is the switch
+Every commit makes a folder of its own next to the one before, and renaming the stamp is the switch
 between them: a reader sees one commit or the other, whole. No tantivy here.
 """
 
@@ -176,7 +176,7 @@ def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
 def read_stamp(folder: str) -> Stamp | None:
     """The stamp of an index folder, None where it is missing or unreadable.
 
-    It may be a stranger's: whoever has tantivy parse what it names asks first whose seal it has.
+    It may be a stranger's: anyone who has tantivy parse what it names asks first whose seal it has.
     """
     try:
         with part.own_folder(folder) as handle:

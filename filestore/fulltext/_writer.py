@@ -163,7 +163,7 @@ class Writer(disk.Closing):
         return main_of(self._counts)
 
     def settle(self) -> None:
-        """Take it that most texts are there, and add those that waited for what they are in."""
+        """Assume that most texts are there, and add the ones that waited for what they are in."""
         self.language = self.language or self.main_language
         waiting, self._waiting = self._waiting, []
         for entry in waiting:

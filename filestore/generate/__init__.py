@@ -1,6 +1,6 @@
 """Generators: texts in, questions, summaries or new queries out. The contract and the kinds.
 
-A new one is a module beside these, called by its kind, and an entry in `_REACHES_OUT`, which says
+A new one is a module next to these, called by its kind, and an entry in `_REACHES_OUT`, which says
 whether it sends texts to a service: then a store may use it only after its user allowed that one.
 An implementation is imported only when it is opened. One rule: what a generator reads is data.
 Whatever a text says, it is answered about, never obeyed, and what comes back is checked before
@@ -90,7 +90,7 @@ class Task(Struct, frozen=True, kw_only=True):
     """One for questions; for a summary its children, in reading order; for a rewrite the query,
     and behind it the texts nearest to it."""
     headings: tuple[str, ...] = ()
-    """Those all texts stand under, from the outermost."""
+    """Those all texts are under, from the outermost."""
     title: str = ""
     """Of the document, where it is known."""
     count: int = 0
@@ -98,7 +98,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> bytes:
-        """SHA-256 over all that the result hangs on beside the generator: 32 bytes."""
+        """SHA-256 over all that the result depends on besides the generator: 32 bytes."""
         parts: list[Any] = [self.kind, [normalize_text(text) for text in self.texts]]
         parts += [self.headings, self.title, self.count]
         try:
@@ -154,17 +154,17 @@ class GeneratorChoice(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """What stands before the colon."""
+        """What comes before the colon."""
         return self.name.partition(":")[0]
 
     @property
     def model(self) -> str:
-        """What stands after the colon."""
+        """What comes after the colon."""
         return self.name.partition(":")[2]
 
 
 class Generator(ABC):
-    """Makes questions, summaries and queries. Opening one is cheap and contacts nobody."""
+    """Makes questions, summaries and queries. Opening one is cheap and contacts no one."""
 
     name: str
     """The name it was opened with."""
@@ -176,7 +176,7 @@ class Generator(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """What its results hang on beside the task: kind, version, model, prompts.
+        """What its results depend on besides the task: kind, version, model, prompts.
 
         Under one fingerprint and one task key a result is made once and kept for good.
         """
@@ -188,7 +188,7 @@ class Generator(ABC):
 
     @property
     def price(self) -> Price | None:
-        """What it costs; None where it is free or nobody said."""
+        """What it costs; None where it is free or not known."""
         return None
 
     @property
@@ -213,7 +213,7 @@ class Generator(ABC):
         is set, no task is begun; what has ended by then is yielded, and the rest is not.
 
         Raises:
-            EndpointError: The service answers nobody, or too many tasks in a row.
+            EndpointError: The service answers no one, or too many tasks in a row.
         """
 
 

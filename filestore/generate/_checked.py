@@ -51,7 +51,7 @@ _MOST_LAYERS: Final = 5
 """Fences, headings and rules around each other that are taken off a summary."""
 _SENTENCE_END: Final = re.compile(r"[.!?\n]")
 _LEAST_REPEATED: Final = 40
-"""Characters of a sentence that nobody writes by accident."""
+"""Characters of a sentence that no one writes by accident."""
 _REFUSAL: Final = re.compile(
     r"(?:i['’]?m (?:\w+ )?sorry|i am (?:\w+ )?sorry|sorry[,.]|i apologi[sz]e"
     r"|i can(?:no|['’])t (?:\w+ )?(?:help|assist|comply|provide|answer|do|create|generate|write)"
@@ -176,7 +176,7 @@ _LEAST_HITS: Final = 5
 _LEAST_DIFFERENT: Final = 3
 """A name that is written again and again is no language."""
 _LEAST_SHARE: Final = 0.15
-"""Of the words of a text, those that are common in its language."""
+"""Of the words of a text, the ones that are common in its language."""
 _LEAD: Final = 2
 """How many times as many words a text must have of its own language as of the other one."""
 
@@ -270,7 +270,7 @@ def _no_json(text: str) -> GenerationFailed:
 
 
 def _values(text: str, kind: Kind) -> Mapping[str, Any] | None:
-    """The JSON object with the keys of an answer, wherever it stands; lines alone are one, too."""
+    """The JSON object with the keys of an answer, wherever it is; lines alone are one, too."""
     key = "summary" if kind == "summary" else LINES_KEY[kind]
     bare: list[Any] | None = None
     for found in _json_in(text):
@@ -314,7 +314,7 @@ def _cleaned(text: str) -> str:
 def _kept_lines(
     lines: tuple[str, ...], count: int, query: str
 ) -> tuple[tuple[str, ...], Counter[str]]:
-    """The usable lines, at most so many, and why how many others are not."""
+    """The usable lines, at most this many, and why how many others are not."""
     kept: dict[str, str] = {}
     dropped: Counter[str] = Counter()
     known = _compared(query)

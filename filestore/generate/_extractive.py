@@ -1,6 +1,6 @@
 """The generator that runs here: lead sentences, headings and rare terms of texts, nothing made up.
 
-A summary is how its texts begin. What stands for questions are keys: the heading path of a text,
+A summary is how its texts begin. Keys take the place of questions: the heading path of a text,
 and the terms that are rare outside it. A new query is the one that was asked with a rare term of
 the texts near it. Pure: the same task gives the same everywhere, and no language is guessed.
 """
@@ -147,7 +147,7 @@ def _without_links(text: str) -> str:
 
 
 def _terms(texts: Sequence[str], known: str) -> list[str]:
-    """The words of texts that say most of what they are about, but for those that are known.
+    """The words of texts that say most of what they are about, but for the ones that are known.
 
     Those that recur come first, then those that stand earlier; of words that begin alike one stays.
     """
@@ -179,7 +179,7 @@ def _words(run: str) -> list[str]:
 
 def _tells(word: str, count: int) -> bool:
     if _UNSPACED.match(word):
-        # A pair that stands once may be cut out of two words.
+        # A pair that occurs once may be cut out of two words.
         return count > 1 and not _WEAK_SIGNS.intersection(word)
     if word.casefold() in _WEAK or not any(map(str.isalpha, word)):
         return False

@@ -64,7 +64,7 @@ THREADS: Final = 4
 LIMITS: Final = ServiceLimits(read_s=300.0, total_s=600.0, answer_bytes=1024 * 1024)
 """A model on a slow machine writes for minutes; it is asked for a page, not for more."""
 FAILURES_IN_A_ROW: Final = 8
-"""So many tasks without an answer, and the service counts as gone."""
+"""How many tasks without an answer, and the service counts as gone."""
 _ATTEMPTS: Final = 2
 _MOST_TURNS: Final = 16
 """Requests that one task may need, repetitions included."""
@@ -197,7 +197,7 @@ class OpenAIGenerator(Generator):
             count: How many tasks there are.
 
         Raises:
-            EndpointError: The service answers nobody, or too many tasks in a row.
+            EndpointError: The service answers no one, or too many tasks in a row.
         """
         waiting = count
         try:
@@ -290,7 +290,7 @@ class OpenAIGenerator(Generator):
 class _Failures:
     """Failures in a row, counted by the threads that meet them.
 
-    Whoever reads the results may come late; by then more would be asked, and paid.
+    Anyone who reads the results may come late; by then more would be asked, and paid.
     """
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ class GeneratedCache(disk.Closing):
         """Read what is there; nothing is written yet.
 
         Raises:
-            NotAFileError: Something that is no file stands there.
+            NotAFileError: Something that is no file is there.
             OSError: It cannot be read.
         """
         try:

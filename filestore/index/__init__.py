@@ -85,7 +85,7 @@ class VectorSource(ABC):
 
     @abstractmethod
     def sample(self, count: int) -> "NDArray[float32]":
-        """About so many vectors, evenly chosen, always the same: (n, dimension) float32."""
+        """About that many vectors, evenly chosen, always the same: (n, dimension) float32."""
 
     @abstractmethod
     def blocks(self) -> "Iterator[tuple[NDArray[int64], NDArray[float32]]]":
@@ -145,7 +145,7 @@ class VectorIndex(ABC):
 
         Args:
             vector: (dimension,) float32 of length 1.
-            count: At most so many.
+            count: At most this many.
             allowed: Only these ids; None allows all.
             where: What must hold of a file with the text; only where `takes_conditions`.
         """
@@ -337,7 +337,7 @@ class ExactIndex(HeldIndex):
         ids = self.ids()
         if allowed is not None:
             ids = ids[numpy.isin(ids, allowed)]
-        # Row by row, so that equal vectors score equally wherever they stand.
+        # Row by row, so that equal vectors score equally wherever they are.
         return best_first(ids, numpy.einsum("ij,j->i", self.vectors_of(ids), vector))[:count]
 
     def _matrix(self, rows: "list[NDArray[float32]]") -> "NDArray[float32]":

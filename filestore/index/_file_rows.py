@@ -55,7 +55,7 @@ _HEX: Final = 32
 _AFTER: Final = len(_START) + _HEX + len(b'",')
 _MOST_LINE: Final = 64 * 1024 * 1024
 _NAMED: Final = 5
-"""So many damaged lines are named by number."""
+"""How many damaged lines are named by number."""
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ _HASH: Final = "faiss"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """What stands beside a vector."""
+    """What is next to a vector."""
 
     doc_id: str
     content_hash: str
@@ -218,7 +218,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class FileRows(IndexBackend):
-    """Rows by id beside an index in memory; `save` writes both, and nothing before it does."""
+    """Rows by id next to an index in memory; `save` writes both, and nothing before it does."""
 
     capabilities = Capabilities(filters=True, compares=True, atomic=True, batch=10_000)
 
@@ -360,7 +360,7 @@ class FileRows(IndexBackend):
         self._forget()
 
     def _stamped(self, owner: str, generation: int) -> Stamp:
-        # Whoever did not load may not know that the file is somebody else's.
+        # Anyone who did not load may not know that the file is somebody else's.
         read_head(self._stamp_path)
         if self._embed is None:
             raise not_announced(self.address())
@@ -470,9 +470,9 @@ class LocalRows(FileRows):
 class FaissRows(FileRows):
     """A FAISS file; its options are ``path``, ``dim``, ``metric`` and ``metadata_whitelist``.
 
-    The lines of JSON beside the file (``PATH.jsonl``) hold the stamp and the hash of the file.
+    The lines of JSON next to the file (``PATH.jsonl``) hold the stamp and the hash of the file.
     FAISS writes it and never reads it: what a clone brings along may be made to harm whoever lets
-    it. A new file stands at ``PATH.new`` until the lines that name it are written, so that a kill
+    it. A new file is at ``PATH.new`` until the lines that name it are written, so that a kill
     leaves one whole index or the other.
     """
 
@@ -543,7 +543,7 @@ class FaissRows(FileRows):
             self._finish()
 
     def _finish(self) -> None:
-        """Put a new file into its place, if the lines beside it name it already."""
+        """Put a new file into its place, if the lines next to it name it already."""
         head = read_head(self._stamp_path)
         waiting = f"{self._path}.new"
         data = None if head is None else _read(waiting)

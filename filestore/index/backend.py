@@ -1,4 +1,4 @@
-"""The contract of a backend: where the vectors of a store live, and what may stand beside them.
+"""The contract of a backend: where the vectors of a store live, and what may be next to them.
 
 A store's files are the truth and its embeddings are kept in the sidecar; a backend holds what a
 search compares, and can be made again from both at any time. One rule: what a backend cannot do is
@@ -117,7 +117,7 @@ class Inspected(Struct, frozen=True, kw_only=True):
 
 
 class ShownHome(JsonObject, Struct, frozen=True, kw_only=True):
-    """Where the vectors of a store are, and how that stands."""
+    """Where the vectors of a store are, and whether that works."""
 
     kind: str
     """As `backend list` names it."""
@@ -138,7 +138,7 @@ class ShownHome(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One vector and what stands beside it."""
+    """One vector and what is next to it."""
 
     id: int
     """64 bits with sign; the same for the same text."""
@@ -231,7 +231,7 @@ class IndexBackend(Closing, VectorIndex):
         """Connect and look what is there; make what is needed where nothing is.
 
         Raises:
-            BackendUnreachable: Nobody answers.
+            BackendUnreachable: No one answers.
             BackendUnusable: What is there has another shape.
             WrongDimension: It holds vectors of another length.
         """
@@ -291,7 +291,7 @@ class IndexBackend(Closing, VectorIndex):
 
         Args:
             vector: (dimension,) float32 of length 1.
-            top_k: At most so many; None for all.
+            top_k: At most this many; None for all.
             where: What a hit must satisfy; only of a backend that filters, and of keys that it
                 was given.
             allowed: Only these ids; None allows all.
@@ -318,7 +318,7 @@ class IndexBackend(Closing, VectorIndex):
         """Answer only as long as its stamp names this owner, and this generation or a later one.
 
         `query` then raises `BackendForeign` where another store wrote since, or an older backup was
-        put back; a backend that cannot ask along with the query leaves it to whoever opened it.
+        put back; a backend that cannot ask along with the query leaves it to anyone who opened it.
         """
         self._expected = owner, generation
 
@@ -419,7 +419,7 @@ def checked_options(
 def digest(vectors: "NDArray[float32]") -> list[bytes]:
     """The digest of each vector: MD5 of its numbers as big-endian float32.
 
-    MD5, since PostgreSQL computes it everywhere without an extension; nobody is kept out by it, it
+    MD5, since PostgreSQL computes it everywhere without an extension; no one is kept out by it, it
     tells damage.
 
     Args:
@@ -503,7 +503,7 @@ def check_length(found: int, expected: int | None, address: str) -> None:
     """Refuse vectors of another length.
 
     Raises:
-        WrongDimension: They have it, or nobody said which it should be.
+        WrongDimension: They have it, or it is not known which it should be.
     """
     if expected is None:
         raise not_announced(address)

@@ -48,7 +48,7 @@ _SAMPLE_PER_LIST: Final = 32
 _FEWEST_PROBES: Final = 4
 _STEP: Final = 1.2
 _NOISE: Final = (0.33, 0.88, 1.33)
-"""Of length, beside a vector of length 1: the cosine to it is then about 0.95, 0.75 and 0.6, as of
+"""Added to a vector of length 1: the cosine to it is then about 0.95, 0.75 and 0.6, as of
 a repetition, a good and a vague question."""
 _MIXED_IN: Final = 0.75
 _KINDS: Final = len(_NOISE) + 1
@@ -60,7 +60,7 @@ _QUERY_SEED: Final = 7
 
 
 def candidates_for(count: int) -> int:
-    """How many candidates are scored again to find so many neighbours."""
+    """How many candidates are scored again to find some neighbours."""
     return count + max(SPARE, count)
 
 
@@ -75,7 +75,7 @@ class _Places(NamedTuple):
     """Of each list: (rows, code size)."""
 
     def find(self, ids: "NDArray[int64]") -> "tuple[NDArray[intp], NDArray[bool_]]":
-        """Where ids stand here, anywhere for unknown ones, and which are known."""
+        """Where ids are here, anywhere for unknown ones, and which are known."""
         import numpy
 
         at = numpy.minimum(numpy.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -169,7 +169,7 @@ class ApproximateIndex(FaissBacked):
             for number, row in zip(places.lists[at].tolist(), places.rows[at].tolist(), strict=True)
         ]
         expected = self._index.sq.compute_codes(numpy.ascontiguousarray(vectors))
-        # Joined as bytes: to gather so many rows one by one costs numpy far more.
+        # Joined as bytes: to gather that many rows one by one costs numpy far more.
         codes = numpy.frombuffer(b"".join(held), numpy.uint8).reshape(expected.shape)
         same: NDArray[bool_] = (codes == expected).all(axis=1)
         same &= present
@@ -223,14 +223,14 @@ class ApproximateIndex(FaissBacked):
         if count < 1 or available == 0:
             return []
         candidates = self._candidates(vector, count, available, allowed)
-        # Candidates by exact inner product; where an embedding is lost its estimate stands.
+        # Candidates by exact inner product; where an embedding is lost its estimate is kept.
         import numpy
 
         ids = numpy.array([identifier for identifier, _ in candidates], dtype=numpy.int64)
         scores = numpy.array([score for _, score in candidates], dtype=numpy.float32)
         vectors, found = self._vectors_of(ids)
         if found.any():
-            # Row by row, so that equal vectors score equally wherever they stand.
+            # Row by row, so that equal vectors score equally wherever they are.
             scores[found] = numpy.einsum("ij,j->i", vectors[found], vector)
         return best_first(ids, scores)[:count]
 
@@ -266,7 +266,7 @@ class ApproximateIndex(FaissBacked):
         return int(min(self.lists, round(self.probes * more)))
 
     def list_ranks(self, queries: "NDArray[float32]", ids: "NDArray[int64]") -> "NDArray[int64]":
-        """How many lists are looked into before those that hold some ids.
+        """How many lists are looked into before the ones that hold some ids.
 
         Args:
             queries: (n, dimension) float32.
@@ -287,7 +287,7 @@ class ApproximateIndex(FaissBacked):
         return numpy.where(present, closer, self.lists)
 
     def codes_compared(self, queries: "NDArray[float32]", count: int) -> float:
-        """How many codes a search for so many neighbours is compared with, on average.
+        """How many codes a search for that many neighbours is compared with, on average.
 
         Args:
             queries: (n, dimension) float32.
@@ -320,12 +320,12 @@ class ApproximateIndex(FaissBacked):
 
 
 def lists_for(count: int) -> int:
-    """How many lists for so many vectors."""
+    """How many lists for that many vectors."""
     return max(1, round(_LISTS_PER_ROOT * math.sqrt(count)))
 
 
 def sample_size(count: int) -> int:
-    """How many of so many vectors to train with."""
+    """How many of some vectors to train with."""
     return min(count, _SAMPLE_PER_LIST * lists_for(count))
 
 
@@ -431,9 +431,9 @@ def work(index: ApproximateIndex, queries: "NDArray[float32]") -> float:
 
 
 _OUTGROWN: Final = 2
-"""Trained again when the vectors are so many times as many, or as few, as at training."""
+"""Trained again when the vectors are several times as many, or as few, as at training."""
 _STILL: Final = 1.5
-"""Lists that there are may cost so many times what new ones may, so that an index does not turn
+"""Lists that there are may cost several times what new ones may, so that an index does not turn
 back and forth."""
 
 
@@ -493,7 +493,7 @@ def build(
 
 
 def is_current(count: int, trained_on: int) -> bool:
-    """Whether lists made for so many vectors fit the number there is now."""
+    """Whether lists made for that many vectors fit the number there is now."""
     return trained_on / _OUTGROWN <= count <= trained_on * _OUTGROWN
 
 

@@ -37,7 +37,7 @@ from filestore.sidecar.models import WHOSE
 from filestore.sidecar.session import Parts
 
 _OWN_QUERIES: Final = 100
-"""So many are taken from the store where nobody asks any."""
+"""How many are taken from the store where none are given."""
 WORST: Final = 10
 _LONGEST: Final = 200
 Source = Literal["file", "store"]
@@ -55,7 +55,7 @@ class ModelScores(JsonObject, Struct, frozen=True, kw_only=True):
     name: str
     """As the settings have it."""
     scores: Scores | None
-    """Means over the questions; None where nobody knows the answers."""
+    """Means over the questions; None where the answers are not known."""
 
 
 class QueryOverlap(JsonObject, Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class QueryOverlap(JsonObject, Struct, frozen=True, kw_only=True):
     own: tuple[str, ...]
     """The files that the store's own model answers, best first."""
     beside: tuple[str, ...]
-    """The same of the model beside."""
+    """The same of the other model."""
 
 
 class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
@@ -87,9 +87,9 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
     asked: Source
     """Where the queries come from: `file`, or `store` for its own questions and titles."""
     models: tuple[ModelScores, ...]
-    """The store's own, then the one beside."""
+    """The store's own, then the other."""
     against_own: Difference | None
-    """Of the model beside, by nDCG; None where nobody knows the answers."""
+    """Of the other model, by nDCG; None where the answers are not known."""
     overlaps: tuple[QueryOverlap, ...]
     """Every query, those first on which the models differ most."""
     notes: tuple[str, ...]
@@ -114,7 +114,7 @@ class ModelComparison(JsonObject, Struct, frozen=True, kw_only=True, rename={"co
 
     @property
     def difference(self) -> float | None:
-        """Of the model beside from the own one, by nDCG; None where the answers are not known."""
+        """Of the other model from the own one, by nDCG; None where the answers are not known."""
         return self.against_own.mean if self.against_own else None
 
 
@@ -135,7 +135,7 @@ def compare(
         on_progress: Called with the progress.
 
     Raises:
-        NothingBeside: No model stands beside.
+        NothingBeside: The store has no second model.
         CannotCompareError: A model does not answer, or there is nothing to ask.
         UnknownRelevantError: A right answer is not in the store.
     """

@@ -1,7 +1,7 @@
 """Measuring a store: questions with known answers, asked in every mode and of a plain ``grep``.
 
 Reads; changes nothing. One rule: a mode that cannot answer has no figures, and says why; another
-mode's answers never stand in its column.
+mode's answers are never in its column.
 """
 
 import re
@@ -93,7 +93,7 @@ class Unwanted(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class Comparison(JsonObject, Struct, frozen=True, kw_only=True):
-    """Both retrievers together beside the better one, by nDCG."""
+    """Both retrievers together against the better one, by nDCG."""
 
     KEYS = "measure against difference difference.interval_95"
 
@@ -110,16 +110,16 @@ class Comparison(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """What hybrid search is compared with and without, beside questions and summaries."""
+    """What hybrid search is compared with and without, besides questions and summaries."""
 
     rewrite: int = 3
-    """So many new queries; 0 for no such comparison."""
+    """How many new queries; 0 for no such comparison."""
     rerank: str = "cross-encoder"
     """The reranker; "" for none."""
 
 
 class Variant(JsonObject, Struct, frozen=True, kw_only=True):
-    """One way to answer the questions, beside the plain one: without questions and summaries."""
+    """A way to answer the questions, apart from the plain one, without questions and summaries."""
 
     KEYS = "name scores difference against_plain.interval_95 milliseconds tokens"
 
@@ -160,7 +160,7 @@ class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count":
     notes: tuple[str, ...]
     """What to know about these figures."""
     compared: tuple[Variant, ...] = ()
-    """Hybrid search with and without what there is beside chunks; with `--compare`."""
+    """Hybrid search with and without what there is besides chunks; with `--compare`."""
     per_query: tuple[QuestionResult, ...] = ()
     """Each question; with `--per-query`."""
 
@@ -186,7 +186,7 @@ def evaluate(
     """Ask every question in every mode, and score the rankings.
 
     Where answers are named by source or resource, the ranking is one of sources or resources, each
-    where its best chunk stands.
+    where its best chunk is.
 
     Args:
         searching: What answers.
@@ -363,7 +363,7 @@ class _Timed:
 
 
 def _ways(way: Query, compared: Compared) -> dict[str, Query]:
-    """With and without what there is beside chunks, the plain one first."""
+    """With and without what there is besides chunks, the plain one first."""
     ways = {
         "plain": replace(way, without=("questions", "summaries")),
         "questions": replace(way, without=("summaries",)),
@@ -418,7 +418,7 @@ def _by_grep(
 ) -> Iterator[Judged[Chunk]]:
     """What a person has without an index: ``grep -i`` for each word, the files laid together.
 
-    A file stands before another if it has more of the words, then if it has them more often, then
+    A file comes before another if it has more of the words, then if it has them more often, then
     by path. A word is found within words, as grep does. Words of fewer than four letters are left
     out where there are longer ones, as a person would leave out "the" and "der": on questions of
     two languages that gained 6 and 9 points of nDCG@10, and needs no list of words.

@@ -107,9 +107,9 @@ def _satisfying(catalog: Catalog, condition: "Condition", notes: list[str]) -> s
 
 
 def _holding(catalog: Catalog, condition: "Condition") -> set[tuple[str, str]]:
-    """Keys and values, as they stand in files, that are as a condition wants them.
+    """Keys and values, as they are in files, that are as a condition wants them.
 
-    With `!=` those that it does not want.
+    With `!=` the ones that it does not want.
     """
     from filestore.search.conditions import is_ordered, test
 
@@ -181,14 +181,14 @@ def conditions(catalog: Catalog, filters: Filters) -> "Where":
 
 
 def _keys(catalog: Catalog, key: str) -> list[str]:
-    """A key as it stands in files: with letters composed or not."""
+    """A key as it is in files: with letters composed or not."""
     if key.isascii():
         return [key]
     return [one for one in queries.metadata_keys(catalog) if composed(one) == composed(key)]
 
 
 def _spellings(catalog: Catalog, key: str, value: str) -> list[tuple[str, str]]:
-    """Every way in which a key and its value stand in files: with letters composed or not.
+    """Every way in which a key and its value are in files: with letters composed or not.
 
     A tag with another case, or with its `#`, is no other tag.
     """
@@ -207,7 +207,7 @@ def _folded_tag(tag: str) -> str:
 def _sources_meant(pattern: str, sources: Iterable[str], root: str) -> set[str]:
     """The sources that a text names: one, the end of its path, a folder; else what a glob finds.
 
-    A name is first taken as it stands, then with its letters composed or not, then as a path from
+    A name is first taken as it is, then with its letters composed or not, then as a path from
     the working folder, then as a glob.
     """
     names = [pattern.removeprefix("./").rstrip("/") or pattern]

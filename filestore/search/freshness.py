@@ -39,7 +39,7 @@ MISMATCH: Final = "map-mismatch"
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
-    """A file, whoever asks for it."""
+    """A file, as any answer names it."""
 
     path: StorePath
     """The chunk file, relative to the store root."""
@@ -61,7 +61,7 @@ class UserKeys(Mapping[str, Value]):
     __slots__ = ("_head", "_keys")
 
     def __init__(self, head: bytes) -> None:
-        """Take what stands above the body, which was parsed without an error before."""
+        """Take what is above the body, which was parsed without an error before."""
         self._head = head
         self._keys: Mapping[str, Value] | None = None
 
@@ -95,7 +95,7 @@ class Look(Struct, frozen=True, kw_only=True):
     body_line: int = 1
     """The line of the file on which that begins; 0 where the file has no such lines."""
     is_uneven: bool = False
-    """Whether it has line ends that are none in the file: a lone CR beside LF is a sign there."""
+    """Whether it has line ends that are none in the file: a lone CR next to LF is a sign there."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
     page_starts: tuple[tuple[int, int], ...] = ()
@@ -114,7 +114,7 @@ class Look(Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Those that a chunk file has; parsed now, as most hits are not found by them."""
+        """The ones that a chunk file has; parsed now, as most hits are not found by them."""
         if b"questions" not in self.data:
             return ()
         from filestore.chunks import chunk_file
@@ -126,7 +126,7 @@ def first_line(body: str, line: int) -> int:
     """The line of a file on which the words of a text begin; 0 where it has no such lines.
 
     Args:
-        body: The text; blank lines may stand above its words.
+        body: The text; blank lines may be above its words.
         line: The one on which the text begins, 1-based, or 0.
     """
     blank = len(body) - len(body.lstrip())
@@ -289,7 +289,7 @@ class Looker:
         return _look_at_section(seen.chunk, _same_section(before, part, seen.chunk), "edited")
 
     def _no_longer_excluded(self, row: FileRow) -> Look:
-        """A document that changed since it was left out: sound by now, or why it still is out."""
+        """A document that changed since it was left out: sound already, or why it still is out."""
         seen = self._observed(row, self._layout)
         if isinstance(seen, Look):
             return seen
@@ -298,7 +298,7 @@ class Looker:
         return Look(freshness="edited" if is_sound else None, code="" if is_sound else seen.state)
 
     def _as_indexed(self, row: FileRow) -> bytes | None:
-        """The bytes of a file, read now; None where they are not those that were indexed."""
+        """The bytes of a file, read now; None where they are not the ones that were indexed."""
         if self._chunked is None or row.path in self._unmerged:
             return None
         if self._places.fetch is not None:

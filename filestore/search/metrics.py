@@ -43,12 +43,12 @@ class Question(Struct, frozen=True, kw_only=True):
     id: str
     """As the file says, else the number of its line."""
     line: int
-    """Where it stands in the file, from 1."""
+    """Where it is in the file, from 1."""
     query: str
     """What was asked."""
     relevant: Mapping[str, float]
     """What answers it, as the file names it, to a grade: how well. At least one is above 0; empty
-    where nobody knows."""
+    where that is not known."""
     unwanted: tuple[str, ...] = ()
     """What must not be among the first, as the file names it."""
 
@@ -305,12 +305,12 @@ class Goal(Struct, frozen=True):
     query: str
     grades: Mapping[Key, float]
     unit: Kind
-    """What is ranked beside the right answers: the widest that these name."""
+    """What is ranked besides the right answers: the widest that these name."""
     unwanted: Mapping[Key, str] = {}
     """What must not come, to what the question calls it."""
 
     def ranking(self, found: Iterable[Located]) -> list[Key]:
-        """Chunks, best first, as the things that are ranked: each where it stands first."""
+        """Chunks, best first, as the things that are ranked: each where it is first."""
         return list(dict.fromkeys(self._key(one) for one in found))
 
     def came(self, found: Iterable[Located], count: int) -> tuple[str, ...]:

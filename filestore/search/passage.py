@@ -31,12 +31,12 @@ _LONG_LINE: Final = 120
 _WRAPPED: Final = 40
 """A line of fewer bytes was ended on purpose."""
 _ROOM: Final = MOST_CHARACTERS - 2
-"""Of a part of what is too long: "…" stands on either side."""
+"""Of a part of what is too long: "…" is on either side."""
 _HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
 _ITEM: Final = re.compile(r"(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
 _ROW: Final = re.compile(r"\||[^\n]*? \| ")
 _POINTS: Final = ".!?…؟۔։।॥།။።។"
-"""Behind which a blank stands where they end a sentence."""
+"""Behind which a blank is where they end a sentence."""
 # One sign first, of which every one that is none is passed over quickly.
 _SENTENCE_END: Final = re.compile(
     rf"[{_POINTS}。！？](?:(?<=[{_POINTS}])[\"'”’»)\]*_]*\s+(?=[\"'“‘«(\[*_!`<¿¡]*([^\W_]))"
@@ -75,7 +75,7 @@ def units_of(text: Markdown, start: int = 0, stop: int | None = None) -> list[Un
 
     Args:
         text: The text.
-        start: Where a line begins: what stands before it is passed over.
+        start: Where a line begins: what comes before it is passed over.
         stop: Where one ends; None for the end.
     """
     found: list[Unit] = []
@@ -134,7 +134,7 @@ def _kind_of(text: Markdown, start: int, end: int, stripped: str) -> str:
 
 
 def _goes_on(kind: str, before: str, line: str) -> bool:
-    """Whether a line of prose belongs to what stands in the line before it."""
+    """Whether a line of prose belongs to what is in the line before it."""
     if kind == "item" and line[0] in " \t":
         return True
     is_wrapped = len(before if before.isascii() else before.encode()) >= _WRAPPED
@@ -211,7 +211,7 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 _FEWEST: Final = 3
 _MOST_SAID: Final = 0.25
-"""Of the lines of a list so many are none of its entries."""
+"""This share of the lines of a list may be none of its entries."""
 _SIGNS: Final = ("](", "[[", "....", "://", ". . .")
 """One of these is in each entry, and in few texts as often as a list has entries."""
 _LONGEST: Final = 300
@@ -222,7 +222,7 @@ _PAGES: Final = "0123456789ivxlcIVXLC \t"
 
 @cache
 def _entry() -> re.Pattern[str]:
-    # A bullet, links, and a few words beside them; what is taken is never given back.
+    # A bullet, links, and a few words around them; what is taken is never given back.
     link = (
         r"!?\[\[[^\]\n]{1,200}+\]\]|!?\[[^\]\n]{0,200}+\]\([^)\n]{0,300}+\)"
         r"|<?https?://[^\s>]{1,300}+>?"
@@ -234,7 +234,7 @@ def _entry() -> re.Pattern[str]:
 
 
 def is_entry(line: str) -> bool:
-    """Whether a line is a link with little beside it, or leads by dots to a page."""
+    """Whether a line is a link with little else, or leads by dots to a page."""
     if len(line) > _LONGEST or not any(sign in line for sign in _SIGNS):
         return False
     return line.rstrip(_PAGES).endswith(_DOTS) or _entry().fullmatch(line) is not None
@@ -250,11 +250,11 @@ def is_list(text: str) -> bool:
 
 
 NEAREST_UNITS: Final = 64
-"""So many sentences of a text are embedded to find the one that is nearest to a question."""
+"""How many sentences of a text are embedded to find the one that is nearest to a question."""
 _HEADING_SHARE: Final = 0.4
-"""A heading is shown beside the passage, so one that begins with it is worth less."""
+"""A heading is shown next to the passage, so one that begins with it is worth less."""
 _ENTRY_SHARE: Final = 0.4
-"""A link with little beside it leads to what answers: it is worth less than a text."""
+"""A link with little else leads to what answers: it is worth less than a text."""
 _TOLD_SHARE: Final = 0.1
 """Words that tell less than this part of the best one are not marked beside it, and where only such
 words match, nothing does."""
@@ -278,7 +278,7 @@ class Passage(Struct, frozen=True, kw_only=True):
 
 
 def best(text: Markdown, marks: Sequence[Mark], weights: Sequence[float]) -> Passage | None:
-    """The passage in which most of what was asked for stands together; None where nothing does.
+    """The passage in which most of what was asked for is together; None where nothing does.
 
     Args:
         text: What it is a slice of.
@@ -430,7 +430,7 @@ def _passage(text: Markdown, units: Sequence[Unit], first: int, marks: Sequence[
         end = unit.end
     read = text.read(start, end)
     if not read.text:
-        # A picture without a word: what stands beside it, or else how it is written.
+        # A picture without a word: what is next to it, or else how it is written.
         for at in (*range(first + 1, len(units)), *range(first - 1, -1, -1)):
             if text.read(units[at].start, units[at].end).text:
                 return _passage(text, units[at : at + 1], 0, marks)
@@ -482,7 +482,7 @@ def trails(text: str, headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Spans in order, those that overlap or touch as one."""
+    """Spans in order, the ones that overlap or touch as one."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
         if found and start <= found[-1][1]:

@@ -1,4 +1,4 @@
-"""Where a passage stands: the document that a person opens, and the line or page in it.
+"""Where a passage is: the document that a person opens, and the line or page in it.
 
 The document of a chunk is the original that it was made from, where that can be looked at and holds
 the passage, or is the file that was read and has no lines; else the chunk file itself. No record
@@ -51,7 +51,7 @@ _TAG: Final = re.compile(
 _LETTERS: Final = re.compile(r"[^\W_]+")
 _TARGET: Final = re.compile(r"\]\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _FEWEST_LETTERS: Final = 12
-"""A shorter passage may stand in a page by chance."""
+"""A shorter passage may be in a page by chance."""
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
 
 
@@ -78,7 +78,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a passage stands."""
+    """Where a passage is."""
 
     document: StorePath
     """Relative to the store root; it may lead out of it."""
@@ -89,7 +89,7 @@ class Place(Struct, frozen=True, kw_only=True):
     page: int | None = None
     """None also where its chunk spans several."""
     before: tuple[str, ...] = ()
-    """Lines that stand before the passage."""
+    """Lines that are before the passage."""
     after: tuple[str, ...] = ()
 
 
@@ -123,7 +123,7 @@ class Locator:
         self._left_bytes = MOST_READ_BYTES
 
     def place(self, chunk: Chunk, passage: Span, *, context: int = 0) -> Place:
-        """Where a passage stands.
+        """Where a passage is.
 
         Args:
             chunk: The chunk file that it was found in.
@@ -156,7 +156,7 @@ class Locator:
         return _with_lines(own, chunk.body, passage, chunk.body_line, context)
 
     def _in_document(self, chunk: Chunk, passage: Span, context: int) -> Place:
-        """Where a passage of a section stands; the lines around it may be of other sections."""
+        """Where a passage of a section is; the lines around it may be of other sections."""
         if not chunk.body_line:
             page = next((n for at, n in reversed(chunk.page_starts) if at <= passage[0]), None)
             return replace(_on_page(chunk, passage, context), document=chunk.path, page=page)
@@ -228,7 +228,7 @@ class Locator:
 
 
 class _Markup:
-    """The letters of a page of HTML, and where each stands."""
+    """The letters of a page of HTML, and where each is."""
 
     def __init__(self, text: str) -> None:
         """Take the page; what is in tags, scripts and comments is passed over."""
@@ -246,7 +246,7 @@ class _Markup:
         self._letters = "".join(pieces)
 
     def find(self, wanted: str) -> Span | None:
-        """Where the letters of a passage of Markdown stand, if they do so once."""
+        """Where the letters of a passage of Markdown are, if they do so once."""
         letters = "".join(_LETTERS.findall(_TARGET.sub("]", wanted)))
         place = self._letters.find(letters) if len(letters) >= _FEWEST_LETTERS else -1
         if place < 0 or self._letters.find(letters, place + 1) >= 0:
@@ -261,7 +261,7 @@ class _Markup:
 def find(text: str, chunk: Chunk, passage: Span) -> Span | None:
     """Where in a document a passage of one of its chunks starts and ends; None where it does not.
 
-    The whole body is looked for first: what stands there twice alone may be told apart by it, else
+    The whole body is looked for first: what is there twice alone may be told apart by it, else
     by the heading above it. White space may differ: a list is taken out of its indentation.
     """
     body = chunk.body.replace("\r\n", "\n").strip("\n")
@@ -310,7 +310,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _loosely(text: str, wanted: str) -> Iterator[Span]:
-    """Start and end of the places where the same words stand, whatever the space between them.
+    """Start and end of the places where the same words are, whatever the space between them.
 
     Both are compared with single blanks, which takes no longer for texts that repeat themselves.
     """
@@ -321,7 +321,7 @@ def _loosely(text: str, wanted: str) -> Iterator[Span]:
 
 
 def _in_text(text: str, even: str, place: int) -> int:
-    """Where in a text the sign stands that has a place in its words joined by single blanks."""
+    """Where in a text the sign is that has a place in its words joined by single blanks."""
     number = even.count(" ", 0, place)
     word = next(islice(_WORD.finditer(text), number, None))
     return word.start() + place - (even.rfind(" ", 0, place) + 1)
@@ -358,7 +358,7 @@ def _on_page(chunk: Chunk, passage: Span, context: int) -> Place:
         document=StorePath(chunk.source or ""),
         page=chunk.pages[0] if len(chunk.pages) == 1 else None,
     )
-    # The lines around it are those that were taken out of the page.
+    # The lines around it are the ones that were taken out of the page.
     around = _with_lines(place, chunk.body, passage, 1, context)
     return replace(around, line=None, end_line=None)
 

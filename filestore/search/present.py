@@ -1,4 +1,4 @@
-"""Hits as a person reads them: the passage that answers, the document and the line it stands on.
+"""Hits as a person reads them: the passage that answers, the document and the line it is on.
 
 One rule: it adds to the hits that are shown, and changes neither which they are nor their order.
 What it adds is made where it is read: the catalog is asked at once, the disk then.
@@ -200,7 +200,7 @@ def stem(document: str) -> str:
 
 
 _MOST_NAMED: Final = 3
-"""So many words of one place are named; of more, how many they are."""
+"""How many words of one place are named; of more, how many they are."""
 _MOST_CHARACTERS: Final = 40
 
 
@@ -252,9 +252,9 @@ def reason(
 def _found_above(
     marker: Marker, title: str, heading: str, name: str
 ) -> list[tuple[str, str, Sequence[Mark]]]:
-    """Where the query matches in what stands above a text: one look for all of it."""
+    """Where the query matches in what is above a text: one look for all of it."""
     places = [("title", title), ("heading", heading), ("file name", name)]
-    # Names of files are any bytes: one sign stands for each that is no UTF-8.
+    # Names of files are any bytes: one sign represents each that is no UTF-8.
     lines = [
         (place, words.replace("\n", " ").encode("utf-8", "replace").decode("utf-8"))
         for place, words in places

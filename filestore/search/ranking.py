@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 DEPTH: Final = 50
-"""How many items of a ranking, at least, should be given: the last of them stands for the crowd."""
+"""How many items of a ranking, at least, should be given: the last of them represents the crowd."""
 
 _LEADERS: Final = 10
-"""So many of the first may be what was sought; the crowd is measured on those behind them."""
+"""How many of the first may be what was sought; the crowd is measured on those behind them."""
 _FEWEST: Final = 20
 """A shorter ranking has no crowd to measure."""
 _CLEAR: Final = 10.0
@@ -44,7 +44,7 @@ _WHOLE_SHARE: Final = 0.4
 Over the tuning halves of forty sets of questions it is worth .008 of nDCG@10: none .6976, .3 .7037,
 .4 .7057, .5 .7054. The BM25 of whole documents in its place is worth .003."""
 MOST_PARTS: Final = 10
-"""So many parts of a whole count, the best of them: what is long need not be about one thing."""
+"""How many parts of a whole count, the best of them: what is long need not be about one thing."""
 _RANK_CONSTANT: Final = 60
 
 
@@ -84,7 +84,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Fused(Struct, Generic[K], frozen=True, kw_only=True):
-    """One item of a merged ranking, and why it stands where it stands."""
+    """One item of a merged ranking, and why it is where it is."""
 
     item: K
     score: float
@@ -111,12 +111,12 @@ def fuse(
     (Cormack, Clarke and Büttcher, SIGIR 2009), which therefore remains where nothing does.
 
     Where an item is a part of a whole, a share of its evidence is the mean of that of the best
-    parts of the whole, of which those that a ranking does not list have none.
+    parts of the whole, of which the ones that a ranking does not list have none.
 
     Args:
         rankings: By name.
         wholes: Of an item that is a part, what it is a part of, and how many parts that has, of
-            which more than `MOST_PARTS` count as so many.
+            which more than `MOST_PARTS` count as that many.
 
     Raises:
         ValueError: A weight is negative or not finite, or a score is not finite.
@@ -188,16 +188,16 @@ Text = tuple[ChunkPath, int]
 Retrieved = list[tuple[Text, float]]
 """Texts with their score, best first."""
 Ranked = tuple[Text, float, Callable[[], Why]]
-"""A text, its score, and what tells why: only those that are shown are explained."""
+"""A text, its score, and what tells why: only the ones that are shown are explained."""
 Item = TypeVar("Item", bound=Any)
 LEXICAL_FLOOR: Final = 0.15
-"""Below this a text that keywords missed shares too little to be worth showing beside theirs."""
+"""Below this a text that keywords missed shares too little to be worth showing with theirs."""
 VECTOR_WEIGHT: Final = 1.1
 """The weight of a vector retriever that knows meaning, where the keyword retriever has 1 and the
 model knows the language of the question.
 
 A model that does not know the language of a text still finds some that stand out a little. Over
-forty sets of questions this is worth .007 of nDCG@10 beside .9 whatever the language."""
+forty sets of questions this is worth .007 of nDCG@10 over .9 whatever the language."""
 LEXICAL_WEIGHT: Final = 0.1
 """The weight of a vector retriever that compares words only, as the keyword retriever does.
 
@@ -208,7 +208,7 @@ REWRITTEN_WEIGHT: Final = 0.1
 """The weight of all rewritten queries together: they decide near ties and add what is not found.
 
 Over XQuAD, three of the extractive generator each, nDCG@10 is .000 (en), -.002 (de) and -.001 (zh)
-beside the typed query alone; with 0.5 other queries lost .008 to .012."""
+against the typed query alone; with 0.5 other queries lost .008 to .012."""
 
 CLEAR_MEANING: Final = 0.5
 """In a few texts the nearest one answers for certain where it is so near; a word counts more than
@@ -270,7 +270,7 @@ def fuse_rankings(
 
 
 def with_question(text: float, question: float) -> float:
-    """The score of a text by vectors, of which a question stands nearer to the query, or not."""
+    """The score of a text by vectors, of which a question is nearer to the query, or not."""
     least, sure = _ASKED_SO
     near = min(1.0, max(0.0, (question - least) / (sure - least)))
     return text + (QUESTION_SHARE + (1 - QUESTION_SHARE) * near) * max(0.0, question - text)
@@ -319,7 +319,7 @@ def demoted(score: float, named: float) -> float:
 
     Args:
         score: As it was found.
-        named: How much of what is asked stands in its names, 0 to 1.
+        named: How much of what is asked is in its names, 0 to 1.
     """
     return min(score, score * (LISTED_SHARE + (1 - LISTED_SHARE) * named))
 
@@ -362,7 +362,7 @@ def questions_of(catalog: Catalog, files: Collection[int]) -> set[int]:
 
 
 class Leading:
-    """Leads from texts of a store in place to those that are shown; of one generation."""
+    """Leads from texts of a store in place to the ones that are shown; of one generation."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -420,9 +420,9 @@ def collapse(
     summaries: Set[ChunkPath],
     above: Mapping[ChunkPath, Collection[ChunkPath]],
 ) -> "tuple[list[Ranked], dict[ChunkPath, ChunkPath]]":
-    """A ranking in which the best text below a summary stands where that one stood.
+    """A ranking in which the best text below a summary is where that one stood.
 
-    A summary is left out where that text stands before it.
+    A summary is left out where that text comes before it.
 
     Args:
         ranked: Texts and summaries, best first.
@@ -470,7 +470,7 @@ def _lifted(one: "Ranked", rank: int, score: float) -> "Ranked":
 
 
 BEAM: Final = 16
-"""So many summaries of a level are entered. Over XQuAD, in 48 trees of one level, 8 lose another
+"""How many summaries of a level are entered. Over XQuAD, in 48 trees of one level, 8 lose another
 .04 of recall@10; the default search, which sees every text, finds .07 more than 16."""
 
 
@@ -483,7 +483,7 @@ def descend(
 
     Args:
         tree: Of all summaries.
-        best: Orders nodes by how well they answer, best first; those that do not are left out.
+        best: Orders nodes by how well they answer, best first; the ones that do not are left out.
         beam: How many of a level are entered; where fewer answer, the first of the others, too.
 
     Returns:

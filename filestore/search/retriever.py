@@ -116,7 +116,7 @@ class Vectors:
             self._conditions = found
 
     def near(self, text: str, allowed: set[int] | None, *, is_filtered: bool) -> "Nearest":
-        """What gives so many of the nearest vectors of a query, by id with their scores.
+        """What gives that many of the nearest vectors of a query, by id with their scores.
 
         Args:
             text: The query.
@@ -200,7 +200,7 @@ class Vectors:
 
 
 SAMPLE: Final = 200
-"""So many texts tell how near an unrelated question is."""
+"""How many texts tell how near an unrelated question is."""
 _MARGIN: Final = 2.3
 """Standard deviations beyond the nearest of as many unrelated texts as there are: sqrt(2 ln n) is
 about where the greatest of n normal numbers lies."""
@@ -239,9 +239,9 @@ class Closeness(Struct, frozen=True):
 
 
 _APART: Final = 20
-"""So many are looked at for those that are shown where nothing is close."""
+"""How many are looked at for the ones that are shown where nothing is close."""
 _MOST_ALIKE: Final = 5_000
-"""So many texts with a word of the query are compared where keywords do not answer beside."""
+"""How many texts with a word of the query are compared where keywords do not answer as well."""
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 
@@ -273,7 +273,7 @@ class Retriever:
         self.cuts = True
         """Whether vectors that are no nearer than chance are left out."""
         self.apart: Retrieved = []
-        """The best of those that were left out."""
+        """The best of the ones that were left out."""
 
     def begin(self, notes: list[str], hidden: frozenset[int], without: Collection[Extra]) -> None:
         """Begin an answer.
@@ -321,7 +321,7 @@ class Retriever:
     def _close(self, near: Retrieved) -> Retrieved:
         """What vectors found, or nothing where the best of it is no nearer than chance.
 
-        Vectors that compare words have found a word of the query in each. Beside words that were
+        Vectors that compare words have found a word of the query in each. Where words were
         found nothing is left out: how far a text stands out decides there.
         """
         if not near or not self.cuts or self.is_lexical or self.closeness is None:
@@ -333,7 +333,7 @@ class Retriever:
 
     @cached_property
     def closeness(self) -> "Closeness | None":
-        """What is near in this generation; None where that cannot be told."""
+        """What is near in this generation; None where that is not known."""
         if self.vectors is None:
             return None
         try:
@@ -372,7 +372,7 @@ class Retriever:
             allowed = holding if allowed is None else allowed & holding
         alike = self.open_reader() if self.is_lexical and self.cuts else None
         if alike is not None and floor < 0:
-            # Keywords do not answer beside: of the texts that have a word all are compared.
+            # Keywords do not answer as well: of the texts that have a word all are compared.
             found = [(text, score, 0) for text, score in alike.search(query, _MOST_ALIKE)]
             holding = {file_of_text(text) for text, _, _ in (*found, *self._led(found))}
             allowed = holding if allowed is None else allowed & holding
@@ -385,7 +385,7 @@ class Retriever:
             )
             if alike is not None and floor > 0:
                 return texts[:depth]
-            # Those that tie with the last one are ordered by path, and none of them is left out.
+            # The ones that tie with the last one are ordered by path, and none of them is left out.
             if len(near) < wanted or (len(texts) >= depth and near[-1][1] < texts[depth - 1][1]):
                 self.notes += self.vectors.lacking
                 return texts[:depth]
@@ -427,7 +427,7 @@ class Retriever:
             allowed: The files that may answer; None for all.
             required: The texts that may; None for all.
             banned: The texts that may not.
-            alike: What tells those that share a word with the query, which all must.
+            alike: What tells the ones that share a word with the query, which all must.
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         own: dict[int, float] = {}

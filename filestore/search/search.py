@@ -52,11 +52,11 @@ if TYPE_CHECKING:
     from filestore.sidecar.summary_tree import SummaryTree
 
 _NEAREST: Final = 3
-"""So many are shown where nothing is close."""
+"""How many are shown where nothing is close."""
 _MOST_COPIES: Final = 50
-"""So many files with the text of a hit are looked at."""
+"""How many files with the text of a hit are looked at."""
 _SECTIONS: Final = 3
-"""So many of a document are looked at, on average, before more are asked for."""
+"""How many of a document are looked at, on average, before more are asked for."""
 _DEEPEST: Final = 5_000
 """So far down its rankings a search looks for files that are still there."""
 NO_TREE: Final = (
@@ -72,7 +72,7 @@ class Searcher:
         """Open nothing yet; one query never meets vectors of the other model.
 
         Raises:
-            NothingBeside: No model stands beside.
+            NothingBeside: The store has no second model.
         """
         self._parts = parts
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
@@ -237,7 +237,7 @@ class Searcher:
         *,
         collapses: bool,
     ) -> tuple[list[Hit], Mode]:
-        """So many files, and the mode that answered."""
+        """How many files, and the mode that answered."""
         self.found = {}
         # A file takes one place, whichever of its sections answer.
         depth = _SECTIONS * count if self._layout.has_sections else count
@@ -252,7 +252,7 @@ class Searcher:
             there = sum(not (collapses and hit.kind == "summary") for hit in hits)
             if there == count or is_last:
                 seen = list(looks.values())
-                # A look at all files has counted those that are gone.
+                # A look at all files has counted the ones that are gone.
                 is_counted = self.behind.gone is not None
                 gone_are = "" if is_counted else "that would answer"
                 self._notes += freshness.notes(seen, gone_are=gone_are)
@@ -269,7 +269,7 @@ class Searcher:
     ) -> tuple[list[Ranked], Mode, bool]:
         """Texts by all queries together, the mode that answered, and whether these are all.
 
-        Without a word those that the filters leave, by path.
+        Without a word the ones that the filters leave, by path.
         """
         if allowed is not None and not queries[0].clauses:
             paths = sorted(self._catalog.indexed_paths(list(allowed)).values())
@@ -286,7 +286,7 @@ class Searcher:
         return self._retriever.fuse(queries[0], rankings), mode, is_all
 
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The ranking in which no summary stands above what it was made from."""
+        """The ranking in which no summary is above what it was made from."""
         rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
         made = {path for path, row in rows.items() if row.kind == "summary"}
         found, lifted = collapse(ranked, made, self._ancestors.of(list(rows)))
@@ -324,12 +324,12 @@ class Searcher:
         *,
         is_last: bool = True,
     ) -> list[Hit]:
-        """The best files that may be shown; a list of links stands behind what says something.
+        """The best files that may be shown; a list of links comes after what says something.
 
         Args:
             ranked: Texts, best first; a file takes one place, that of its best text, and so do all
                 that have this very text.
-            count: At most so many.
+            count: At most this many.
             looks: What was seen so far of this answer's files; what is looked at is added.
             allowed: The files that may answer; None for all.
             is_last: Whether no more texts can be had, so that lists have the places left.
@@ -377,7 +377,7 @@ class Searcher:
         return shown
 
     def _named_share(self, row: FileRow, look: Look) -> float:
-        """How much of what is asked stands in the names of a text, 0 to 1."""
+        """How much of what is asked is in the names of a text, 0 to 1."""
         names = [*look.headings, row.source or row.resource]
         names += [
             one for key, one in self._catalog.metadata_of(row.id) if key in ("title", "aliases")

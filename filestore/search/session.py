@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
 
 DEPTH: Final = 50
-"""So many hits are looked at, at least: a reranker reads them again, each for about what embedding
+"""How many hits are looked at, at least: a reranker reads them again, each for about what embedding
 costs, and the others of a document are counted among them."""
 _PER_DOCUMENT: Final = 5
 _DEEPEST: Final = 5_000
 _NEAREST: Final = 5
-"""So many of the texts that a query finds say in which words its answers are written."""
+"""How many of the texts that a query finds say in which words its answers are written."""
 _NOTHING: Final = "the generator made no new query of it"
 _Rewrites = tuple[tuple[str, ...], str, int]
 """The same in other words, why there are none, and what a service counted for them, in and out."""
@@ -59,7 +59,7 @@ class SearchSession:
 
         Raises:
             CatalogMissingError: There is no catalog yet.
-            NothingBeside: No model stands beside.
+            NothingBeside: The store has no second model.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         parts = self._parts()
@@ -138,7 +138,7 @@ def by_document(ask: Callable[[Query], Answer], query: Query) -> Answer:
 
 
 def grouped(hits: Sequence[Hit]) -> list[Hit]:
-    """The first hit of each document, in order; a file that is gone stands for itself."""
+    """The first hit of each document, in order; a file that is gone is alone."""
     best: dict[str, Hit] = {}
     others: dict[str, int] = {}
     for hit in hits:
@@ -171,7 +171,7 @@ def rewritten(
 
 
 def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]") -> _Rewrites:
-    """Up to so many queries that a generator makes of one and of the texts nearest to it.
+    """Up to this many queries that a generator makes of one and of the texts nearest to it.
 
     Args:
         plain: The answer to the query.
@@ -202,7 +202,7 @@ def _made(plain: Answer, wanted: int, generator: "Generator") -> _Rewrites:
 
 
 def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[str]:
-    """The first few texts that go into the generator's window beside the query."""
+    """The first few texts that go into the generator's window next to the query."""
     room = generator.window_tokens - generator.count_tokens(query)
     found = []
     for text in texts[:_NEAREST]:
@@ -216,7 +216,7 @@ def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[
 def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
     """The best hits of an answer by the reranker's score, texts before summaries, ties by path.
 
-    A file that is gone has no text to be read; it stays behind those that have one.
+    A file that is gone has no text to be read; it stays behind texts.
 
     Raises:
         ModelUnusable: The model gives no usable scores.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_SEARCHED: Final = 1_000
-"""A graph is not asked for more: so many are sooner found among all."""
+"""A graph is not asked for more: this many are sooner found among all."""
 _SPARE: Final = 1
 """Neighbours fetched beyond what was asked, so that a tie at the end is seen."""
 _LINKED: Final = 200

@@ -46,7 +46,7 @@ _LONGEST_NAME: Final = 50
 """PostgreSQL cuts names after 63 bytes in silence, and ours get endings."""
 _LOGIN: Final = ("authentication failed", "no password supplied", "no pg_hba.conf entry")
 _LOST: Final = ("08", "57P", "53300", "53400")
-"""How the states begin in which a server lets nobody in, or goes away."""
+"""How the states begin in which a server lets no one in, or goes away."""
 _LOCKED: Final = ("55P03", "40P01")
 _REFUSED: Final = {
     "25006": ("takes no changes, it is read-only", "name the primary server in dsn"),
@@ -357,7 +357,7 @@ class Session:
         """Make what the transaction did last.
 
         Raises:
-            BackendUnreachable: Nobody knows whether it does: the answer did not come.
+            BackendUnreachable: No one knows whether it does: the answer did not come.
         """
         try:
             self.rows(b"COMMIT")

@@ -45,7 +45,7 @@ _PLAIN: Final = 1_800
 _GRAPH_LIMIT_S: Final = 6 * 3600
 _GRAPH_MEMORY_MB: Final = 1_024
 Ask: TypeAlias = Callable[[bytes, Any], Sequence[Row]]
-"""Gives the rows of a statement with its parameters; raises `BackendUnreachable` where nobody
+"""Gives the rows of a statement with its parameters; raises `BackendUnreachable` where no one
 answers, and then can be asked again."""
 
 _PARTITIONS: Final = b"""
@@ -161,9 +161,9 @@ class Table:
         self.is_made = False
         self.has_graph = False
         self.parts: tuple[Shard, ...] = ()
-        """Those that lie on other servers, where the table is spread over several."""
+        """The ones that lie on other servers, where the table is spread over several."""
         self.has_digests = False
-        """Whether these servers compute digests themselves, in a table beside it."""
+        """Whether these servers compute digests themselves, in a table next to it."""
         self._vector_schema = "public"
         self._session = session
         self._composed: dict[tuple[str, str, Shard | None], bytes] = {}

@@ -17,7 +17,7 @@ class Place(ABC):
     Args:
         address: For messages.
         collection: Its name.
-        made_with: What qdrant-client is told of a new one beside its vectors.
+        made_with: What qdrant-client is told of a new one next to its vectors.
     """
 
     def __init__(self, address: str, collection: str, **made_with: Any) -> None:

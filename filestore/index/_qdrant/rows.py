@@ -2,7 +2,7 @@
 
 A change is not atomic: a reader sees the deletes and upserts of a push as they come, and the stamp
 of before until it is whole; a search lays the delta of the catalog over both. The stamp is a point
-of the collection itself, so that whoever deletes, restores or copies the collection does so with
+of the collection itself, so that anyone who deletes, restores or copies the collection does so with
 its stamp; its id is a UUID, which no vector of ours has, and it is dropped from what is found.
 """
 
@@ -55,7 +55,7 @@ _ALLOWED: Final = 20_000
 _SPARE: Final = 2
 """Looked for beyond what is wanted: the next score, which may be equal, and maybe the stamp."""
 _INDEXED: Final = 32
-"""Facts with an index of their own: the first so many; filters by others look at all points."""
+"""Only the first few facts have an index of their own; filters by others look at all points."""
 
 
 class QdrantRows(IndexBackend):

@@ -1,7 +1,7 @@
 """What the settings say of Qdrant, checked before anything is made or asked.
 
 Either ``url``, a server, or ``path``, a folder below the sidecar's.
-Beside them ``collection`` and ``metadata_whitelist``; for a server ``timeout_s``, and ``shards``
+Next to them ``collection`` and ``metadata_whitelist``; for a server ``timeout_s``, and ``shards``
 and ``replication`` for the collection it makes. ``engine`` is of earlier versions: ``client`` is
 what a folder has now, ``edge`` is refused.
 """
