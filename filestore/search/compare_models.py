@@ -180,7 +180,7 @@ def _ask(searching: Searching, query: Query, goal: Goal | None, notes: list[str]
         found = judge(asked.hits, query, goal)
     except NoAnswerError as error:
         raise CannotCompareError(
-            f"{WHOSE[query.model]} does not answer: {error}", remedy="filestore sync"
+            f"{WHOSE[query.model]} does not answer: {error.message}", remedy="filestore sync"
         ) from error
     every = asked.answer.notes if asked.answer is not None else ()
     notes += [f"{WHOSE[query.model]}: {note}" for note in every if "no vector of" in note]

@@ -275,8 +275,8 @@ def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
 _Ask = Callable[[Query], Answer]
 
 
-class NoAnswerError(Exception):
-    """What is asked cannot answer in this mode; its text says why."""
+class NoAnswerError(FilestoreError):
+    """What is asked cannot answer in this mode; its message says why."""
 
 
 class Asked:
@@ -314,7 +314,7 @@ def _scored(
             scores.append((one.scores, one.unwanted))
             on_progress(Progress(stage=stage, done=len(scores), total=len(goals)))
     except NoAnswerError as error:
-        notes.append(str(error))
+        notes.append(error.message)
         return None
     return scores
 
@@ -327,10 +327,8 @@ def _by_mode(
     for goal in goals:
         try:
             found = judge(asked.hits, replace(way, text=goal.query), goal)
-        except NoAnswerError as error:
-            raise NoAnswerError(f"{mode}: not measured: {error}") from error
         except FilestoreError as error:
-            if mode == "keyword":
+            if mode == "keyword" and not isinstance(error, NoAnswerError):
                 raise
             raise NoAnswerError(f"{mode}: not measured: {error.message}") from error
         if (answer := asked.answer) is not None:
