@@ -14,8 +14,8 @@ from filestore.browse.named import UnknownPathError, below_chunked, resource_nam
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunks import chunk_file, kept, resource_record
-from filestore.chunks.kept import DocumentDamagedError
-from filestore.chunks.layout import Layout, interpret_chunk
+from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import (
     DOCUMENT,
     INDEXED,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog, Conflict
 from filestore.chunks import links, resource_record
-from filestore.chunks.layout import conflict_lines
+from filestore.chunks.kept import conflict_lines
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.core.errors import FilestoreError

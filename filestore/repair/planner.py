@@ -10,7 +10,7 @@ from typing import Final, Literal, TypedDict
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.chunks.layout import fenced
+from filestore.chunks.kept import fenced
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import UNDO
 from filestore.core.findings import Finding, as_told

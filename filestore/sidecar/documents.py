@@ -86,7 +86,7 @@ class Documents(Layout):
             seen.detail = f"found {len(seen.data):,} bytes, of which none is text"
             return
         if is_text(name) and b"<<<<<<<" in seen.data:
-            from filestore.chunks.layout import conflict_outside_code, refuse
+            from filestore.chunks.kept import conflict_outside_code, refuse
 
             lines = conflict_outside_code(seen.data, 0)
             if lines is not None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
-from filestore.chunks.layout import TREE, conflict_lines
+from filestore.chunks.kept import conflict_lines
+from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.observe import describe_unread
 
