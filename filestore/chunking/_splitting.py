@@ -164,9 +164,9 @@ LINE_END: Final = re.compile(r"\n")
 _SENTENCE_END: Final = re.compile(r"[.!?][\"')\]»”’]*\s|[。！？]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
-Limits = tuple[int, int]
+TokenLimits = tuple[int, int]
 """Most tokens of the first part, and of every other."""
-Split = Callable[[Measure, Span, Limits], list[Span]]
+Split = Callable[[Measure, Span, TokenLimits], list[Span]]
 
 
 def split_unit(measure: Measure, unit: Unit, *, first: int) -> list[Unit]:
@@ -206,7 +206,7 @@ def split_at(
     measure: Measure,
     span: Span,
     boundaries: Sequence[int],
-    limits: Limits,
+    limits: TokenLimits,
     *,
     split_between: Split,
 ) -> list[Span]:
@@ -268,7 +268,7 @@ def _fitting(
 
 
 def _split_naturally(
-    measure: Measure, span: Span, limits: Limits, *, is_markdown: bool
+    measure: Measure, span: Span, limits: TokenLimits, *, is_markdown: bool
 ) -> list[Span]:
     """Splits running text where it reads best, and again where a part still has too many tokens."""
     first, room = limits

@@ -21,9 +21,9 @@ from filestore.chunking._splitting import (
     Block,
     Draft,
     Kind,
-    Limits,
     Measure,
     Span,
+    TokenLimits,
     Unit,
     join_small,
     pack,
@@ -493,7 +493,7 @@ def _split_lines(measure: Measure, span: Span, room: int) -> list[Span]:
 
 
 def _split_at_best(
-    tiers: Sequence[Sequence[int]], measure: Measure, span: Span, limits: Limits
+    tiers: Sequence[Sequence[int]], measure: Measure, span: Span, limits: TokenLimits
 ) -> list[Span]:
     for position, boundaries in enumerate(tiers):
         inside = boundaries[bisect_right(boundaries, span[0]) : bisect_left(boundaries, span[1])]

@@ -25,7 +25,7 @@ from filestore.extract import (
     is_read,
     unread_document,
 )
-from filestore.extract.ignore_files import Applied, Place, entered, path_bytes, start
+from filestore.extract.ignore_files import Applied, FolderAt, entered, path_bytes, start
 from filestore.fs import disk
 
 _INDEX_PAGES: Final = frozenset({"index", "readme", "_index"})
@@ -155,7 +155,7 @@ def _list(walk: _Walk, folder: _Folder) -> list[_Folder]:
         names = {entry.name for entry in entries}
         if folder.path and is_made_by_tools(handle, names):
             return []
-        place = Place(handle=handle, path=path, base=walk.prefix + path_bytes(folder.path))
+        place = FolderAt(handle=handle, path=path, base=walk.prefix + path_bytes(folder.path))
         applied = entered(folder.applied, place, names, walk.note)
     for entry in entries:
         if not _is_wanted(walk, folder.path, entry, applied, place.base):

@@ -233,7 +233,7 @@ Note = Callable[[str, str], None]
 """Called with the path of a file of rules that does not hold, and the reason."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class FolderAt(Struct, frozen=True, kw_only=True):
     """A folder whose rules are read."""
 
     handle: int
@@ -357,7 +357,7 @@ def _above(tree: str, parts: Sequence[str], note: Note) -> Applied:
         if names:
             try:
                 with disk.folder_at(path) as handle:
-                    place = Place(handle=handle, path=path, base=base)
+                    place = FolderAt(handle=handle, path=path, base=base)
                     applied = entered(applied, place, names, note)
             except OSError as error:
                 raise _unreadable(os.path.join(path, names[0]), error) from error
@@ -368,7 +368,7 @@ def _above(tree: str, parts: Sequence[str], note: Note) -> Applied:
     return applied
 
 
-def entered(applied: Applied, place: Place, names: Collection[str], note: Note) -> Applied:
+def entered(applied: Applied, place: FolderAt, names: Collection[str], note: Note) -> Applied:
     """The rules inside a folder: those around it, and its own before them.
 
     Args:
@@ -397,7 +397,7 @@ def entered(applied: Applied, place: Place, names: Collection[str], note: Note) 
     return applied
 
 
-def _is_link(place: Place, name: str) -> bool:
+def _is_link(place: FolderAt, name: str) -> bool:
     try:
         return stat.S_ISLNK(os.lstat(name, dir_fd=place.handle).st_mode)
     except FileNotFoundError:
@@ -406,7 +406,7 @@ def _is_link(place: Place, name: str) -> bool:
         raise _unreadable(os.path.join(place.path, name), error) from error
 
 
-def _scope(applied: Applied, place: Place, name: str) -> tuple[Scope, ...]:
+def _scope(applied: Applied, place: FolderAt, name: str) -> tuple[Scope, ...]:
     """The rules of one file; none where there is none."""
     path = os.path.join(place.path, name)
     try:

@@ -29,7 +29,7 @@ _HEAD_BYTES: Final = 8
 _GARBAGE_AFTER: Final = 500_000
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ReadingLimits(Struct, frozen=True, kw_only=True):
     """What one file may cost."""
 
     timeout_s: float = 120.0
@@ -40,7 +40,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 class ExtractionProcess:
     """One child that extracts; killed and started again when a file was too much for it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReadingLimits) -> None:
         self._limits = limits
         self._child: Child | None = None
 
@@ -136,7 +136,7 @@ if __name__ == "__main__":
         os._exit(1)
 
 
-USUAL_LIMITS: Final = Limits()
+USUAL_LIMITS: Final = ReadingLimits()
 
 HARMLESS_BYTES: Final = 1_000_000
 """Plain text beyond this may take its time, and so is read where time is limited."""
@@ -166,7 +166,7 @@ class Readable(Protocol):
 class Extraction:
     """Reads originals; close it when no more come."""
 
-    def __init__(self, *, workers: int, limits: Limits = USUAL_LIMITS) -> None:
+    def __init__(self, *, workers: int, limits: ReadingLimits = USUAL_LIMITS) -> None:
         """Prepare.
 
         Args:

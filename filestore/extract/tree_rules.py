@@ -33,7 +33,7 @@ from filestore.extract.ignore import IgnoreRulesError
 from filestore.extract.ignore_files import (
     RULE_FILES,
     Applied,
-    Place,
+    FolderAt,
     Suffixes,
     entered,
     exclude_files,
@@ -140,7 +140,7 @@ class _Folder(Struct, kw_only=True):
             def note(where: str, reason: str) -> None:
                 notes[os.path.basename(where)] = reason
 
-            place = Place(handle=handle, path=os.path.join(self.top.root, path), base=base)
+            place = FolderAt(handle=handle, path=os.path.join(self.top.root, path), base=base)
             try:
                 applied = entered(applied, place, marks, note)
             except IgnoreRulesError as error:

@@ -34,21 +34,14 @@ _Pair = tuple[int, int]
 _Phrase = tuple[str, str]
 
 
-class OldPiece(Struct, frozen=True, kw_only=True):
-    """A piece in the store."""
+class KeyedText(Struct, frozen=True, kw_only=True):
+    """A piece in the store, or of the source as it is now."""
 
     key: str
     """Origin hash of the text as it was generated."""
     text: str
-    edited: bool
+    edited: bool = False
     """Whether a person changed it since; it is matched like any other."""
-
-
-class NewPiece(Struct, frozen=True, kw_only=True):
-    """A piece of the source as it is now."""
-
-    key: str
-    text: str
 
 
 class Keep(Struct, frozen=True, kw_only=True):
@@ -82,7 +75,7 @@ class Drop(Struct, frozen=True, kw_only=True):
 Match: TypeAlias = Keep | Replace | Insert | Drop
 
 
-def align(old: Sequence[OldPiece], new: Sequence[NewPiece]) -> list[Match]:
+def align(old: Sequence[KeyedText], new: Sequence[KeyedText]) -> list[Match]:
     """Matches every old and every new piece exactly once, in reading order.
 
     Args:
@@ -252,7 +245,7 @@ def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
 class _Texts:
     """The words of each piece; as a set, kept once asked for."""
 
-    def __init__(self, pieces: Sequence[OldPiece] | Sequence[NewPiece]) -> None:
+    def __init__(self, pieces: Sequence[KeyedText]) -> None:
         self._pieces = pieces
         self._sets: dict[int, frozenset[str]] = {}
 

@@ -67,7 +67,7 @@ class Past(Protocol):
         ...
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class OpenConflict(Struct, frozen=True, kw_only=True):
     """A file that stays as it is although its source changed, until a person chooses."""
 
     detail: str
@@ -102,7 +102,7 @@ class Regeneration(Struct, kw_only=True):
     deletions: list[ChunkPath] = field(default_factory=list)
     merged: list[ChunkPath] = field(default_factory=list)
     """Those of `writes` in which a hand edit and a new source text come together."""
-    kept: dict[ChunkPath, Kept] = field(default_factory=dict)
+    kept: dict[ChunkPath, OpenConflict] = field(default_factory=dict)
     """Files in which the two cannot; nothing of them is written."""
     generated: dict[str, str] = field(default_factory=dict)
     """Origin to body of texts that were generated for hand-edited files."""
@@ -251,14 +251,14 @@ class Regenerating:
     ) -> None:
         matches = align.align(
             [
-                align.OldPiece(
+                align.KeyedText(
                     key=file.chunk.origin or "",
                     text=file.chunk.body,
                     edited=chunk_file.hand_edited(file.chunk),
                 )
                 for file in old
             ],
-            [align.NewPiece(key=origin_hash(c.body), text=c.body) for c in new],
+            [align.KeyedText(key=origin_hash(c.body), text=c.body) for c in new],
         )
         moved = _moved(matches, [file.chunk.origin for file in old], new)
         moved |= self._followed(matches, moved, old, new)
@@ -370,7 +370,7 @@ class Regenerating:
     ) -> None:
         origin = origin_hash(chunk.body)
         self._result.generated[origin] = chunk.body
-        self._result.kept[file.path] = Kept(
+        self._result.kept[file.path] = OpenConflict(
             detail=detail,
             base=file.chunk.origin or "",
             theirs=chunk.body,
@@ -389,7 +389,7 @@ class Regenerating:
         what = file.excluded or (
             "edited by hand" if edited else "it has keys or questions of yours"
         )
-        self._result.kept[file.path] = Kept(
+        self._result.kept[file.path] = OpenConflict(
             detail=f"{what}, and its source text is gone",
             base=file.chunk.origin or "",
             source=source,

@@ -30,7 +30,7 @@ from filestore.fs import disk
 from filestore.fs.path_names import on_disk
 from filestore.git import repository
 from filestore.history.write import chunk_files, is_gone, look_at_existing
-from filestore.ingest.regenerate import Existing, Kept, Lost
+from filestore.ingest.regenerate import Existing, Lost, OpenConflict
 from filestore.verify.names import why_impossible, why_no_name, why_unportable
 
 _ANOTHER_NAME: Final = "choose a name with --into"
@@ -293,7 +293,7 @@ class Outcome(JsonObject, Struct, kw_only=True):
     removed: list[ChunkPath] = field(default_factory=list)
     merged: list[ChunkPath] = field(default_factory=list)
     """Those of the written in which a hand edit and a new source text came together."""
-    kept: dict[ChunkPath, Kept] = field(default_factory=dict)
+    kept: dict[ChunkPath, OpenConflict] = field(default_factory=dict)
     """Hand-edited files in which they could not: they stay until a person chooses."""
     looked_at: list[ChunkPath] = field(default_factory=list)
     """The resource's chunk files that were there before; what of them is not kept is settled."""

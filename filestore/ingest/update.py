@@ -32,7 +32,7 @@ from filestore.verify.source_drift import NewFiles
 from filestore.verify.source_moves import came_to_folder_of, edited_on_the_way, where_to
 
 
-class Wanted(Struct, frozen=True):
+class UpdateRequest(Struct, frozen=True):
     """What an update is asked for."""
 
     resources: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
         return any(one.has_news or (self.remove_gone and one.gone) for one in self.changes)
 
 
-def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
+def look(snapshot: StoreSnapshot, wanted: UpdateRequest) -> UpdatePlan:
     """What changed among originals; changes nothing.
 
     Args:
@@ -138,7 +138,7 @@ def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
 class _Looking:
     """One look at the originals of a store."""
 
-    def __init__(self, snapshot: StoreSnapshot, wanted: Wanted) -> None:
+    def __init__(self, snapshot: StoreSnapshot, wanted: UpdateRequest) -> None:
         self._snapshot = snapshot
         self._catalog = snapshot.catalog
         self._wanted = wanted
@@ -452,7 +452,7 @@ def apply(store: Writing, planned: UpdatePlan, on_progress: OnProgress) -> AddRe
 
 def run(
     parts: Parts,
-    wanted: Wanted,
+    wanted: UpdateRequest,
     *,
     embed: bool = True,
     wait_s: float = DEFAULT_WAIT_S,
@@ -502,7 +502,7 @@ def run(
     return UpdateReport(plan=found, ingested=ingested, synced=synced)
 
 
-def plan(parts: Parts, wanted: Wanted) -> UpdatePlan:
+def plan(parts: Parts, wanted: UpdateRequest) -> UpdatePlan:
     """What `run` would do, by the catalog as it is; changes nothing.
 
     Raises:

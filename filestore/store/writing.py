@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.put import Put, Removed, RemovedChunks
-    from filestore.ingest.update import UpdatePlan, UpdateReport
-    from filestore.ingest.update import Wanted as UpdateWanted
+    from filestore.ingest.update import UpdatePlan, UpdateReport, UpdateRequest
     from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
@@ -227,14 +226,16 @@ class Store(ReadableStore):
 
     def _wanted(
         self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
-    ) -> "UpdateWanted":
+    ) -> "UpdateRequest":
         from filestore.browse.named import resource_named
-        from filestore.ingest.update import Wanted
+        from filestore.ingest.update import UpdateRequest
 
         with self._parts.reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []
         place = os.path.realpath(os.fsdecode(around)) if around else ""
-        return Wanted(tuple(names), place, followed_only=followed_only, remove_gone=remove_gone)
+        return UpdateRequest(
+            tuple(names), place, followed_only=followed_only, remove_gone=remove_gone
+        )
 
     def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
         """Remove resources from the tree and from the sidecar: all of them, or none.

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from filestore.extract.base import ExtractionError
-from filestore.extract.pool import Extraction, ExtractionProcess, Limits
+from filestore.extract.pool import Extraction, ExtractionProcess, ReadingLimits
 from filestore.ingest.sources import Original
 
-ROOMY = Limits()
+ROOMY = ReadingLimits()
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_reader_that_dies_takes_one_file_along(child: ExtractionProcess) -> No
 @needs_proc
 def test_a_file_that_takes_too_long_is_given_up() -> None:
     """The child is ended, and the file is named with what to do."""
-    hasty = ExtractionProcess(Limits(timeout_s=0))
+    hasty = ExtractionProcess(ReadingLimits(timeout_s=0))
     with pytest.raises(ExtractionError, match=r"slow\.txt was not read within 0 seconds") as caught:
         hasty.extract(b"Slow.\n", name="slow.txt")
     assert "split it" in caught.value.remedy
@@ -85,7 +85,7 @@ def test_a_file_that_takes_too_long_is_given_up() -> None:
 
 def test_a_file_that_wants_too_much_memory_is_given_up() -> None:
     """The kernel refuses the child the memory; here nothing is felt of it."""
-    tight = ExtractionProcess(Limits(memory_bytes=350 * 1024 * 1024))
+    tight = ExtractionProcess(ReadingLimits(memory_bytes=350 * 1024 * 1024))
     try:
         with pytest.raises(ExtractionError, match=r"huge\.txt"):
             tight.extract(b"words and words\n" * 8_000_000, name="huge.txt")

@@ -10,9 +10,8 @@ from filestore.ingest.align import (
     Drop,
     Insert,
     Keep,
+    KeyedText,
     Match,
-    NewPiece,
-    OldPiece,
     Replace,
     align,
     follow,
@@ -22,12 +21,12 @@ WORDS = st.sampled_from(["sun", "moon", "star", "sea", "wind"])
 TEXTS = st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=14)
 
 
-def old_pieces(texts: Sequence[str]) -> list[OldPiece]:
-    return [OldPiece(key=text, text=text, edited=False) for text in texts]
+def old_pieces(texts: Sequence[str]) -> list[KeyedText]:
+    return [KeyedText(key=text, text=text) for text in texts]
 
 
-def new_pieces(texts: Sequence[str]) -> list[NewPiece]:
-    return [NewPiece(key=text, text=text) for text in texts]
+def new_pieces(texts: Sequence[str]) -> list[KeyedText]:
+    return [KeyedText(key=text, text=text) for text in texts]
 
 
 def matches_of(old: Sequence[str], new: Sequence[str]) -> list[Match]:
@@ -137,8 +136,8 @@ def test_changed_pieces_find_their_predecessors_across_an_insertion() -> None:
 
 def test_the_edited_text_of_a_piece_is_kept_by_its_key() -> None:
     """A hand-edited piece is kept while its source stays the same."""
-    old = [OldPiece(key="k", text="rewritten by hand", edited=True)]
-    assert align(old, [NewPiece(key="k", text="as generated")]) == [Keep(old=0, new=0)]
+    old = [KeyedText(key="k", text="rewritten by hand", edited=True)]
+    assert align(old, [KeyedText(key="k", text="as generated")]) == [Keep(old=0, new=0)]
 
 
 def test_a_text_without_white_space_can_be_similar() -> None:
@@ -179,14 +178,14 @@ def test_thousands_of_equal_pieces_are_kept() -> None:
 def test_a_piece_that_moved_unchanged_takes_no_others_place() -> None:
     """A text that stands elsewhere now is no changed version of one that is alike and went."""
     old = [
-        OldPiece(key=key, text=text, edited=False)
+        KeyedText(key=key, text=text)
         for key, text in (
             ("p", "all about pears and more"),
             ("x", "x"),
             ("f", "all about figs and more"),
         )
     ]
-    new = [NewPiece(key="x", text="x"), NewPiece(key="p", text="all about pears and more")]
+    new = [KeyedText(key="x", text="x"), KeyedText(key="p", text="all about pears and more")]
     assert Replace(old=2, new=1) not in align(old, new)
 
 
