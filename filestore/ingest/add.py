@@ -5,7 +5,7 @@ One rule: a source that only a record names is read only where the store may loo
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypedDict
 
 from msgspec import Struct, field
@@ -395,7 +395,14 @@ def _index(
     known = {conflict.path: conflict for conflict in snapshot.catalog.conflicts()}
     waiting = [conflict for outcome in outcomes for conflict in _waiting(snapshot, outcome)]
     fresh = [conflict for conflict in waiting if known.get(conflict.path) != conflict]
-    settled = _settled(snapshot.places, outcomes, known)
+    looked_at = {path for outcome in outcomes for path in outcome.looked_at}
+    kept = {path for outcome in outcomes for path in outcome.kept}
+    # Known conflicts that are none any more: of files that were looked at, or are gone.
+    settled = [
+        path
+        for path in known.keys() - kept
+        if path in looked_at or not os.path.lexists(os.path.join(snapshot.places.chunked, path))
+    ]
     behind = fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False)
     if not (changes or settled or fresh or behind):
         return
@@ -440,20 +447,6 @@ def _waiting(snapshot: StoreSnapshot, outcome: Outcome) -> Iterator[Conflict]:
             source=kept.source,
             document=document or "",
         )
-
-
-def _settled(
-    places: Places, outcomes: Sequence[Outcome], known: Mapping[ChunkPath, Conflict]
-) -> list[ChunkPath]:
-    """Known conflicts that are none any more: of files that were looked at, or are gone."""
-    looked_at = {path for outcome in outcomes for path in outcome.looked_at}
-    waiting = {path for outcome in outcomes for path in outcome.kept}
-    return [
-        path
-        for path in known
-        if path not in waiting
-        and (path in looked_at or not os.path.lexists(os.path.join(places.chunked, path)))
-    ]
 
 
 class _Changes(Struct):

@@ -22,7 +22,6 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.safe_text import listed
-from filestore.extract.base import Document
 from filestore.extract.folder import documents
 from filestore.extract.pool import Extraction, Pending
 from filestore.fs import disk
@@ -44,7 +43,6 @@ from filestore.ingest.resource_names import (
     renamed_lost,
     renamed_record,
     renames_found,
-    writable_renames,
 )
 from filestore.ingest.sources import (
     Lineage,
@@ -187,7 +185,10 @@ class Ingest:
             return
         fresh = begun.outcome.documents
         found = renames_found(before, named.reference, fresh, source.renames)
-        renames = writable_renames(found, self._lineage_of(named)) if found else found
+        # Only what can be written into every chunk file that names the document.
+        files = self._lineage_of(named) if found else ()
+        stuck = {file.chunk.source for file in files if file.excluded}
+        renames = {old: new for old, new in found.items() if old not in stuck}
         if source.was is not None and renames != found:
             raise SourceError(
                 f"{source.was} was renamed, and a chunk file made from it cannot be written",
@@ -332,14 +333,19 @@ class Ingest:
                 chunks = None
                 if path in begun.pending:
                     document = begun.pending.pop(path)()
-                    chunks, had = (
-                        self._chunks(document),
-                        SourceDocument(
-                            source=path,
-                            hash=original.hash,
-                            extractor=document.extractor,
-                            metadata=document.metadata,
-                        ),
+                    chunks = tuple(
+                        NewChunk(
+                            body=document.text[piece.start : piece.end],
+                            headings=piece.headings,
+                            pages=document.pages_between(piece.start, piece.end),
+                        )
+                        for piece in self._chunker.pieces(document)
+                    )
+                    had = SourceDocument(
+                        source=path,
+                        hash=original.hash,
+                        extractor=document.extractor,
+                        metadata=document.metadata,
                     )
             except (FilestoreError, OSError) as error:
                 failures.append(unreadable(original.path, error))
@@ -364,16 +370,6 @@ class Ingest:
             made.sort(key=lambda one: order.index(one.source))
             described.sort(key=lambda one: order.index(one.source))
         return made, described
-
-    def _chunks(self, document: Document) -> tuple[NewChunk, ...]:
-        return tuple(
-            NewChunk(
-                body=document.text[piece.start : piece.end],
-                headings=piece.headings,
-                pages=document.pages_between(piece.start, piece.end),
-            )
-            for piece in self._chunker.pieces(document)
-        )
 
     def _lineage_of(self, named: Named | None) -> list[Existing]:
         """The chunk files of a resource; in the flat layout those of its documents."""

@@ -288,12 +288,6 @@ def _new_chunk(shown: str, text: str, name: str | None, metadata: Any) -> NewChu
     return NewChunk(text=text, name=name or "", metadata=dict(metadata or {}))
 
 
-def _is_table(metadata: Any) -> bool:
-    return metadata is None or (
-        isinstance(metadata, Mapping) and all(isinstance(key, str) for key in metadata)
-    )
-
-
 def put(
     store: "Writing",
     chunks: Sequence[NewChunk],
@@ -520,3 +514,9 @@ def _not_indexed(snapshot: "StoreSnapshot", looks: Sequence[Observation]) -> lis
         for look in looks
         if look.path not in rows or not is_as_recorded(rows[look.path], look)
     ]
+
+
+def _is_table(metadata: Any) -> bool:
+    return metadata is None or (
+        isinstance(metadata, Mapping) and all(isinstance(key, str) for key in metadata)
+    )

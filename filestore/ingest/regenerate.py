@@ -290,7 +290,14 @@ class Regenerating:
             for match in matches
             if isinstance(match, align.Drop) and match.old not in moved.values()
         }
-        wanted = {number for number, file in dropped.items() if self._is_worth_following(file)}
+        # A person did something to it, if only giving it another name or place.
+        wanted = {
+            number
+            for number, file in dropped.items()
+            if _is_a_persons(file)
+            or not file.path.startswith(self._start)
+            or not (self._layout.shares_folder or chunk_file.number_of_name(file.path) is not None)
+        }
         if not wanted:
             return {}
         found = align.follow(
@@ -302,11 +309,6 @@ class Regenerating:
             },
         )
         return {at: number for at, number in found.items() if number in wanted}
-
-    def _is_worth_following(self, file: Existing) -> bool:
-        """Whether a person did something to it, if only giving it another name or place."""
-        numbered = chunk_file.number_of_name(file.path) is not None or self._layout.shares_folder
-        return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
 
     def _generated_text(self, file: Existing) -> str:
         base = self._past.body(file) if chunk_file.hand_edited(file.chunk) else None

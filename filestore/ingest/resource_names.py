@@ -95,7 +95,10 @@ class Naming:
             # Where a copy lies is told by the name that its resource has.
             source = replace(source, resource=self._has_already(source) or source.resource)
         reference = self._reference(source)
-        resource = self._resource(source, reference)
+        resource = source.resource
+        if not source.named:
+            # A source whose resource folder was renamed still belongs to that folder.
+            resource = self._owner(reference) or resource
         prefix, record_path = self._places_of(resource, reference)
         was = reference if source.was is None else source.was
         old_record = self._places_of(resource, was)[1]
@@ -288,10 +291,6 @@ class Naming:
             raise _in_use(source.resource, known)
         return path
 
-    def _resource(self, source: SourcePath, reference: str) -> str:
-        """A source whose resource folder was renamed still belongs to that folder."""
-        return source.resource if source.named else self._owner(reference) or source.resource
-
     def _owner(self, reference: str) -> str | None:
         """The resource that a source has; None where no record says so."""
         owner = self._owners.get(reference)
@@ -401,15 +400,14 @@ def renamed_record(before: Record | None, renames: Renames) -> Record | None:
 
 def renamed_files(existing: Sequence[Existing], renames: Renames) -> list[Existing]:
     """Chunk files that name their documents as they are called now."""
-    return [_file(file, renames) for file in existing]
-
-
-def _file(file: Existing, renames: Renames) -> Existing:
-    place = renames.get(file.chunk.source or "")
-    if place is None or file.excluded:
-        return file
-    data = chunk_file.update(file.data, source=place)
-    return replace(file, data=data, chunk=replace(file.chunk, source=place))
+    found = []
+    for file in existing:
+        source = renames.get(file.chunk.source or "")
+        if source is not None and not file.excluded:
+            data = chunk_file.update(file.data, source=source)
+            file = replace(file, data=data, chunk=replace(file.chunk, source=source))
+        found.append(file)
+    return found
 
 
 def renamed_lost(deleted: Iterable[Lost], renames: Renames) -> list[Lost]:
@@ -418,12 +416,6 @@ def renamed_lost(deleted: Iterable[Lost], renames: Renames) -> list[Lost]:
         replace(one, source=renames.get(one.source, one.source)) if one.source else one
         for one in deleted
     ]
-
-
-def writable_renames(renames: Renames, existing: Iterable[Existing]) -> dict[str, str]:
-    """The renames that can be written into every chunk file that names the document."""
-    stuck = {file.chunk.source for file in existing if file.excluded}
-    return {old: new for old, new in renames.items() if old not in stuck}
 
 
 def in_order(sources: Iterable[str], before: Record | None, gone: set[str]) -> list[str]:
