@@ -42,7 +42,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     tokens: int
     kind: Kind
     depth: int
-    """Level of the heading this stands under, or is."""
+    """Level of the heading this is under, or is."""
     titles: tuple[str, ...]
     boundaries: tuple[int, ...] = ()
     final: bool = False
@@ -335,7 +335,7 @@ def _natural_offsets(text: str, span: Span, capacity: int, *, is_markdown: bool)
     if capacity < 1 or len(visible) <= capacity:
         return []
     start = span[0] + len(stretch) - len(stretch.lstrip())
-    # The library takes UTF-8 only; a stand-in of the same length keeps the offsets.
+    # The library takes UTF-8 only; a placeholder of the same length keeps the offsets.
     visible = _SURROGATE.sub("\ufffd", visible)
     splitter = MarkdownSplitter if is_markdown else TextSplitter
     if not is_markdown and _is_wrapped_prose(visible):
@@ -445,7 +445,7 @@ def _is_led_in(measure: Measure, current: Sequence[Unit], unit: Unit) -> bool:
 
 
 def join_small(measure: Measure, drafts: Iterable[Draft]) -> list[Draft]:
-    """Joins poor chunks with the section below or beside them, forwards, else backwards."""
+    """Joins poor chunks with the section below or next to them, forwards, else backwards."""
     ahead: list[Draft] = []
     for draft in drafts:
         if ahead and _joins_next(measure, ahead[-1], draft):
@@ -469,7 +469,7 @@ def _joins_next(measure: Measure, draft: Draft, following: Draft) -> bool:
         return False
     if draft.bare:
         return True
-    # The tail of a section stands alone: joined on, it would give its path to another section.
+    # The tail of a section is alone: joined on, it would give its path to another section.
     is_tail = draft.depth > 0 and not draft.opens_section
     belongs = following.depth >= draft.depth and not following.opens_chapter
     return measure.is_small(draft.tokens) and belongs and not is_tail

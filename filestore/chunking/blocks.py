@@ -59,7 +59,7 @@ def markdown_parser(nesting: int, *, has_tables: bool = False) -> "MarkdownIt":
     """A parser of CommonMark, for every thread: each has a third of a megabyte, freed late.
 
     Args:
-        nesting: How deep block quotes and lists may stand in each other.
+        nesting: How deep block quotes and lists may be nested.
         has_tables: Whether tables are blocks, and definitions of links are not.
     """
     from markdown_it import MarkdownIt
@@ -112,7 +112,7 @@ def _plain_blocks(text: str, offset: int) -> list[Block] | None:
     """The blocks of a text of plain paragraphs and headings; None for any other.
 
     The parser finds the same in twenty times the time. A line that begins with a letter is prose
-    whatever stands before it, and one that is neither blank nor a heading ends the search.
+    whatever is before it, and one that is neither blank nor a heading ends the search.
     """
     blocks: list[Block] = []
     in_prose, start = False, offset
@@ -147,7 +147,7 @@ def _title(written: str) -> str:
 
 
 def _parsed(text: str, offset: int) -> list[Block]:
-    """The outermost blocks of a text that stands at an offset of another."""
+    """The outermost blocks of a text that is at an offset of another."""
     # Only "\n" ends a line here; the block parser knows no other once carriage returns are gone.
     text = text.replace("\r", " ")
     found = _plain_blocks(text, offset)
@@ -246,7 +246,7 @@ Symbol = tuple[int, int, str]
 
 _MAX_DEPTH: Final = 12
 _SMALL_SHARE: Final = 4  # a function under budget / 4 goes with its neighbours
-_TINY_SHARE: Final = 8  # a head under budget / 8 never stands alone
+_TINY_SHARE: Final = 8  # a head under budget / 8 is never alone
 _INDENTATIONS: Final = 6  # that are distinguished where a function is split
 
 _LINE: Final = re.compile(r"^([ \t]*)(\S{1,8})", re.MULTILINE)
@@ -295,7 +295,7 @@ def code_spans(measure: Measure, outline: Iterable[Symbol]) -> Iterator[tuple[in
         while path[-1].level >= max(part.level, 0):
             path.pop()
         if part.level == 0:
-            root.end = part.end  # what stands before the first name is the head of the file
+            root.end = part.end  # what is before the first name is the head of the file
             continue
         path[-1].inner.append(part)
         path.append(part)
@@ -321,7 +321,7 @@ def _parts(text: str, outline: Iterable[Symbol]) -> list[_Part]:
         if start < parts[-1].start or start >= len(text):
             continue
         is_shared = start == parts[-1].start and bool(path)
-        # Of several beside each other on one line, none names it.
+        # Of several next to each other on one line, none names it.
         name = "" if is_shared and path[-1][0] >= level else title
         while path and path[-1][0] >= level:
             path.pop()
@@ -340,7 +340,7 @@ def _parts(text: str, outline: Iterable[Symbol]) -> list[_Part]:
 
 
 def _path(titles: Titles) -> Titles:
-    """Names from the outside in, without those that the next one begins with."""
+    """Names from the outside in, without the ones that the next one begins with."""
     kept = [
         name
         for name, inner in pairwise(titles)
@@ -434,8 +434,8 @@ def _fragments(measure: Measure, part: _Part) -> list[_Group]:
 
 def _together(measure: Measure, first: _Group, second: _Group) -> _Group | None:
     tokens = first.tokens + second.tokens
-    is_led = _is_small_beside(measure, first, second)
-    is_trailed = _is_small_beside(measure, second, first)
+    is_led = _is_small_next_to(measure, first, second)
+    is_trailed = _is_small_next_to(measure, second, first)
     is_fragment = first.is_fragment or second.is_fragment
     is_small = min(first.tokens, second.tokens) * _SMALL_SHARE < measure.budget
     if not (is_led or is_trailed or (not is_fragment and (is_small or first.is_head))):
@@ -450,8 +450,8 @@ def _together(measure: Measure, first: _Group, second: _Group) -> _Group | None:
     )
 
 
-def _is_small_beside(measure: Measure, small: _Group, group: _Group) -> bool:
-    """Whether it is small beside the other, and belongs to what is around the other."""
+def _is_small_next_to(measure: Measure, small: _Group, group: _Group) -> bool:
+    """Whether it is small next to the other, and belongs to what is around the other."""
     is_small = small.tokens * _SMALL_SHARE < measure.budget and small.tokens * 2 < group.tokens
     return is_small and group.titles[: len(small.titles)] == small.titles
 

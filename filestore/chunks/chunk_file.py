@@ -69,7 +69,7 @@ class InvalidMetadata(FilestoreError, ValueError):
         )
         self.key = key
         self.line = line
-        """1-based, in the file: where the key stands; where the block starts if in doubt."""
+        """1-based, in the file: where the key is; where the block starts if in doubt."""
         self.column = column
 
 
@@ -121,7 +121,7 @@ class Section(Struct, frozen=True, kw_only=True):
     headings: tuple[str, ...]
     """From the outermost in."""
     line: int
-    """The first line of the file that it stands on, from 1; 0 where the file has no such lines."""
+    """The first line of the file that it is on, from 1; 0 where the file has no such lines."""
     end_line: int
     """The last one."""
     page: int
@@ -158,7 +158,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     sections: tuple[Section, ...] = ()
     """Of a document in place; none of a chunk file."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """What filters match of a document in place beside its metadata: aliases, tags in its text."""
+    """What filters match of a document, too: aliases, tags in its text."""
     page_starts: tuple[tuple[int, int], ...] = ()
     """Where each of its pages starts, in characters of the body, and the page's number."""
     link_keys: frozenset[str] = frozenset()
@@ -296,7 +296,7 @@ class HasQuestions(Protocol):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Those that are there."""
+        """The ones that are there."""
 
     @property
     def questions_origin(self) -> QuestionsOrigin | None:
@@ -320,11 +320,11 @@ def embed_text(headings: Iterable[str], body: str) -> str:
     A body that is data alone, and has no heading, is embedded as it is.
     """
     trail = _HEADING_SEPARATOR.join(headings)
-    said = without_data(body)
+    plain = without_data(body)
     if not trail:
-        return said if said.strip() else body
+        return plain if plain.strip() else body
     # The hash of a text ignores a byte-order mark, but only where it comes first.
-    return f"{trail}\n\n{said.removeprefix(_BYTE_ORDER_MARK)}"
+    return f"{trail}\n\n{plain.removeprefix(_BYTE_ORDER_MARK)}"
 
 
 def texts(chunk: Chunk) -> tuple[str, ...]:
@@ -425,7 +425,7 @@ def _questions_origin(value: Value) -> QuestionsOrigin | None:
 
 
 def _written(value: object) -> Value:
-    """A value of ours as it stands in frontmatter: an empty list is no key."""
+    """A value of ours as it is in frontmatter: an empty list is no key."""
     if isinstance(value, QuestionsOrigin):
         return {"text": value.text, "made": list(value.made)}
     if isinstance(value, str | int | None):

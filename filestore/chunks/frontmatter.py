@@ -61,7 +61,7 @@ class Split(Struct, frozen=True, kw_only=True):
     head: bytes
     """Everything before the body: a byte-order mark, the fences, the block; empty if none."""
     block: bytes
-    """What stands between the fences, with its last line end."""
+    """What is between the fences, with its last line end."""
     block_line: int
     """The line of the file on which the block starts; 0 without frontmatter."""
     body: bytes
@@ -171,7 +171,7 @@ def with_keys(data: bytes, changes: Mapping[str, Value]) -> bytes:
     ending = parts.head[len(opening) + len(parts.block) :]
     newline = _newline(parts.block or opening)
     block = _edited(parts, wanted, newline.decode())
-    # Refuse an edit that would not be read back as meant, whatever the reason.
+    # Refuse an edit that would not be read back as intended, whatever the reason.
     _check_size(block)
     written = {key: value for key, value in wanted.items() if value is not None}
     kept = {key: value for key, value in values.items() if key not in wanted}
@@ -229,7 +229,7 @@ def _plainly_encoded(block: bytes) -> bool:
 def _most_events(block: bytes) -> int:
     """At least as many events as YAML could see: every value follows one of these, and lists end.
 
-    Counting what stands inside strings as well only sends a few more blocks to the other reader.
+    Counting what is inside strings as well only sends a few more blocks to the other reader.
     """
     opened = block.count(b"[") + block.count(b"{")
     return 8 + 3 * opened + block.count(b",") + block.count(b":") + 2 * block.count(b"\n")

@@ -45,7 +45,7 @@ def interpret_chunk(seen: Observation) -> None:
         seen.line, seen.column = error.line, error.column
         lines = _conflict_in_head(seen.data)
         if lines is None and error.key == questions_file.KIND:
-            # Its lines are the metadata, wherever they stand.
+            # Its lines are the metadata, wherever they are.
             lines = conflict_lines(seen.data)
         refuse(seen, "invalid-metadata", error.message, lines)
     except chunk_file.BadEncoding as error:
@@ -116,7 +116,7 @@ def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
 
 
 def conflict_outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
-    """As `conflict_lines`, of a conflict that does not stand in one fenced block of code whole."""
+    """As `conflict_lines`, of a conflict that is not in one fenced block of code as a whole."""
     blocks = list(fenced(data, start))
     for triple in _triples(data, start):
         first, _, last = triple
@@ -175,7 +175,7 @@ class Extracted(Struct, frozen=True, kw_only=True):
     """What it calls itself; "" where it does not."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pairs: Sequence[Sequence[str]] = ()
-    """Key and value of what filters match beside the metadata."""
+    """Key and value of what filters match in addition to the metadata."""
     links: Sequence[Link] = ()
     """To files, as they are written; each with its line in the file, 0 for none."""
     pages: Sequence[Sequence[int]] = ()
@@ -259,7 +259,7 @@ def decode(data: bytes, *, part: int | None = None) -> Extracted:
 
 
 def as_chunk(document: Extracted) -> Chunk:
-    """A document as whoever reads a chunk file knows it; its texts are those of its sections."""
+    """A document as readers of chunk files know it; its texts are those of its sections."""
     return Chunk(
         source=None,
         kind=DOCUMENT,

@@ -1,6 +1,6 @@
 """How the files of a tree are named, and what their bytes mean.
 
-Asked by whoever looks at a file. One rule: what a file means hangs on its name and its bytes alone.
+Asked wherever a file is read. One rule: what a file means hangs on its name and its bytes alone.
 """
 
 import stat
@@ -76,7 +76,7 @@ class Layout(ABC):
 
     @abstractmethod
     def complete(self, seen: Iterable[Observation]) -> None:
-        """Fill in all that observations leave pending; for whoever writes the sidecar."""
+        """Fill in all that observations leave pending; for writers of the sidecar."""
 
     @abstractmethod
     def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:

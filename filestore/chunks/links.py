@@ -125,12 +125,12 @@ def _decoded(destination: str) -> str | None:
 
 
 def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
-    """Where the first link to a file stands, in characters of a body; None where there is none.
+    """Where the first link to a file is, in characters of a body; None where there is none.
 
     Args:
         path: Of the file with the link, below `chunked/`.
         body: Its body.
-        target: The file that is meant, below `chunked/`.
+        target: The file that it leads to, below `chunked/`.
     """
     for start, stop in destinations(body):
         if target_of(path, body[start:stop]) == target:
@@ -157,7 +157,7 @@ def _percent(text: str) -> str:
 _NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
 """Suffixes that a link by name leaves out."""
 _FOLDER_NOTE: Final = "index.md"
-"""What stands for its folder, as site generators have it."""
+"""What is taken for its folder, as site generators have it."""
 
 
 class Names:
@@ -189,7 +189,7 @@ class Names:
 
         Args:
             link: As it is written.
-            note: The file in which it stands.
+            note: The file in which it is.
         """
         if not link.target:
             return note
@@ -200,7 +200,7 @@ class Names:
 
         Args:
             target: As in `[label](target)`, with its percent signs.
-            note: The file in which it stands.
+            note: The file in which it is.
         """
         decoded = None if is_external(target) else percent_decoded(target)
         if decoded is None:
@@ -216,11 +216,11 @@ class Names:
 
         A path from the root comes first, then one from the note; then a name, or the end of a
         path, in any folder: of several the nearest, then the one with the shortest path; then an
-        alias; then the note that stands for a folder.
+        alias; then the note of a folder.
 
         Args:
             target: As in `[[target]]`, without heading and label.
-            note: The file in which it stands.
+            note: The file in which it is.
         """
         found = self._named_so(target, note)
         folders = (folder_of(note),) if target.startswith(("./", "../")) else ("", folder_of(note))
@@ -242,7 +242,7 @@ class Names:
         return _nearest(named or self._aliases.get(_folded(target), ()), own)
 
     def _of_folder(self, folder: str, target: str) -> ChunkPath | None:
-        """The note that stands for the folder that a path from another one names."""
+        """The note of the folder that a path from another one names."""
         path = _joined(folder, f"{target}/{_FOLDER_NOTE}")
         return None if path is None else self._written_so(path)
 

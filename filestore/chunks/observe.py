@@ -42,7 +42,7 @@ def observe(
             try:
                 if parent != open_path:
                     if open_path is not None:
-                        # First: whoever is interrupted in closing must not close it once more.
+                        # First: one that is interrupted in closing must not close it once more.
                         open_path = None
                         os.close(handle)
                     handle = disk.open_folder(root, parent)
@@ -109,7 +109,7 @@ def describe_unread(
     *,
     most_bytes: int = MAX_CHUNK_BYTES,
 ) -> str:
-    """What stands where a chunk file was expected, in words; pure.
+    """What is where a chunk file was expected, in words; pure.
 
     Args:
         code: As `unread_code` gave it.

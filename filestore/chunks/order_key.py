@@ -87,7 +87,7 @@ def _place(low: str | None, high: str | None) -> str:
         number = _number_of(low)
         return _descend(low, None if number is None else number_key(number + 1), "low")
     # The longer bound is the one inserted last: leaning towards it costs a thirty-sixth of a digit
-    # where halving the gap costs a fifth, and whoever appends or prepends does so again.
+    # where halving the gap costs a fifth, and who appends or prepends does so again.
     low = low or ""
     depth = len(low) - len(high or "")
     return _descend(low, high, "low" if depth > 0 else "high" if depth < 0 else "middle")

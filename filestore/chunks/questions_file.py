@@ -57,7 +57,7 @@ def read(data: bytes) -> Chunk:
 
 
 def blocks_of(body: str) -> list[Block]:
-    """What stands in the body of a file that was read."""
+    """What is in the body of a file that was read."""
     return _parsed(body, 1)[0]
 
 
@@ -71,7 +71,7 @@ def written(blocks: Iterable[Block], before: bytes | None) -> bytes:
 
     Args:
         blocks: In the order of the sections.
-        before: The file that is there; what stands in its frontmatter stays.
+        before: The file that is there; what is in its frontmatter stays.
     """
     body = "\n".join(_block(block) for block in blocks)
     if before is None:

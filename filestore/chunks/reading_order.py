@@ -119,7 +119,7 @@ def order_of(keys: Sequence[Any]) -> list[int]:
 def _numbers(folder: bytes, paths: bytes) -> list[int] | None:
     """The number in each name, below 0 for a summary; None where a name is another one.
 
-    Whatever stands between two numbers is replaced by a comma, and the rest read as JSON, which
+    Whatever is between two numbers is replaced by a comma, and the rest read as JSON, which
     knows no number with a zero before it: a hundred times as quick as looking at each name.
     """
     joined = _END + b"\0" + paths
@@ -186,7 +186,7 @@ class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 def without_overlap(before: str, body: str, overlap: object) -> str:
-    """A body without its first characters, if so many repeat the end of the chunk before."""
+    """A body without its first characters, if they repeat the end of the chunk before."""
     if type(overlap) is int and 0 < overlap <= len(before) and before.endswith(body[:overlap]):
         return body[overlap:]
     return body

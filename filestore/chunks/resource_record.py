@@ -39,7 +39,7 @@ class SourceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the document says about itself; JSON values."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """What filters match of it, each once: a tag counts as those that it is nested in, too."""
+        """What filters match of it, each once: a tag counts as the tags around it, too."""
         from filestore.extract.about import said_pairs
 
         yield from dict.fromkeys((*metadata_pairs(self.metadata), *said_pairs(self.metadata)))

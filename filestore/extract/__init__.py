@@ -156,7 +156,7 @@ _FAMILY: Final = (
 """Class and suffixes of every extractor; the first also reads whatever name is not known."""
 
 DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", ".mjs", ".cjs"})
-"""Source code in a code tree; beside the pages of a web site, what makes them look and move."""
+"""Source code in a code tree; next to the pages of a web site, what makes them look and move."""
 
 _UNREAD_DOCUMENT_SUFFIXES: Final = """
     .doc .docm .dot .dotx .dotm .ppt .pptm .pps .ppsx .potx .xls .xlsx .xlsm .xlsb .xlt .xltx

@@ -37,9 +37,9 @@ class Grammar(Struct, frozen=True, kw_only=True):
     separator: str = "."
     """Between a name and the one around it."""
     wrappers: frozenset[str] = frozenset()
-    """What stands around one definition and starts before it."""
+    """What is around one definition and starts before it."""
     leads: frozenset[str] = frozenset({"comment"})
-    """What stands above a definition and belongs to it."""
+    """What is above a definition and belongs to it."""
     constants: frozenset[str] = frozenset()
     """Named values, which count where they are large."""
 

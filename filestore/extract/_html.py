@@ -163,7 +163,7 @@ def _decode(data: bytes, *, name: str) -> tuple[str, str]:
 
 class _Tag(NamedTuple):
     text: str
-    """What stands before it."""
+    """What is before it."""
     name: str
     """In lower case; "" for what opens nothing."""
     closing: bool = False
@@ -375,7 +375,7 @@ def _is_of_page(node: "LexborNode") -> bool:
 
 
 def _is_jump(node: "LexborNode") -> bool:
-    """Whether a link is the mark beside a heading, or leads past the navigation."""
+    """Whether a link is the mark next to a heading, or leads past the navigation."""
     text = _words(node)
     target = str(node.attributes.get("href") or "")
     return target.startswith("#") and (
@@ -393,11 +393,11 @@ def _main_content(body: "LexborNode") -> "LexborNode":
         parent = content.parent
         if parent is None or content.css_first("h1") is not None:
             return content
-        # The page's title may stand in a box of its own beside the content.
-        beside = any(
+        # The page's title may be in a box of its own next to the content.
+        is_in_a_box = any(
             child.tag == "h1" or child.css_first("h1") is not None
             for child in parent.iter()
             if child.mem_id != content.mem_id
         )
-        return parent if beside else content
+        return parent if is_in_a_box else content
     return body

@@ -1,7 +1,7 @@
 """What a document says about itself: title, other names, description, tags and links.
 
 Pure. Keys of the frontmatter count in whatever case. One rule: what a stranger wrote stays small:
-so many names, each of so many characters, whatever the document holds.
+only a number of names, each of a limited length, whatever the document holds.
 """
 
 import json
@@ -37,7 +37,7 @@ _HEADING: Final = re.compile(
     re.MULTILINE,
 )
 _CLOSING: Final = re.compile(r"^(?:---|\.\.\.|\+\+\+)[ \t]*$", re.MULTILINE)
-_BESIDE_TAGS: Final = re.compile(
+_NO_TAGS: Final = re.compile(
     # [[links]], the ends of [links](to#places), <tags and="#attributes">, and addresses.
     r"!?\[\[[^\[\]\n]+\]\]|</?[A-Za-z][^<>\n]*>|://\S+"
 )
@@ -68,9 +68,9 @@ class About(Struct, frozen=True, kw_only=True):
     """To files, in order: those in the metadata, on line 0, then those in the text."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """What filters match beside the metadata itself: each key and value once.
+        """What filters match in addition to the metadata: each key and value once.
 
-        A tag `a/b` counts as `a`, too: whoever looks for a subject means what lies below it.
+        A tag `a/b` counts as `a`, too: a search for a subject means what lies below it.
         """
         yield from _pairs(self.heading_title, self.description, self.aliases, self.tags)
 
@@ -105,11 +105,13 @@ def about(document: Document, *, name: str) -> About:
     is_note = document.extractor.startswith("markdown/")
     visible = without_any_code(document.text) if document.syntax == "markdown" else ""
     # The title that a document says, in its metadata or its first heading.
-    said = _text(values.get("title"))
+    named = _text(values.get("title"))
     # Extractors of code and notebooks call a document as its file, for want of another name.
-    if not said and not document.extractor.startswith(("code/", "notebook/")):
-        said = document.title
-    heading = " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values, is_note=is_note)
+    if not named and not document.extractor.startswith(("code/", "notebook/")):
+        named = document.title
+    heading = " ".join(named.split())[:MAX_TITLE] or _first_heading(
+        visible, values, is_note=is_note
+    )
     return About(
         title=heading or _stem(name),
         heading_title=heading,
@@ -153,7 +155,7 @@ def _document_links(document: Document, visible: str, *, is_note: bool) -> tuple
 
 
 def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:
-    """The names in brackets that stand in metadata, as in `up: "[[name]]"`."""
+    """The names in brackets that are in metadata, as in `up: "[[name]]"`."""
     for value in values:
         if isinstance(value, str):
             yield from (replace(one, line=0) for one in links(value) if one.kind == "wiki")
@@ -173,7 +175,7 @@ def _first_heading(visible: str, values: Mapping[str, Any], *, is_note: bool) ->
     """
     start = 0
     if FRONTMATTER_ERROR in values and visible.startswith(("---", "+++")):
-        # It stands in the text, where its last key looks like a heading with a line under it.
+        # It is in the text, where its last key looks like a heading with a line under it.
         closing = _CLOSING.search(visible, visible.find("\n") + 1, _HEADING_WINDOW)
         start = closing.end() if closing else 0
     for match in _HEADING.finditer(visible, start, _HEADING_WINDOW):
@@ -193,8 +195,8 @@ def _stem(name: str) -> str:
 
 
 def _description(values: Mapping[str, Any]) -> str:
-    said = _text(values.get("description")) or _text(values.get("summary"))
-    return " ".join(said.split())[:MAX_DESCRIPTION].rstrip()
+    named = _text(values.get("description")) or _text(values.get("summary"))
+    return " ".join(named.split())[:MAX_DESCRIPTION].rstrip()
 
 
 # ---- lists of names ------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def _inline_tags(visible: str) -> Iterator[str]:
     """The tags of a text whose code is blank, as Obsidian reads them."""
     if not _TAG_START.search(visible) or not _TAG.search(visible):
         return
-    for pattern, group in ((INLINE, 1), (DEFINITION, 2), (_BESIDE_TAGS, 0)):
+    for pattern, group in ((INLINE, 1), (DEFINITION, 2), (_NO_TAGS, 0)):
         visible = blanked(visible, [match.span(group) for match in pattern.finditer(visible)])
     for match in _TAG.finditer(visible):
         written = match[1][: MAX_NAME + 1]
@@ -270,7 +272,7 @@ def _is_of_tag(sign: str) -> bool:
 
 
 def _with_outer(tag: str) -> Iterator[str]:
-    """A tag, and those that it is nested in."""
+    """A tag, and the ones that it is nested in."""
     yield tag
     at = -1
     for _ in range(_MOST_LEVELS):

@@ -416,7 +416,7 @@ def _sample(data: bytes) -> bytes:
 def _common_share(sample: bytes, encoding: str) -> float | None:
     """The share of characters beyond ASCII that are everyday ones; None if it does not decode.
 
-    Accented letters seldom stand side by side, halves of Chinese characters always do.
+    Accented letters seldom are side by side, halves of Chinese characters always do.
     """
     text = attempt(sample, encoding)
     if text is None:

@@ -7,8 +7,8 @@ text. Hidden files, editors' litter and the folders that tools make are left out
 
 A store in the folder is left out: its chunk files were made from documents.
 
-Which ignore rules hold where is said in `ignore_files`. A folder that is left out is not entered,
-whatever is said about what is in it.
+`ignore_files` says which ignore rules hold where. A folder that is left out is not entered,
+whatever rules speak of what is in it.
 """
 
 import os
@@ -35,7 +35,7 @@ _PROJECT_FILES: Final = """
     bower.json build.gradle cargo.toml cmakelists.txt composer.json deno.json gemfile go.mod
     makefile package.json pom.xml pyproject.toml setup.py tsconfig.json
 """
-"""What stands at the top of a code tree and of no site, in lower case."""
+"""What is at the top of a code tree and of no site, in lower case."""
 
 _Path = tuple[str, ...]
 
@@ -47,7 +47,7 @@ class FolderListing(Struct, frozen=True, kw_only=True):
     """Documents, relative to the folder, forward slashes; index pages first in their folder, then
     by the bytes of each part, files and folders together."""
     skipped: tuple[tuple[str, str], ...]
-    """Path and reason of what was left out although it might be meant; by path."""
+    """Path and reason of what was left out although it might be wanted; by path."""
     ignored: int = 0
     """How many files and folders ignore rules left out; a folder counts as one."""
     other: int = 0
@@ -95,7 +95,7 @@ def documents(
         leave_out: Whether to skip the file or folder at an absolute path.
         patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
         found_in: A folder around it that was named in its stead: the rules that would hold for the
-            folder in a listing of this one hold, and the patterns are meant from here.
+            folder in a listing of this one hold, and the patterns are relative to here.
 
     Returns:
         The documents in reading order, and what was skipped.
@@ -118,7 +118,7 @@ def documents(
 def children(
     folder: str, *, leave_out: Callable[[str], bool], patterns: Sequence[str] = ()
 ) -> FolderListing:
-    """Lists the folders and documents that stand directly in a folder; see `documents`."""
+    """Lists the folders and documents that are directly in a folder; see `documents`."""
     walk, top = _start(folder, leave_out, patterns, folder)
     return _listing(walk, [inner.path for inner in _list(walk, top)])
 

@@ -211,8 +211,8 @@ class _Rules:
         if "sig" in _classes(el):
             signature = _SPACES.sub(" ", el.get_text()).strip()
             return f"\n\n`` {signature} ``\n\n" if "`" in signature else f"\n\n`{signature}`\n\n"
-        before = "" if _is_term(_beside(el, "previous_sibling")) else "\n\n"
-        after = ", " if _is_term(_beside(el, "next_sibling")) else "\n\n"
+        before = "" if _is_term(_sibling(el, "previous_sibling")) else "\n\n"
+        after = ", " if _is_term(_sibling(el, "next_sibling")) else "\n\n"
         return before + (text if text[0] in "*`[" else f"**{text}**") + after
 
     def convert_dd(self, el: Any, text: str, parent_tags: set[str]) -> str:
@@ -255,7 +255,7 @@ def _is_label(element: Any) -> bool:
     return "admonition-title" in classes or classes == ["title"]
 
 
-def _beside(element: Any, direction: str) -> Any:
+def _sibling(element: Any, direction: str) -> Any:
     """The sibling next to an element, past white space; None without one."""
     sibling = getattr(element, direction)
     while isinstance(sibling, str) and not sibling.strip():

@@ -1,7 +1,7 @@
 """What ignore rules say of a path: the patterns of ``.gitignore``, as git itself reads them.
 
 Touches no disk; names are bytes, as they are for git. One rule: the time a path takes grows with
-the length of the rules, never faster, whoever wrote them. So the patterns are translated here, into
+the length of the rules, never faster. So the patterns are translated here, into
 expressions that do not go back over what a ``*`` once matched, and a file of rules has limits. What
 is beyond them is refused as a whole: rules that hold in part let in what they are to keep out.
 """
@@ -38,7 +38,7 @@ class Rule(Struct, frozen=True):
     pattern: bytes
     """As it is written, without its "!" and the slash at its end."""
     leaves_out: bool
-    """False for a rule that takes back what an earlier one said."""
+    """False for a rule that takes back what an earlier one set."""
     expression: bytes
     """Matches whole paths; those of folders end with a slash."""
 
@@ -148,7 +148,7 @@ def _translated(pattern: bytes) -> bytes:
 
 
 # A pattern is read into tokens: the expression of one byte, or one of these. The two that cross
-# slashes stand for what git makes of "**/" and of "**" at the end.
+# slashes are what git makes of "**/" and of "**" at the end.
 _STAR: Final = b"*"
 _FOLDERS: Final = b"**/"
 _FOLDERS_BETWEEN: Final = b"**\\/"
@@ -182,8 +182,8 @@ def _stars(pattern: bytes, start: int) -> tuple[bytes, int]:
     """The token of a run of asterisks, and the place after it."""
     rest = pattern[start:].lstrip(b"*")
     after = len(pattern) - len(rest)
-    stands_alone = start == 0 or pattern[start - 1] == _SLASH
-    if after - start == 1 or not stands_alone:
+    is_alone = start == 0 or pattern[start - 1] == _SLASH
+    if after - start == 1 or not is_alone:
         return _STAR, after
     if not rest:
         return _EVERYTHING, after
@@ -195,7 +195,7 @@ def _stars(pattern: bytes, start: int) -> tuple[bytes, int]:
 def _expression(tokens: list[bytes]) -> bytes:
     """Tokens as one expression, in which only the last jump or asterisk can be tried again.
 
-    What stands between two jumps spans a fixed number of folders, and what stands between two
+    What is between two jumps spans a fixed number of folders, and what is between two
     asterisks a fixed number of bytes: where it fits first, it leaves the most to what follows.
     """
     parts: list[bytes] = []

@@ -35,7 +35,7 @@ from filestore.git.repository import work_tree
 _WILDCARD: Final = re.compile(rb"[*?\[\\]")
 _STARS: Final = re.compile(rb"\*+")
 _APART: Final = re.compile(rb"[*?]|\[.*\]|\\.?|\[.*", re.DOTALL)
-"""What stands between the texts that a pattern has in all that it matches, or more than that."""
+"""What is between the texts that a pattern has in all that it matches, or more than that."""
 
 
 class _Names(Struct):
@@ -98,7 +98,7 @@ def _whole(expression: bytes) -> re.Pattern[bytes]:
 
 
 def _is_text(part: bytes) -> bool:
-    """Whether it decodes to the same characters wherever it stands."""
+    """Whether it decodes to the same characters wherever it is."""
     try:
         part.decode()
     except UnicodeDecodeError:
@@ -171,7 +171,7 @@ class Hints(Struct):
 
     anywhere: _Names = field(default_factory=_Names)
     in_folder: dict[bytes, _Names] = field(default_factory=dict)
-    """Of rules that speak of what stands directly in one folder."""
+    """Of rules that speak of what is directly in one folder."""
     below: dict[bytes, _Names] = field(default_factory=dict)
     """Of rules that speak of what is somewhere below a folder."""
 
@@ -253,7 +253,7 @@ class Scope(Struct, frozen=True):
 
 
 class Applied(Struct, frozen=True, kw_only=True, dict=True):
-    """The rules of one folder; in each kind the list that is asked first stands first."""
+    """The rules of one folder; in each kind the list that is asked first comes first."""
 
     own: tuple[Scope, ...] = ()
     given: tuple[Scope, ...] = ()
@@ -285,9 +285,9 @@ def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tu
     Args:
         folder: The folder.
         named: The folder itself, or one around it that was named in its stead: the patterns are
-            meant from here.
+            relative to here.
         patterns: Ignore rules of the store, as lines of a `.gitignore`.
-        note: Told what does not hold.
+        note: Called with what does not hold.
 
     Returns:
         The way from the top of the work tree to the folder, with a slash at the end, and the rules.
@@ -307,7 +307,7 @@ def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tu
 def files_around(folder: str) -> Iterator[str]:
     """What is or may be there around a folder and says which rules `start` finds.
 
-    Which work tree the folder lies in is told by what of it is not there, too.
+    Which work tree the folder lies in follows from what of it is not there, too.
     """
     place = os.path.realpath(folder)
     while place != os.path.dirname(place):
@@ -323,7 +323,7 @@ def exclude_files(place: str) -> Iterator[str]:
     git = os.path.join(place, GIT)
     if os.path.lexists(git):
         yield git
-        # Where it cannot be told, a walk tells that its rules cannot be followed.
+        # Where it is not known, a walk reports that its rules cannot be followed.
         with contextlib.suppress(OSError):
             yield _exclude_file(place)
 
@@ -362,7 +362,7 @@ def _above(tree: str, parts: Sequence[str], note: Note) -> Applied:
             except OSError as error:
                 raise _unreadable(os.path.join(path, names[0]), error) from error
         if applied.leaves_out(base + os.fsencode(part), is_folder=True):
-            # Whoever names what is ignored means it: the rules that say so do not hold.
+            # Who names what is ignored means it: the rules that say so do not hold.
             applied = Applied()
         path, base = os.path.join(path, part), base + os.fsencode(part) + b"/"
     return applied
@@ -375,7 +375,7 @@ def entered(applied: Applied, place: FolderAt, names: Collection[str], note: Not
         applied: Those around it.
         place: The folder.
         names: What is in it; others than `RULE_FILES` do not matter.
-        note: Told what does not hold.
+        note: Called with what does not hold.
 
     Raises:
         IgnoreRulesError: Rules are there that cannot be read, or are beyond the limits.

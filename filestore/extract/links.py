@@ -1,7 +1,7 @@
-"""The links that stand in a Markdown text, as they are written: `[[name]]` and `[label](path)`.
+"""The links that are in a Markdown text, as they are written: `[[name]]` and `[label](path)`.
 
 Pure, and in linear time whatever the text. One rule: what a link leads to is not asked here; that
-depends on the other files, and so is told by `chunks/links` when somebody wants to know.
+depends on the other files, and so is decided by `chunks/links` when it is asked.
 """
 
 import re
@@ -43,9 +43,9 @@ class Link(Struct, frozen=True, kw_only=True):
     """The name or path before the `#`; empty where the link stays in its own file. Of a Markdown
     link with its percent signs, without angle brackets, backslashes and entities."""
     heading: str
-    """What stands behind the `#`: a heading, its slug, or a block; empty without one."""
+    """What is behind the `#`: a heading, its slug, or a block; empty without one."""
     label: str
-    """What a reader sees in place of the target, on one line; empty where nothing is said."""
+    """What a reader sees in place of the target, on one line; empty without one."""
     line: int
     """Where it starts in the text, 1-based; 0 in the metadata above the text."""
     is_embed: bool = False
@@ -57,7 +57,7 @@ def links(
 ) -> tuple[Link, ...]:
     """The links of a Markdown text to files, in order; what has a scheme or a host is none.
 
-    A reference link stands where it is used; a definition that is never used, where it stands.
+    A reference link is where it is used; a definition that is never used, where it is.
 
     Args:
         text: With LF line ends.
@@ -83,7 +83,7 @@ def is_external(target: str) -> bool:
 
 
 class _Target(Struct, frozen=True, kw_only=True):
-    """Where a link leads, without where it stands."""
+    """Where a link leads, without where it is."""
 
     kind: Literal["wiki", "markdown"]
     target: str
@@ -127,7 +127,7 @@ def _key(label: str) -> str:
 def _uses(
     visible: str, definitions: Mapping[str, _Target], *, wiki: bool
 ) -> Iterator[tuple[int, _Target, slice, str]]:
-    """Each link: where it starts, where it leads, where its label stands, its definition."""
+    """Each link: where it starts, where it leads, where its label is, its definition."""
     opened: list[int] = []
     is_innermost = False
     passed = 0
@@ -156,7 +156,7 @@ def _uses(
 def _double_bracketed(
     visible: str, match: re.Match[str], *, wiki: bool
 ) -> tuple[int, _Target | None, slice]:
-    """The end of `[[name|label]]`, where it leads, and where its label stands."""
+    """The end of `[[name|label]]`, where it leads, and where its label is."""
     # A label in brackets is one of a Markdown link if a destination follows: `[[1]](notes.md)`.
     inline = INLINE.match(visible, match.end() - 1)
     start, stop = match.span("wiki")
@@ -193,7 +193,7 @@ def _closed(
 
 
 def _starts_line(visible: str, at: int) -> bool:
-    """Whether only blanks and quote marks stand before a place in its line."""
+    """Whether only blanks and quote marks are before a place in its line."""
     start = max(at - 3, visible.rfind("\n", max(0, at - 4), at) + 1)
     return not visible[start:at].strip(" >") and (start == 0 or visible[start - 1] == "\n")
 

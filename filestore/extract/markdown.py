@@ -174,12 +174,12 @@ class _Read(Struct, kw_only=True):
 
     def metadata(self) -> dict[str, Any]:
         """The values, with the words about what cannot be read."""
-        told = [
+        problems = [
             f"{_lines(lines)} {what}"
             for lines, what in ((self.as_text, "read as text"), (self.left_out, "left out"))
             if lines
         ]
-        error = {FRONTMATTER_ERROR: "not valid YAML: " + "; ".join(told)} if told else {}
+        error = {FRONTMATTER_ERROR: "not valid YAML: " + "; ".join(problems)} if problems else {}
         return self.values | error
 
 
@@ -270,7 +270,7 @@ def _items(read: _Read, rest: str, line: int) -> Iterator[Value]:
 
 
 def _value(read: _Read, written: str, line: int) -> Value:
-    """What stands on one line: a value, else text."""
+    """What is on one line: a value, else text."""
     try:
         return read_yaml(f"value: {written}".encode(), line).values["value"]
     except MalformedFrontmatter:

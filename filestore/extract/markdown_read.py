@@ -22,7 +22,7 @@ _TITLE: Final = r"""(?:[ \t\r\n]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
 INLINE: Final = re.compile(rf"(?<!\\)\]\([ \t\r\n]*{_DESTINATION}{_TITLE}[ \t\r\n]*\)")
 """The end of an inline link, from the bracket that closes its label; group 1 is where it leads."""
 DEFINITION: Final = re.compile(
-    # The line end stands with the blanks before it: two runs of blanks side by side would be
+    # The line end is with the blanks before it: two runs of blanks side by side would be
     # matched in every way in which they can be parted.
     rf"^[ >]{{0,3}}\[([^\]\n]+)\]:(?:[ \t]*\r?\n)?[ \t]*{_DESTINATION}{_TITLE}[ \t]*\r?$",
     re.MULTILINE,
@@ -33,7 +33,7 @@ _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENTED: Final = re.compile(r" {4}| {0,3}\t")
 _FIRST_INDENTED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:\n {4}|\n {0,3}\t)|\A(?: {4}| {0,3}\t)")
 _REMARK: Final = re.compile(
-    # What stands in a link is a part of its name.
+    # What is in a link is a part of its name.
     r"\\.|\[\[[^\[\]\n]+\]\]|\]\((?:<[^<>\n]*>|[^\s()<>]*)"
     r"|(?P<comment><!--|%%)|(?P<tag><[A-Za-z][^<>]*>)|(?P<math>\$\$?)|(?P<blank>\n[ \t]*(?=\n))"
 )
@@ -43,7 +43,7 @@ _LIST_ITEM: Final = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 def destinations(body: str) -> list[tuple[int, int]]:
-    """Where the destinations of links stand, in order: start and end, in characters."""
+    """Where the destinations of links are, in order: start and end, in characters."""
     visible = without_remarks(without_code(body))
     found = {match.span(1) for match in INLINE.finditer(visible)}
     found.update(match.span(2) for match in DEFINITION.finditer(visible))
@@ -88,7 +88,7 @@ def without_code(body: str) -> str:
 def without_remarks(visible: str) -> str:
     """A text whose code is blank, with blanks in place of comments, math and HTML's attributes.
 
-    None of it holds a link, whatever it looks like: nobody who reads the page can follow one.
+    None of it holds a link, whatever it looks like: no reader of the page can follow one.
     """
     if not any(sign in visible for sign in ("<", "%%", "$")):
         return visible
@@ -151,7 +151,7 @@ def _without_indented(body: str, visible: str) -> Iterator[str]:
     """Lines with blanks in place of code that is marked by four blanks before it.
 
     What is indented in a list is taken for a part of its item, and so for no code. The blanks that
-    stand for a span of code mark nothing: only those of the body itself do.
+    replace a span of code mark nothing: only those of the body itself do.
     """
     is_blank, in_code, in_list = True, False, False
     for line, shown in zip(body.split("\n"), visible.split("\n"), strict=True):
@@ -227,7 +227,7 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE,
 )
 _GAP: Final = re.compile(r"<(?:br|/(?:d[dt]|div|h[1-6]|li|p|t[dhr]))\b", re.IGNORECASE)
-"""A tag that parts words; others stand within them."""
+"""A tag that parts words; others are within them."""
 _REFERENCE: Final = re.compile(r"\]\[[^\[\]\n]*+\]")
 _ALT: Final = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _LINE: Final = re.compile(
@@ -250,7 +250,7 @@ class Read(NamedTuple):
     starts: list[int]
     """Where in the whole text each kept piece starts."""
     places: list[int]
-    """Where in what is read it stands."""
+    """Where in what is read it is."""
 
     def place(self, at: int) -> int:
         """Where a place of the whole text is in what is read; of what is not, where that was."""
@@ -314,14 +314,14 @@ class Markdown:
         """A stretch as it is read, without white space around it."""
         pieces, starts, places = [], [], []
         length, at = 0, start
-        for first, last, said in [*self.edits(start, end), (end, end, "")]:
+        for first, last, shown in [*self.edits(start, end), (end, end, "")]:
             if last < at:
                 continue
             first = max(first, at)
-            starts += [at, first] if said else [at]
-            places += [length, length + first - at] if said else [length]
-            pieces += [self.text[at:first], said]
-            length += first - at + len(said)
+            starts += [at, first] if shown else [at]
+            places += [length, length + first - at] if shown else [length]
+            pieces += [self.text[at:first], shown]
+            length += first - at + len(shown)
             at = last
         found = "".join(pieces)
         blank = len(found) - len(found.lstrip())
@@ -335,12 +335,12 @@ class Markdown:
         if not (self._known[0] <= begun and end <= self._known[1]) and all(
             count(one, begun, start) == count(other, begun, start) for one, other in _BRACKETS
         ):
-            # All that is not read stands in brackets.
+            # All that is not read is in brackets.
             return False
         return any(first < start and end < last for first, last, _ in self.edits(begun, end))
 
     def fits(self, start: int, end: int, most: int) -> bool:
-        """Whether a stretch is read as so many characters, or fewer."""
+        """Whether a stretch is read as that number of characters, or fewer."""
         return end - start <= most or len(self.read(start, end).text) <= most
 
     def edits(self, start: int, end: int) -> list[Edit]:
@@ -371,7 +371,7 @@ class Markdown:
                 yield at, min(stop + 1, end), ""
             elif (match := _LINE.match(self.text, at, stop)) is not None and match.lastgroup:
                 first = match.start("quote" if match["quote"] else match.lastgroup)
-                # Blanks stand for code in what is visible: they are no blanks beside a sign.
+                # Blanks replace code in what is visible: they are no blanks next to a sign.
                 is_seen = self._visible[first] == self.text[first]
                 if is_seen:
                     yield first, match.end(), ""
@@ -403,7 +403,7 @@ class Markdown:
                     yield label.start(), label.end(), ""
                     yield at, passed, ""
             elif kind == "emphasis":
-                # Code beside a sign is blank in what is visible.
+                # Code next to a sign is blank in what is visible.
                 before, after = text[max(start, at - 1) : at], text[stop : min(stop + 1, end)]
                 is_word = str.isalnum if token[0][0] == "_" else _is_plain
                 if token[0] in emphasis and before.strip() and not is_word(after):
@@ -432,7 +432,7 @@ class Markdown:
 
 
 def _between(edits: list[Edit], start: int, end: int) -> list[Edit]:
-    """Those that reach into a stretch, of some in order that do not overlap."""
+    """The ones that reach into a stretch, of some in order that do not overlap."""
     at = bisect_left(edits, (start,))
     at -= at > 0 and edits[at - 1][1] > start
     return edits[at : bisect_left(edits, (end,))]
@@ -443,9 +443,9 @@ def _is_plain(sign: str) -> bool:
 
 
 def _edits_of(token: re.Match[str]) -> Iterator[Edit]:
-    """What is read of a token that stands for itself."""
+    """What is read of a token that is read as it is."""
     start, end = token.span()
-    said = token[0]
+    shown = token[0]
     if token.lastgroup == "escape":
         yield start, start + 1, ""
     elif token.lastgroup == "note":
@@ -454,21 +454,21 @@ def _edits_of(token: re.Match[str]) -> Iterator[Edit]:
         yield start, start + 1, ""
         yield end - 1, end, ""
     elif token.lastgroup == "wiki":
-        name, bar, label = said.lstrip("!")[2:-2].partition("|")
+        name, bar, label = shown.lstrip("!")[2:-2].partition("|")
         # The label of a picture may be its width.
-        is_width = said[0] == "!" and not label.strip("0123456789x ")
+        is_width = shown[0] == "!" and not label.strip("0123456789x ")
         is_label = bar and label.strip() and not is_width
-        first = end - 2 - len(label) if is_label else start + said.index("[[") + 2
+        first = end - 2 - len(label) if is_label else start + shown.index("[[") + 2
         yield start, first, ""
         yield (end - 2 if is_label else first + len(name)), end, ""
     elif token.lastgroup == "entity":
-        read = unescaped(said)
+        read = unescaped(shown)
         if not any(map(str.isalnum, read)):
             yield start, end, " " if read.isspace() else read
     elif token.lastgroup == "tag":
-        alt = _ALT.search(said) if said[:4].lower() == "<img" else None
+        alt = _ALT.search(shown) if shown[:4].lower() == "<img" else None
         if alt is None:
-            yield start, end, " " if _GAP.match(said) else ""
+            yield start, end, " " if _GAP.match(shown) else ""
         else:
             yield start, start + alt.start(alt.lastindex or 0), ""
             yield start + alt.end(alt.lastindex or 0), end, ""

@@ -170,7 +170,7 @@ class Extraction:
         """Prepare.
 
         Args:
-            workers: At most so many child processes, each started when it is first needed.
+            workers: The most child processes, each started when it is first needed.
             limits: What one file may cost in a child.
         """
         self._workers = max(1, workers)

@@ -3,7 +3,7 @@
 Holds no walk of its own (`fs/scan`) and no rules of its own: `ignore_files` and the names of this
 package say what is left out. Where it differs from a listing: a folder with settings of a store
 is left out whatever is in it; links, special files and names that are not UTF-8 stay, because the
-walk's entries are what findings are made of; and scripts and styles beside pages stay, because no
+walk's entries are what findings are made of; and scripts and styles next to pages stay, because no
 file may come and go with what others are.
 
 One rule: a folder is asked about as a whole. A name is looked at by itself only if its beginning,
@@ -57,7 +57,7 @@ STORE: Final = "is a filestore store of its own, or what is left of one"
 _MARKS: Final = (*RULE_FILES, *TOOL_MARKS, SETTINGS)
 """What in a folder says something about it."""
 _FEW: Final = 5
-"""So many names cost less one by one."""
+"""Up to this many names cost less one by one."""
 
 
 def tree_rules(
@@ -209,7 +209,7 @@ class _Made:
 
 def _passing(choice: RulesChoice, names: Sequence[str], passed: Sequence[int]) -> RulesChoice:
     """A choice that leaves out files of formats that no extractor reads, too."""
-    told = {
+    named = {
         names[place]: _no_extractor(unread)
         for place in passed
         if (unread := unread_document(names[place]))
@@ -217,8 +217,8 @@ def _passing(choice: RulesChoice, names: Sequence[str], passed: Sequence[int]) -
     return replace(
         choice,
         left_out=sorted([*choice.left_out, *passed]),
-        skipped={**choice.skipped, **told},
-        other=choice.other + len(passed) - len(told),
+        skipped={**choice.skipped, **named},
+        other=choice.other + len(passed) - len(named),
     )
 
 

@@ -43,7 +43,7 @@ from filestore.verify.drift import is_as_recorded
 COMMIT_FILES: Final = 20_000
 """Chunk files written before they are committed to the sidecar."""
 AHEAD_SOURCES: Final = 2
-"""So many sources for each worker are read ahead of the one that is being written."""
+"""How many sources for each worker are read ahead of the one that is being written."""
 AHEAD_BYTES: Final = 128 * 1024 * 1024
 """No more is read ahead once this much is held."""
 _DONE: Final = ("added", "updated", "unchanged")
@@ -78,9 +78,9 @@ class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedd
     problem: FilestoreError | None = None
     """Why texts were left without embedding; keywords find them."""
     folders: Sequence[tuple[str, Sources]] = ()
-    """Each path that was given, with what it stands for."""
+    """Each path that was given, with its sources."""
     unusable: Sequence[tuple[str, FilestoreError]] = ()
-    """Each path that stands for nothing, with the reason."""
+    """Each path that is no source, with the reason."""
     not_remembered: FilestoreError | None = None
     """Why it could not be noted where the originals may be looked at."""
 
@@ -118,7 +118,7 @@ class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedd
 
     @property
     def skipped(self) -> list[Passed]:
-        """Files left out with `--each` although they may be meant."""
+        """Files left out with `--each` although they may be wanted."""
         return [Passed(*item) for _, found in self.folders for item in found.skipped]
 
     @property

@@ -18,7 +18,7 @@ MINIMUM_SIMILARITY: Final = 0.3
 """Share of common words from which a new piece counts as a changed version of an old one."""
 
 FOLLOWED_SIMILARITY: Final = 0.5
-"""Share from which a piece that stands elsewhere counts as one that moved and changed."""
+"""Share from which a piece that is elsewhere counts as one that moved and changed."""
 FOLLOWED_LEAD: Final = 0.2
 """By how much it must be more alike than any other, on both sides: a guess is no match."""
 
@@ -83,7 +83,7 @@ def align(old: Sequence[KeyedText], new: Sequence[KeyedText]) -> list[Match]:
         new: The pieces of the changed source, in order.
 
     Returns:
-        Keeps and replacements ascend in both indices; between two of them, drops stand before
+        Keeps and replacements ascend in both indices; between two of them, drops come before
         insertions.
     """
     old_keys = [piece.key for piece in old]
@@ -116,7 +116,7 @@ def align(old: Sequence[KeyedText], new: Sequence[KeyedText]) -> list[Match]:
 def _matches(
     old_keys: Sequence[str], new_keys: Sequence[str], pairs: Iterable[_Pair]
 ) -> Iterator[Match]:
-    """The pairs with all that stands between them; the last pair is the end of both sides."""
+    """The pairs with all that is between them; the last pair is the end of both sides."""
     last: int | None = None
     next_old = next_new = 0
     for old, new in pairs:
@@ -156,7 +156,7 @@ def follow(old: Mapping[int, str], new: Mapping[int, str]) -> dict[int, int]:
 
 
 def _leads(score: float, best: Sequence[float]) -> bool:
-    """Whether a score stands clear of the next best."""
+    """Whether a score is clear of the next best."""
     return score == best[0] and (len(best) == 1 or score - best[1] >= FOLLOWED_LEAD)
 
 
@@ -268,7 +268,7 @@ class _Comparison(Struct, frozen=True, kw_only=True):
     def score(self, old: int, new: int) -> float:
         """Common words as a share of all (Jaccard), or 0 below the minimum.
 
-        A piece that stands elsewhere unchanged takes no other's place.
+        A piece that is elsewhere unchanged takes no other's place.
         """
         if old in self.moved[0] or new in self.moved[1]:
             return 0.0
@@ -320,7 +320,7 @@ def _best_pairing(comparison: _Comparison, old_range: range, new_range: range) -
 
 
 def _by_rare_phrases(comparison: _Comparison, old_range: range, new_range: range) -> list[_Pair]:
-    """Similar pairs sharing word pairs that stand at the start of one new piece only."""
+    """Similar pairs sharing word pairs that are at the start of one new piece only."""
     homes: dict[_Phrase, int | None] = {}
     for index in new_range:
         for phrase in set(pairwise(comparison.new.words(index)[:_OPENING_WORDS])):

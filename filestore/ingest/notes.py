@@ -1,8 +1,8 @@
 """Notes that programs write into a store for a person: a new file, or a change of one.
 
-In a tree a note is a chunk file of a folder of its own, in the flat layout one beside the others,
+In a tree a note is a chunk file of a folder of its own, in the flat layout one among the others,
 in place a new Markdown document. One rule: nothing that a person wrote is lost unseen: a new note
-has a name that nobody has, and a change names the passage that it replaces, which must be there
+has a name that no other has, and a change names the passage that it replaces, which must be there
 exactly once.
 """
 
@@ -50,7 +50,7 @@ FOLDER: Final = "notes"
 _WRITTEN_BY: Final = ("add_note ", "edit_note ", "put ")
 """How the changes begin that programs made."""
 _KEY: Final = re.compile(rb"^[^\s#][^\n]*:", re.M)
-"""Without one, what stands between two lines of hyphens is text."""
+"""Without one, what is between two lines of hyphens is text."""
 _MOST_ALIKE: Final = 3
 _MOST_LOOKED_AT: Final = 100_000
 _LONGEST: Final = 80
@@ -63,7 +63,7 @@ _NO_NAME: Final = frozenset('/\\:*?"<>|#^[]%')
 
 
 class NotedElsewhere(RefusedError):
-    """What was to be changed is not as it was said to be."""
+    """What was to be changed is not as it was named."""
 
 
 class Note(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "not_embedded"}):
@@ -103,7 +103,7 @@ class NewNote(Struct, frozen=True, kw_only=True):
     name: str
     """Of the file that is wanted, without `.md`."""
     metadata: Mapping[str, Any]
-    """Keys for the frontmatter, beside its own."""
+    """Keys for the frontmatter, in addition to its own."""
 
 
 def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> NewNote:
@@ -131,7 +131,7 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
 
 
 def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
-    """The frontmatter of a text as it stands there, its body, and the values.
+    """The frontmatter of a text as it is there, its body, and the values.
 
     TOML and JSON are no frontmatter of chunk files: there is no head then, only values.
 
@@ -228,13 +228,13 @@ class NoteWriter(Struct, frozen=True):
         if not wanted:
             return ()
         catalog = CatalogPages(self.store.snapshot.catalog)
-        said = [file for file, title in catalog.aliases_of_files() if _letters(title) == wanted]
+        titled = [file for file, title in catalog.aliases_of_files() if _letters(title) == wanted]
         named = (
             path
             for path in catalog.paths_below(TOP, _MOST_LOOKED_AT)
             if _letters(os.path.splitext(os.path.basename(path))[0]) == wanted
         )
-        paths = dict.fromkeys([*named, *self.store.snapshot.catalog.indexed_paths(said).values()])
+        paths = dict.fromkeys([*named, *self.store.snapshot.catalog.indexed_paths(titled).values()])
         return tuple(map(self.store.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
 
     def _folder(self, wanted: str | None) -> str:

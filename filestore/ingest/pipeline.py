@@ -78,7 +78,7 @@ class Begun(Struct, kw_only=True):
     fresh: dict[str, Original] = field(default_factory=dict)
     """Its documents by their reference."""
     pending: dict[str, Pending] = field(default_factory=dict)
-    """Those that are new or changed."""
+    """The new and changed ones."""
 
     @property
     def held_bytes(self) -> int:
@@ -136,7 +136,7 @@ class Ingest:
         """
         outcome = Outcome(source=source.path, resource=source.resource, status="failed")
         begun = Begun(source=source, outcome=outcome)
-        with _told(begun):
+        with _failure_kept(begun):
             named = self._naming.name(source)
             outcome.source, outcome.resource = named.reference, named.resource
             outcome.original, outcome.record_path = named.original, named.record_path
@@ -205,7 +205,7 @@ class Ingest:
         """
         outcome, named = begun.outcome, begun.named
         if outcome.error is None and outcome.status != UNCHANGED and named is not None:
-            with _told(begun):
+            with _failure_kept(begun):
                 self._write(begun, named, on_document)
                 self._naming.take(named, begun.fresh)
         return outcome
@@ -294,7 +294,7 @@ class Ingest:
             source=named.reference,
             kind="folder" if folder else "file",
             chunker=before.chunker if before is not None and left else self._chunker.label,
-            # As long as a new text waits behind a hand edit, its document counts as not taken in.
+            # As long as a new text waits behind a hand edit, its document counts as not added.
             documents=(
                 *(
                     known.get(one.source, one) if one.source in done.pending else one
@@ -512,7 +512,7 @@ class Ingest:
 
 
 @contextlib.contextmanager
-def _told(begun: Begun) -> Iterator[None]:
+def _failure_kept(begun: Begun) -> Iterator[None]:
     """An error of a source belongs to its outcome."""
     outcome = begun.outcome
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 _NAMED: Final = 3
-"""So many are named in the list of changes; the rest is counted."""
+"""How many are named in the list of changes; the rest is counted."""
 
 
 class NotKeptError(RefusedError):
@@ -228,9 +228,9 @@ class Put(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "not
     paths: tuple[StorePath, ...]
     """The chunk file of each text, in their order."""
     written: tuple[StorePath, ...]
-    """Those that are new or changed."""
+    """The new and changed ones."""
     kept: tuple[StorePath, ...]
-    """Those that a person edited since the same text was put there: they stay."""
+    """The ones that a person edited since the same text was put there: they stay."""
     embedded: int = 0
     """Texts sent to the model."""
     reused: int = 0
@@ -246,7 +246,7 @@ def new_chunks(
     names: str | Sequence[str | None] | None,
     metadata: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
 ) -> list[NewChunk]:
-    """Texts with what is given beside them; one of each may stand for a list of one.
+    """Texts with what is given for them; one of each may be given for a list of one.
 
     Raises:
         UsageError: There are not as many names or metadata as texts, or one is none.

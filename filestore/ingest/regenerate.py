@@ -211,7 +211,7 @@ class Regenerating:
         for number, chunk in enumerate(new):
             pieces.setdefault(origin_hash(chunk.body), []).append(number)
         for file in old:
-            # Of equal pieces the first are those that have their files.
+            # Of equal pieces the first are the ones that have their files.
             pieces.get(file.chunk.origin or "", [])[:1] = []
         left_out = set()
         for one in lost:

@@ -92,7 +92,7 @@ class Naming:
         """
         self._check(source)
         if not source.named and self.is_copied(source):
-            # Where a copy lies is told by the name that its resource has.
+            # Where a copy lies follows from the name of its resource.
             source = replace(source, resource=self._has_already(source) or source.resource)
         reference = self._reference(source)
         resource = source.resource
@@ -366,7 +366,7 @@ def renames_found(
         before: The record.
         source: What its source is called now.
         fresh: The documents that are there, with their hashes.
-        edited: Those that were edited as well.
+        edited: The ones that were edited as well.
     """
     places = {
         one.source: source + one.source[len(before.source) :]
@@ -419,7 +419,7 @@ def renamed_lost(deleted: Iterable[Lost], renames: Renames) -> list[Lost]:
 
 
 def in_order(sources: Iterable[str], before: Record | None, gone: set[str]) -> list[str]:
-    """The documents of a record, those that are gone after what they stood behind before."""
+    """The documents of a record, the ones that are gone after what they followed before."""
     ordered = list(sources)
     previous = ""
     for one in before.documents if before is not None else ():

@@ -75,11 +75,11 @@ class SourcePath(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """What one path stands for, and what of a folder stands for nothing."""
+    """The sources of one path, and what of a folder is none."""
 
     paths: tuple[SourcePath, ...]
     skipped: tuple[tuple[str, str], ...] = ()
-    """Path and reason of what was left out although it might be meant; the path begins with that
+    """Path and reason of what was left out although it might be wanted; the path begins with that
     of the folder, as it was given."""
     ignored: int = 0
     """How many files and folders ignore rules left out."""
@@ -96,7 +96,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """What the paths given to `add` stand for."""
+    """The sources of the paths given to `add`."""
 
     folders: tuple[tuple[str, Sources], ...]
     """Each path that can be used, as it was given."""
@@ -119,7 +119,7 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 def given(paths: Sequence[str], *, into: str | None, each: bool, patterns: Sequence[str]) -> Given:
-    """What several paths stand for; see `sources_of`.
+    """The sources of several paths; see `sources_of`.
 
     Raises:
         UsageError: One name is given to several resources.
@@ -137,13 +137,13 @@ def given(paths: Sequence[str], *, into: str | None, each: bool, patterns: Seque
 
 
 def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[str] = ()) -> Sources:
-    """What one path given to `add` stands for: itself, or with `each` every child of the folder.
+    """The sources of one path given to `add`: itself, or with `each` every child of the folder.
 
     Args:
         path: As the user gave it.
         into: The name that the user chose.
         each: Whether every child of the folder is a source.
-        patterns: Ignore rules of the store, beside those that lie in the folder.
+        patterns: Ignore rules of the store, in addition to those in the folder.
 
     Raises:
         SourceError: It does not exist or cannot be read.
@@ -237,7 +237,7 @@ class Original(Struct, frozen=True, kw_only=True):
 
 
 def read_original(path: str, *, room: int) -> Original:
-    """Read an original, and hold it if it has at most so many bytes.
+    """Read an original, and hold it if it has at most `room` bytes.
 
     Raises:
         SourceError: It is no regular file, or too large.
@@ -342,7 +342,7 @@ class Outcome(JsonObject, Struct, kw_only=True):
 
     @property
     def json_skipped(self) -> list[Passed]:
-        """Files left out although they may be meant."""
+        """Files left out although they may be wanted."""
         return [Passed(*item) for item in self.skipped]
 
     failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
@@ -362,7 +362,7 @@ class Outcome(JsonObject, Struct, kw_only=True):
 
 
 COMMITS: Final = 200
-"""So many commits of a file are searched for the text it was made from."""
+"""How many commits of a file are searched for the text it was made from."""
 
 
 class Lineage:
@@ -379,7 +379,7 @@ class Lineage:
     def files_of(
         self, prefix: ChunkPath, reference: str, is_document: Callable[[str], bool]
     ) -> list[Existing]:
-        """The readable chunk files of a resource, those that were moved out of its folder too.
+        """The readable chunk files of a resource, also those moved out of its folder too.
 
         Args:
             prefix: The resource's folder, "" in the flat layout.
@@ -448,15 +448,15 @@ class Lineage:
     def _existing(self, look: Observation) -> Existing | None:
         """A file as it is; one that cannot be used as it last was, and marked as excluded."""
         if look.path in self._unmerged:
-            return self._withheld(look, "conflict-markers")
+            return self._excluded(look, "conflict-markers")
         if look.chunk is not None:
             return self._as_found(look, look.chunk)
         if look.state == "empty":
             # Somebody took all of its text out, which is an edit like any other.
             return self._as_found(look, chunk_file.parse(look.data))
-        return self._withheld(look, look.state)
+        return self._excluded(look, look.state)
 
-    def _withheld(self, look: Observation, code: str) -> Existing | None:
+    def _excluded(self, look: Observation, code: str) -> Existing | None:
         chunk = _parsed(look.data) if look.file_hash else None
         if chunk is None:
             chunk = self._last_indexed(look.path)
@@ -467,7 +467,7 @@ class Lineage:
     def _as_found(
         self, look: Observation, chunk: chunk_file.Chunk, *, excluded: str = ""
     ) -> Existing:
-        # A name that says where the file stands tells more than any that it had before.
+        # A name that says where the file is tells more than any that it had before.
         numbered = chunk_file.number_of_name(look.path) is not None
         return Existing(
             path=look.path,
@@ -478,7 +478,7 @@ class Lineage:
         )
 
     def _earlier_names(self, path: ChunkPath) -> list[ChunkPath]:
-        """What a file was called: the names that say where it stands first, as it was made."""
+        """What a file was called: the names that say where it comes first, as it was made."""
         found = [old for old, new in self._moves.get(_top(path), ()) if new == path]
         return sorted(found, key=lambda old: chunk_file.number_of_name(old) is None)
 
@@ -492,7 +492,7 @@ class Lineage:
     def lost(self, prefix: ChunkPath, record_path: ChunkPath, sources: Sequence[str]) -> list[Lost]:
         """The files of a resource that a person deleted since its record was written.
 
-        Those that went with the record, as by a change of branch, are none of them.
+        The ones that went with the record, as by a change of branch, are none of them.
 
         Args:
             prefix: The resource's folder, "" in the flat layout.

@@ -40,7 +40,7 @@ class UpdateRequest(Struct, frozen=True):
     around: str = ""
     """A folder, absolute: only resources whose source holds it, or lies in it; "" for all."""
     followed_only: bool = False
-    """Whether only resources are meant that follow their originals without being asked."""
+    """Whether only resources are asked for that follow their originals without being asked."""
     remove_gone: bool = False
     """Whether what was made from originals that are gone is to go."""
 
@@ -69,7 +69,7 @@ class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
     is_all_gone: bool = False
     """Whether no document is left."""
     chunks: int = 0
-    """How many chunk files were made from those that are gone."""
+    """How many chunk files were made from documents that are gone."""
     edited: int = 0
     """How many of these were edited by hand."""
     found_in: str = ""
@@ -99,7 +99,7 @@ class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
     """Originals that the store may not look at."""
     watched: tuple[str, ...] = ()
     """Absolute paths of the originals that were looked at, and of the folders they lie in where
-    new ones are taken in."""
+    new ones are added."""
     remove_gone: bool = False
     """Whether what was made from originals that are gone is to go."""
     waiting: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def look(snapshot: StoreSnapshot, wanted: UpdateRequest) -> UpdatePlan:
 
     Args:
         snapshot: The store, its catalog inside a snapshot or a transaction.
-        wanted: Which resources are meant.
+        wanted: Which resources are asked for.
 
     Raises:
         UnknownResourceError: There is none of a name.
@@ -152,16 +152,16 @@ class _Looking:
                 raise UnknownResourceError(
                     f"no resource {name!r}", remedy="'filestore ls' lists what is there"
                 )
-        self.records = [one for one in known if self._is_meant(*one[1:])]
+        self.records = [one for one in known if self._is_asked_for(*one[1:])]
         if wanted.around and not self.records:
             raise UsageError(
                 f"no resource was made from {wanted.around}, what lies in it, or what is around it",
                 remedy="name what is to be added: filestore add PATH",
             )
-        meant = {path for path, _, _ in self.records}
-        self._documents = [one for one in self._catalog.documents() if one[0] in meant]
+        asked_for = {path for path, _, _ in self.records}
+        self._documents = [one for one in self._catalog.documents() if one[0] in asked_for]
 
-    def _is_meant(self, resource: str, source: str) -> bool:
+    def _is_asked_for(self, resource: str, source: str) -> bool:
         wanted = self._wanted
         if wanted.resources and resource not in wanted.resources:
             return False
@@ -214,7 +214,7 @@ class _Looking:
         return self._renamed | self._edited
 
     def _pairs(self) -> Iterator[tuple[str, Sequence[FileRow], str]]:
-        """What went alone from a folder that was added, or beside which one alone came."""
+        """What went alone from a folder that was added, or next to which one alone came."""
         there = {*self._renamed, *self._renamed.values()}
         sources = {path: source for path, _, source in self.records}
         went: dict[tuple[bool, str], list[tuple[str, str]]] = {}
@@ -331,9 +331,9 @@ class _Looking:
         there, wanted = set(self._went.values()), self._wanted
         for new in self._new.files:
             place = os.path.realpath(os.path.join(self._snapshot.places.root, new.source))
-            is_meant = new.is_followed or not wanted.followed_only
-            is_meant = is_meant and (not wanted.around or is_below(place, wanted.around))
-            if new.found_in and is_meant and new.source not in there:
+            is_asked_for = new.is_followed or not wanted.followed_only
+            is_asked_for = is_asked_for and (not wanted.around or is_below(place, wanted.around))
+            if new.found_in and is_asked_for and new.source not in there:
                 yield SourceChange(
                     resource=new.resource,
                     record_path=TOP,
@@ -462,7 +462,7 @@ def run(
 
     Args:
         parts: The store's.
-        wanted: Which resources are meant.
+        wanted: Which resources are asked for.
         embed: Whether texts without embedding are embedded now.
         wait_s: How long to wait for another writer.
         on_progress: Called with the progress.

@@ -1,7 +1,7 @@
 """The body of a Word document in the plain form that mammoth reads well.
 
 Styles become the few that matter, deleted text goes, equations become LaTeX, pictures their
-description, and footnotes and comments stand after the paragraph they belong to. How that becomes
+description, and footnotes and comments come after the paragraph they belong to. How that becomes
 Markdown is not known here. One rule: what a reader of the document sees as text is kept, once.
 """
 
@@ -222,7 +222,7 @@ def _outline_level(level: str) -> int | None:
 
 
 def _title(root: Any, styles: Mapping[str, _Style]) -> str:
-    """What stands in the style for titles, or else the heading that the text starts with."""
+    """What is in the style for titles, or else the heading that the text starts with."""
     opening: str | None = None
     for paragraph in root.iter(f"{_W}p"):
         text = plain_text(paragraph)
@@ -326,7 +326,7 @@ _KEPT: Final = {
 
 
 def _square_tables(root: Any) -> None:
-    """Gives every row a cell in every column; what is merged downwards stands in the first."""
+    """Gives every row a cell in every column; what is merged downwards is in the first."""
     for cell in _all(root, "tc"):
         merged = cell.find(f"{_W}tcPr/{_W}vMerge")
         if merged is not None:
@@ -410,8 +410,8 @@ def _take_notes(block: Any, notes: _Notes) -> list[Any]:
     return found
 
 
-def _paragraph(beside: Any, text: str) -> Any:
-    paragraph = beside.makeelement(f"{_W}p")
+def _paragraph(like: Any, text: str) -> Any:
+    paragraph = like.makeelement(f"{_W}p")
     run = paragraph.makeelement(f"{_W}r")
     words = run.makeelement(f"{_W}t")
     words.text = text

@@ -1,7 +1,7 @@
 """Office Open XML: the parts of a checked archive as XML, their links, and what all formats share.
 
 Parses XML that can expand nothing, reads the strict form of the standard as the transitional one,
-follows relationships, and reads the properties of a document. What stands in the text is for the
+follows relationships, and reads the properties of a document. What is in the text is for the
 extractors. One rule: an XML part is looked at before any parser sees it.
 """
 
@@ -129,7 +129,7 @@ _PROGRAMS: Final = {
 
 
 def relationships(archive: Archive, part: str) -> tuple[Relationship, ...]:
-    """What a part links to, in order; the empty name stands for the file itself.
+    """What a part links to, in order; the empty name is the file itself.
 
     Raises:
         ExtractionError: The list is damaged.
@@ -244,7 +244,7 @@ def properties(archive: Archive) -> dict[str, Any]:
 
 
 def picture_note(description: str) -> str:
-    """The text that stands for a picture; empty where it has no description."""
+    """The text in place of a picture; empty where it has no description."""
     first, *rest = description.strip().splitlines() or [""]
     lines = (first, *(line for line in rest if not _MACHINE_MADE.match(line)))
     words = " ".join(" ".join(lines).split())
@@ -322,7 +322,7 @@ _NEW_ROW: Final = r" \\ "
 
 
 def equation(element: Any) -> str:
-    """LaTeX of an `oMath` element, in two dollar signs a side where it stands by itself."""
+    """LaTeX of an `oMath` element, in two dollar signs a side where it is by itself."""
     formula = " ".join(_latex(element, _MAX_DEPTH).split())
     around = "$$" if local_name(element.getparent()) == "oMathPara" else "$"
     return f"{around}{formula}{around}" if formula else ""
@@ -378,6 +378,6 @@ def _with_properties(
 
 
 def _setting(element: Any, name: str, usual: str) -> str:
-    """A property of a form, which stands in an element called after it: `dPr`."""
+    """A property of a form, which is in an element called after it: `dPr`."""
     found = element.find(f"{element.tag}Pr/{_M}{name}")
     return usual if found is None else str(found.get(f"{_M}val", ""))

@@ -45,7 +45,7 @@ _R: Final = f"{{{OFFICE}}}"
 
 _GROUP_DEPTH: Final = 16
 _SAME_ROW: Final = 228_600
-"""Quarter of an inch in English metric units: shapes that start nearer than that stand in a row."""
+"""Quarter of an inch in English metric units: shapes that start nearer than that are in a row."""
 _CHART_ROWS: Final = 200
 _LIST_LEVELS: Final = 9
 _FURNITURE: Final = frozenset({"dt", "ftr", "hdr", "sldNum"})
@@ -190,7 +190,7 @@ class _Reader:
         return {key: count for key, count in self._unread.items() if count}
 
     def sections(self) -> Iterator[_Section]:
-        """The slides in their order, without those that cannot be read."""
+        """The slides in their order, without the ones that cannot be read."""
         for number, link in enumerate(self._links, 1):
             try:
                 slide = self._deck.related_slide(link)
@@ -353,7 +353,7 @@ def _lines(body: Any, part: Any, styles: _Styles) -> list[_Line]:
 
     Args:
         body: Its element.
-        part: The part it stands in, which knows the targets of links.
+        part: The part it is in, which knows the targets of links.
         styles: For a level from 1, the properties a paragraph may have its bullet from, nearest
             first.
     """

@@ -47,7 +47,7 @@ _NOT_WORD: Final = re.compile(r"[\W_]+")
 
 
 class OutlineEntry(Struct, frozen=True, kw_only=True):
-    """One entry of the outline, which readers show beside the pages."""
+    """One entry of the outline, which readers show next to the pages."""
 
     title: str
     level: int
@@ -82,7 +82,7 @@ def find_headings(
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """Where the text of a title stands."""
+    """Where the text of a title is."""
 
     position: int
     lines: int
@@ -94,7 +94,7 @@ def _match_all(
     lines: Sequence[Line],
     headings: dict[int, Heading],
 ) -> list[tuple[OutlineEntry, frozenset[str]]]:
-    """Adds the entries that stand on a page to its headings, and returns the others."""
+    """Adds the entries that are on a page to its headings, and returns the others."""
     wanted = frozenset().union(*(keys for _, keys in entries))
     index = _index(lines, wanted)
     missing: list[tuple[OutlineEntry, frozenset[str]]] = []
@@ -116,7 +116,7 @@ def _match_all(
 
 
 def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Place]]:
-    """Where on a page each of the wanted texts stands, as one line or as up to three."""
+    """Where on a page each of the wanted texts is, as one line or as up to three."""
     index: defaultdict[str, list[_Place]] = defaultdict(list)
     longest = 2 * max(map(len, wanted)) + _NUMBERING_LENGTH
     starts = frozenset(key[:length] for key in wanted for length in (1, _HEAD_LENGTH))
@@ -127,7 +127,7 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
         for count in range(1, min(_MOST_LINES, len(lines) - position) + 1):
             other = lines[position + count - 1]
             if count > 1:
-                # The next line of a heading; `Chapter 1` may stand far above its name.
+                # The next line of a heading; `Chapter 1` may be far above its name.
                 above = lines[position + count - 2]
                 if above.bottom <= other.bottom or above.typewriter != other.typewriter:
                     break
@@ -268,11 +268,11 @@ def evident_title(
 _EDGE_LINES: Final = 3
 _EDGE_SHARE: Final = 0.16  # of the height of the page, at the top and at the bottom
 _APART: Final = 1.4  # font sizes between such a line and the text
-_NUMBER_SHARE: Final = 0.22  # a bare page number may stand further in
+_NUMBER_SHARE: Final = 0.22  # a bare page number may be further in
 _LONGEST_LINE: Final = 160  # characters
 _NEIGHBOURS: Final = 4  # pages: left and right pages have headers of their own
 _FEWEST: Final = 3  # pages, for a line to be a running one
-_SLOT_POINTS: Final = 4.0  # lines that near each other stand in the same place
+_SLOT_POINTS: Final = 4.0  # lines that near each other are in the same place
 _SLOT_SHARE: Final = 0.5  # of the lines in a place are running ones: then all of them are
 _LONE_NUMBER_SHARE: Final = 0.1  # of the height of the page
 
@@ -306,7 +306,7 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
         pages: Every page of the document, so that repetition can be seen.
 
     Returns:
-        The same pages; unchanged all of them, if nothing else stands there.
+        The same pages; unchanged all of them, if nothing else is there.
     """
     edges = [edge for number, page in enumerate(pages) for edge in _edges(number, page)]
     running = _running(edges)

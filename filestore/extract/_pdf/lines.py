@@ -23,14 +23,14 @@ _LEADER_RUN: Final = re.compile(
     r"\s*(?:(?:\. ?){4,}+|(?:… ?){2,}+|(?:· ?){4,}+|_{6,})\s*(?=\w{1,6}$)"
 )
 _WIDE: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
-_SPARSE: Final = 1.45  # so many times the usual width of a character means gaps between columns
+_SPARSE: Final = 1.45  # this many times the usual width of a character means gaps between columns
 _MONOSPACED_SHARE: Final = 0.6  # a document mostly in a typewriter font is not mostly code
 _SAMPLED_PAGES: Final = 100
 _SAME_ROW: Final = 0.35  # of the font size, between the bottoms of two pieces of one line
 
 
 class Line(Struct, frozen=True):
-    """One line as it stands on a page; lengths are in points, from the bottom left."""
+    """One line as it is on a page; lengths are in points, from the bottom left."""
 
     text: str
     """Without white space around it, and without the hyphen that breaks its last word."""
@@ -54,7 +54,7 @@ class Line(Struct, frozen=True):
 
 
 class PageLines(Struct, frozen=True, kw_only=True):
-    """What stands on one page."""
+    """What is on one page."""
 
     height: float
     lines: tuple[Line, ...]
@@ -147,7 +147,7 @@ def without_leader(text: str) -> str:
 
 
 def joined_pieces(lines: Sequence[Line]) -> list[Line]:
-    """Puts together what stands in one row but was broken up by raised or lowered characters."""
+    """Puts together what is in one row but was broken up by raised or lowered characters."""
     whole: list[Line] = []
     for line in lines:
         before = whole[-1] if whole else None
@@ -224,13 +224,13 @@ class Words(Struct, frozen=True, kw_only=True):
     """The words that a document says about its own spelling, in lower case."""
 
     whole: frozenset[str] = frozenset()
-    """All that stand within a line; compounds with their hyphens."""
+    """All that are within a line; compounds with their hyphens."""
     leading: frozenset[str] = frozenset()
     """The first parts of compounds: `multi` of `multi-agent`."""
 
 
 def vocabulary(lines: Iterable[Line]) -> Words:
-    """The words of a document, without those that a line end broke."""
+    """The words of a document, without the ones that a line end broke."""
     parts: list[str] = []
     broken = False
     for line in lines:
@@ -238,7 +238,7 @@ def vocabulary(lines: Iterable[Line]) -> Words:
         broken = line.hyphen
         parts.append(text.rpartition(" ")[0] if broken else text)
     # No word goes beyond white space, most tokens of a long text are there many times, and most
-    # of the others are words as they stand: little is left to search through.
+    # of the others are words as they are: little is left to search through.
     tokens = set("\n".join(set("\n".join(parts).split())).casefold().split())
     words = set(filter(str.isalpha, tokens))
     words.update(_WORD.findall("\n".join(tokens - words)))
@@ -308,7 +308,7 @@ _LONGEST_END: Final = 12
 _RECENT_LINES: Final = 50
 
 _LOOSE: Final = 1.15  # times the usual leading: more is the space between paragraphs
-_TABLE_LOOSE: Final = 2.2  # rows of a table stand further apart
+_TABLE_LOOSE: Final = 2.2  # rows of a table are further apart
 _SAME_SIZE: Final = 0.12
 _INDENT: Final = 0.6  # font sizes
 _NARROWEST: Final = 9.0  # font sizes: narrower columns are cells
@@ -437,7 +437,7 @@ def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse
     if not 0 <= distance <= _LOOSE * measures.leading * line.size:
         return "gap"
     if sparse:
-        # The first line of a paragraph beside a table looks like any other line of the table.
+        # The first line of a paragraph next to a table looks like any other line of the table.
         return "line"
     before = block.lines[-1]
     indent = line.left - before.left
@@ -474,7 +474,7 @@ def _may_start_item(block: Block, line: Line) -> bool:
 def _reaches(line: Line, limit: float, following: str) -> bool:
     """Whether the first word of the following text would not have fitted on the line.
 
-    Where that text is not known, a word of usual length stands for it.
+    Where that text is not known, a word of usual length replaces it.
     """
     if line.hyphen:
         return True

@@ -156,7 +156,7 @@ class PageReader:
     def _logical(self, text_page: Any, first: int, last: int) -> str:
         """The characters of a line with right-to-left script in the order they are read in.
 
-        Where one glyph stands for several characters pdfium turns these round; and it has
+        Where one glyph is several characters pdfium turns these round; and it has
         characters for glyphs of which the font does not say what they are.
         """
         x, y = ctypes.c_double(), ctypes.c_double()
@@ -234,7 +234,7 @@ MAX_OUTLINE_ENTRIES: Final = 20_000
 MAX_OUTLINE_DEPTH: Final = 32
 
 _PASSWORD_CODES: Final = (4, 5)  # pdfium: a wrong password, an unknown way to encrypt
-_HEADER_BYTES: Final = 1_024  # the header may stand behind other bytes
+_HEADER_BYTES: Final = 1_024  # the header may follow other bytes
 _SAMPLED_PAGES: Final = 20
 _LONGEST_TITLE: Final = 2_000  # bytes
 _LONGEST_VALUE: Final = 100_000  # bytes
