@@ -58,7 +58,7 @@ AXES: Final = {
             "filestore/index/",
             "filestore/config/settings",  # the table of kinds, and its two keys
             "filestore/sidecar/vector_",
-            "filestore/cli/vectors",  # the command that chooses
+            "filestore/cli/models",  # the command that chooses
         ),
         named=r"(?i)backend|qdrant|pgvector|\bOwnFile|VectorRows|FaissRows|LocalRows",
         most_lines=30,
