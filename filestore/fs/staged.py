@@ -131,6 +131,11 @@ def staged_folder(
                 if disk.is_folder(path):
                     os.fchmod(handle, stat.S_IMODE(os.stat(path).st_mode))
                 os.fsync(handle)
+                if names is not None and disk.is_folder(path):
+                    # A second name of each, so that no kill leaves them in what is deleted alone.
+                    for name in set(os.listdir(path)).difference(names):
+                        with contextlib.suppress(OSError):
+                            os.link(os.path.join(path, name), os.path.join(staging, name))
                 _install(staging, path)
                 if names is not None and disk.is_folder(staging):
                     for name in set(os.listdir(staging)).difference(names):

@@ -51,6 +51,23 @@ def test_the_new_files_take_the_place_of_the_old(way, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
+def test_another_file_of_the_folder_is_never_in_the_one_that_goes_alone(tmp_path, monkeypatch):
+    """A program that ends right after the exchange leaves what it did not write."""
+    target = tmp_path / "index"
+    write(target, "old")
+    (target / "own.txt").write_text("mine")
+
+    def stop(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module.disk, "is_folder", lambda path: stop() if path != str(target) else 1)
+    with pytest.raises(ZeroDivisionError):
+        write(target, "new")
+    assert contents(target) == {"one": "new", "two": "new", "own.txt": "mine"}
+    module.collect_folders(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
 def test_a_failure_leaves_the_old_files(tmp_path):
     """Whatever was written of the new ones."""
     target = tmp_path / "index"
