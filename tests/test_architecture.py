@@ -545,6 +545,7 @@ WITH_SQL: Final = (
     "filestore/catalog/",
     "filestore/embed/",
     "filestore/index/_pgvector/",
+    "filestore/sidecar/cutting",  # the cache of what was extracted
 )
 """Where statements of SQL stand; `fs/database` asks a stranger's file about its schema alone."""
 

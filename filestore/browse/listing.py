@@ -321,7 +321,7 @@ class Listing(ABC):
         """
 
     @abstractmethod
-    def below(self, resource: str) -> "Sequence[int | DocumentFiles]":
+    def rows_below(self, resource: str) -> "Sequence[int | DocumentFiles]":
         """The rows below a resource: its files by id, by document if they are of several ones.
 
         Of a document: its sections, as `sections` knows them.
@@ -467,8 +467,8 @@ class ChunkListing(Listing):
                 found = dict(self._ordered(pages, resource)).get(resource)
         return found.ids() if found else array("q")
 
-    def below(self, resource: str) -> "Sequence[int | DocumentFiles]":
-        """See `Listing.below`."""
+    def rows_below(self, resource: str) -> "Sequence[int | DocumentFiles]":
+        """See `Listing.rows_below`."""
         ids = self.chunk_ids(resource)
         with self._reading() as (_, pages):
             documents = pages.documents(resource)
@@ -543,8 +543,8 @@ class DocumentListing(Listing):
         with self._reading() as (catalog, pages):
             return array("q", rows.documents_of(catalog, pages, resource))
 
-    def below(self, resource: str) -> "array[int]":
-        """See `Listing.below`."""
+    def rows_below(self, resource: str) -> "array[int]":
+        """See `Listing.rows_below`."""
         ids = self.chunk_ids(resource)
         with self._reading() as (_, pages):
             counts = pages.part_counts(ids)
@@ -567,7 +567,7 @@ class DocumentListing(Listing):
         self, path: str, resource: str, file: int, part: int | None, steps: int
     ) -> tuple[StorePath, int]:
         del file
-        ids = self.below(resource)
+        ids = self.rows_below(resource)
         at = -1 if part is None else part
         to = min(max(at + steps, 0), len(ids) - 1)
         return StorePath(path), ids[to] if ids and to != part else 0

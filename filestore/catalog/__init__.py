@@ -23,6 +23,7 @@ from filestore.catalog._rows import encode_place as encode_place
 from filestore.catalog._rows import file_of_text as file_of_text
 from filestore.catalog._rows import in_batches as in_batches
 from filestore.catalog._rows import part_of_text as part_of_text
+from filestore.catalog._rows import placeholders as placeholders
 from filestore.catalog._rows import text_id as text_id
 from filestore.catalog._schema import CHUNKER as CHUNKER
 from filestore.catalog._schema import METRIC as METRIC
@@ -32,6 +33,7 @@ from filestore.catalog._schema import CatalogNewerError as CatalogNewerError
 from filestore.catalog._schema import CatalogOutdatedError as CatalogOutdatedError
 from filestore.catalog._schema import UnknownResourceError as UnknownResourceError
 from filestore.catalog._schema import catalog_errors as catalog_errors
+from filestore.catalog._schema import is_damage as is_damage
 
 if TYPE_CHECKING:
     from filestore.catalog._pages import CatalogPages as CatalogPages

@@ -109,9 +109,8 @@ def run_serve(options: Serve) -> int:
         collections = None
         if options.collections is not None:
             folder = os.path.expanduser(options.collections)
-            collections = stack.enter_context(
-                Collections(folder, writes=options.write, configuration=configuration)
-            )
+            collections = Collections(folder, writes=options.write, configuration=configuration)
+            stack.enter_context(collections)
         parts = AppParts(
             stores=stores, token=token, is_local=address.is_local, collections=collections
         )

@@ -11,13 +11,10 @@ import os
 import re
 import shlex
 import stat
-import subprocess
-import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -26,6 +23,10 @@ from filestore.fs import part
 from filestore.fs.part import NotAFileError
 from filestore.fs.programs import safe_variables, start_program
 
+if TYPE_CHECKING:
+    import subprocess
+    import threading
+
 POINTER_BYTES: Final = 4096
 FILES: Final = ("HEAD", "commondir", "index")
 """What git reads from the folder of a work tree's state, whatever it is asked."""
@@ -33,7 +34,7 @@ SHARED_FILES: Final = ("packed-refs", "shallow")
 SHARED_FOLDERS: Final = ("objects", "objects/info", "objects/pack", "refs")
 """The same from the folder that linked work trees share: these with what lies below, the objects
 themselves left out, of which there may be many."""
-SETTINGS_FILES: Final = ("config", "config.worktree")
+SETTINGS_FILES: Final = frozenset({"config", "config.worktree"})
 """Read as well where the settings of a repository are asked for."""
 
 
@@ -334,6 +335,8 @@ def _apart(folder: str, index: str) -> Iterator[dict[str, str]]:
     if tree is None or state is None:
         raise NoAnswerError(f"{folder} lies in no git work tree", remedy="git init")
     _require_places(state)
+    import tempfile
+
     with contextlib.ExitStack() as stack:
         try:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="filestore-git-"))
@@ -403,6 +406,8 @@ def _head(state: str) -> bytes:
 def _answer(
     command: Sequence[str], folder: str, variables: dict[str, str], given: bytes = b""
 ) -> GitAnswer:
+    import tempfile
+
     with (
         tempfile.TemporaryFile() as standard_input,
         tempfile.TemporaryFile() as messages,
@@ -447,17 +452,20 @@ def _started(
     command: Sequence[str],
     folder: str,
     variables: dict[str, str],
-    standard_input: IO[bytes] | int = subprocess.PIPE,
-    messages: IO[bytes] | int = subprocess.DEVNULL,
+    standard_input: IO[bytes] | None = None,
+    messages: IO[bytes] | None = None,
 ) -> "subprocess.Popen[bytes]":
+    """Start git; a pipe for input that is not given, and messages that are not asked for lost."""
+    import subprocess
+
     try:
         return start_program(
             command,
             cwd=folder,
             env=variables,
-            stdin=standard_input,
+            stdin=standard_input or subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=messages,
+            stderr=messages or subprocess.DEVNULL,
         )
     except FileNotFoundError as error:
         missing = error.filename in ("git", None)
@@ -468,8 +476,10 @@ def _started(
 
 
 @contextlib.contextmanager
-def _patience(process: "subprocess.Popen[bytes]") -> Iterator[threading.Event]:
+def _patience(process: "subprocess.Popen[bytes]") -> "Iterator[threading.Event]":
     """End a process that takes too long; the event tells that it was."""
+    import threading
+
     late = threading.Event()
 
     def end() -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from numpy import bool_, float32, int64
     from numpy.typing import NDArray
 
-    from filestore.index._faiss import FaissIndex
     from filestore.index.backend import BackendChoice, IndexBackend
     from filestore.index.building import ApproximateIndex
+    from filestore.index.faiss_index import FaissIndex
 
 
 VectorsOf: TypeAlias = (
@@ -383,15 +383,15 @@ def read_index(
     """
     import faiss
 
-    from filestore.index import _faiss
-    from filestore.index._faiss import FaissIndex
+    from filestore.index import faiss_index
     from filestore.index.building import ApproximateIndex
+    from filestore.index.faiss_index import FaissIndex
 
-    loaded = _faiss.read(path, mapped=mapped)
+    loaded = faiss_index.read(path, mapped=mapped)
     if loaded.d == dimension:
         if isinstance(loaded, faiss.IndexIDMap2):
             return FaissIndex(dimension, loaded=loaded)
         if isinstance(loaded, faiss.IndexIVFScalarQuantizer) and not loaded.by_residual:
             return ApproximateIndex(loaded, vectors_of)
     found = f"{type(loaded).__name__} of dimension {loaded.d}"
-    raise _faiss.damaged(path, f"expected an index of dimension {dimension}, found {found}")
+    raise faiss_index.damaged(path, f"expected an index of dimension {dimension}, found {found}")

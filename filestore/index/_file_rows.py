@@ -20,7 +20,6 @@ from filestore.core.hashing import content_hash
 from filestore.core.safe_text import listed, shown_path
 from filestore.fs import disk
 from filestore.index import ExactIndex, Where
-from filestore.index._faiss import FaissIndex, flat_parts
 from filestore.index.backend import (
     BackendChoice,
     BackendSettingsWrong,
@@ -43,6 +42,7 @@ from filestore.index.backend import (
     satisfies,
     whitelisted,
 )
+from filestore.index.faiss_index import FaissIndex, flat_parts
 
 if TYPE_CHECKING:
     from numpy import float32, int64

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.index import Description, HeldIndex, VectorsOf, VectorSource, Where, best_first
-from filestore.index._faiss import FaissBacked, FaissIndex, one_thread
+from filestore.index.faiss_index import FaissBacked, FaissIndex, one_thread
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, intp, uint8

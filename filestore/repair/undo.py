@@ -365,6 +365,17 @@ def undo_or_redo(
         # Last: if the process dies before this, the next call updates the sidecar.
         for batch in group.batches:
             originals.finish(batch.identifier)
+    return _result(group, wanted, there, replaced, found_again, report)
+
+
+def _result(
+    group: Group,
+    wanted: State,
+    there: Iterable[StorePath],
+    replaced: Sequence[Replacement],
+    found_again: Iterable[str],
+    report: CommitReport | None,
+) -> UndoResult:
     return UndoResult(
         identifier=group.id,
         what=group.what,

@@ -163,8 +163,7 @@ class Searcher:
             hits, respelt = self._respelt(asked, found, find)
             nearest = [] if hits else self._nearest(asked)
         on_words = [] if respelt else on_spelling(found)
-        notes += [*on_words, *self._unresolved]
-        notes += self._on_vectors(mode)
+        notes += [*on_words, *self._unresolved, *self._on_vectors(mode)]
         return Answer(
             query=query.text,
             root=os.path.realpath(self._places.root),

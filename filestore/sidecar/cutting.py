@@ -17,9 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from filestore import chunking, extract
-from filestore.catalog import in_batches
-from filestore.catalog._rows import placeholders
-from filestore.catalog._schema import is_damage
+from filestore.catalog import in_batches, is_damage, placeholders
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import DocumentDamagedError, Extracted, decode

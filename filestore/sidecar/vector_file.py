@@ -203,7 +203,7 @@ def _filled(
 ) -> "HeldIndex":
     index: HeldIndex = ExactIndex(vectors.dimension)
     if not few:
-        from filestore.index._faiss import FaissIndex
+        from filestore.index.faiss_index import FaissIndex
 
         index = FaissIndex(vectors.dimension)
     vectors.fill(index, wanted)

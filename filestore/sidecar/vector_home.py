@@ -120,7 +120,7 @@ class StoredVectors(VectorSource):
         removed, added = self.catalog.index_delta()
         if not removed and not added:
             return index
-        from filestore.index._faiss import FaissIndex
+        from filestore.index.faiss_index import FaissIndex
 
         laid = OverlaidIndex(index, FaissIndex(self.dimension))
         laid.hide(removed)

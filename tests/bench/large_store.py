@@ -128,10 +128,10 @@ def search(root: str, files: str, mode: str) -> None:
     parts["loading libraries"] = time.perf_counter() - started
     from filestore.fs import disk
     from filestore.fulltext import Reader
-    from filestore.index import _faiss
+    from filestore.index import faiss_index
 
     _clock(parts, "hashing the FAISS file", disk, "file_hash")
-    _clock(parts, "opening the FAISS file", _faiss, "read")
+    _clock(parts, "opening the FAISS file", faiss_index, "read")
     _clock(parts, "asking the vectors", _approximate(), "search")
     _clock(parts, "opening the full-text index", Reader, "open")
     _clock(parts, "asking the full-text index", Reader, "search")

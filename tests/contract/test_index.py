@@ -19,8 +19,8 @@ from filestore.index import (
     VectorSource,
     read_index,
 )
-from filestore.index._faiss import FaissIndex, flat_parts
 from filestore.index.building import ApproximateIndex, Grown, Limits, build, is_current
+from filestore.index.faiss_index import FaissIndex, flat_parts
 from tests.vectors import clustered_rows, unit_rows
 
 DIMENSION = 24

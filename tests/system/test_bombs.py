@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from filestore.extract.pool import Extraction, Limits
+from filestore.extract.pool import Extraction, ReadingLimits
 from tests.system.bombs import BOMBS, CANARY, Lure
 
-LIMITS = Limits(timeout_s=4, memory_bytes=1 << 30)
+LIMITS = ReadingLimits(timeout_s=4, memory_bytes=1 << 30)
 """Less than usual: a bomb that is only stopped by a limit is stopped by any."""
 
 REFUSED = {

@@ -477,7 +477,7 @@ class TreeRows(Rows):
     ) -> None:
         for *above, key in ways:
             self._coming.setdefault(tuple(above), set()).add(key)
-        there = [one for way in self._coming if (one := _below(root, way)) is not None]
+        there = [one for way in self._coming if (one := _branch_at(root, way)) is not None]
         waiting, grown = list(there), []
         while waiting:
             branch = waiting.pop()
@@ -551,17 +551,17 @@ class TreeRows(Rows):
             else:
                 self._fetch([(*way, key) for key in branch.keys[page * PAGE : (page + 1) * PAGE]])
 
-    def below(self, way: Way) -> Sequence[Any]:
+    def rows_below(self, way: Way) -> Sequence[Any]:
         """The keys below an opened row; none of another one."""
         branch = self._branch(way)
         return branch.keys if branch is not None and branch.is_known else ()
 
     def _branch(self, way: Hashable) -> Branch | None:
         """What is below a row that is opened."""
-        return _below(self._shown, way) if isinstance(way, tuple) else None
+        return _branch_at(self._shown, way) if isinstance(way, tuple) else None
 
 
-def _below(root: Branch, way: Way) -> Branch | None:
+def _branch_at(root: Branch, way: Way) -> Branch | None:
     branch: Branch | None = root
     for key in way:
         place = branch.place(key) if branch is not None else None

@@ -63,7 +63,7 @@ class TreeList(FilteredRows):
         """The filter that is applied; "" for none."""
         self.model = TreeRows(
             self.label,
-            self.below,
+            self.rows_below,
             self.seek,
             self.fetch,
             can_open=self.can_open,
@@ -81,7 +81,7 @@ class TreeList(FilteredRows):
         """The words of a row; None while nothing is known of it."""
         raise NotImplementedError
 
-    def below(self, way: Way) -> Sequence[Any] | int:
+    def rows_below(self, way: Way) -> Sequence[Any] | int:
         """What is below a row; while that is not known, how many rows."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ def located(store: InspectedStore, path: str, line: int, section: int) -> Locate
     resource, file = found
     if store.places.tree.has_sections:
         file = section or (listing.section_at(path, line) if line else 0)
-    return Located(resource=resource, file=file, below=listing.below(resource))
+    return Located(resource=resource, file=file, below=listing.rows_below(resource))
 
 
 def matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
@@ -179,7 +179,7 @@ def renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str) 
     there = {row.resource for row in resources}
     return Renewed(
         resources=resources,
-        below={name: listing.below(name) for name in opened if name in there},
+        below={name: listing.rows_below(name) for name in opened if name in there},
         place=listing.place_of(path) if path else None,
         matches=matches(store, text) if text else None,
     )

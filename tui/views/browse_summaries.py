@@ -80,7 +80,7 @@ class BrowseSummaries(TreeList):
 
     # What the rows are
 
-    def below(self, way: Way) -> Sequence[Any] | int:
+    def rows_below(self, way: Way) -> Sequence[Any] | int:
         """Something that is not known yet."""
         return 1
 

@@ -159,7 +159,7 @@ class BrowseTree(TreeList):
 
     # What the rows are
 
-    def below(self, way: Way) -> Sequence[Any] | int:
+    def rows_below(self, way: Way) -> Sequence[Any] | int:
         """The names in a folder, the files of a document; of a resource how many it has."""
         key = way[-1]
         if isinstance(key, Document):
@@ -190,7 +190,7 @@ class BrowseTree(TreeList):
 
         if not is_folder(name):
             self.host.task_manager.read(
-                lambda store: store.listing.below(name),
+                lambda store: store.listing.rows_below(name),
                 take_below,
                 group=f"files of {name}",
                 urgent=True,
@@ -393,7 +393,7 @@ class BrowseTree(TreeList):
     def _way_to(self, name: str, file: int) -> Way:
         """The way to a file of a resource; 0 for the resource itself."""
         way = self.way(name)
-        below = self.model.below(way)
+        below = self.model.rows_below(way)
         for document in below if isinstance(below, list) else ():
             if isinstance(document, Document) and file in self._documents[document]:
                 return (*way, document, file)

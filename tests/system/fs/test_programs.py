@@ -116,8 +116,8 @@ def test_importing_the_library_changes_no_environment(script: Script) -> None:
 
 
 EXTRACTS = """
-from filestore.extract.pool import ExtractionProcess, Limits
-process = ExtractionProcess(Limits())
+from filestore.extract.pool import ExtractionProcess, ReadingLimits
+process = ExtractionProcess(ReadingLimits())
 print(process.extract(b"<h1>A</h1><p>zebra", name="a.html").text)
 process.kill()
 """

@@ -21,8 +21,8 @@ from filestore.embed import Embedder
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.disk import file_hash
 from filestore.index import Description, VectorIndex, read_index
-from filestore.index._faiss import FaissIndex
 from filestore.index.building import Limits
+from filestore.index.faiss_index import FaissIndex
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
 from filestore.sidecar.vector_file import OwnFile
