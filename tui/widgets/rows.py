@@ -211,7 +211,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         """Close the row under the cursor, or go up from it."""
         rows, key = self._rows, self._key
         if isinstance(rows, TreeRows) and isinstance(key, tuple):
-            if rows.is_open(key):
+            if rows.can_open(key) and rows.is_open(key):
                 self.toggle(key)
             else:
                 self.move_to(rows.above(key))
