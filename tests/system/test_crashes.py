@@ -31,7 +31,7 @@ def assert_survives(*words: str, script: Path = SCRIPT) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("cycles", [6, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cycles", [6, pytest.param(40, marks=pytest.mark.long)])
 def test_killed_at_random(cycles: int) -> None:
     """Whatever a killed command had done, repeating it makes the store as it should be."""
     assert_survives("random", "--cycles", f"{cycles}", "--seed", "3")
@@ -39,14 +39,14 @@ def test_killed_at_random(cycles: int) -> None:
 
 @needs_strace
 @pytest.mark.parametrize("command", list(SCENARIOS))
-@pytest.mark.parametrize("step", [41, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [41, pytest.param(17, marks=pytest.mark.long)])
 def test_killed_before_a_call(command: str, step: int) -> None:
     """A kill before any call that changes the disk costs no byte of truth and no answer."""
     assert_survives("everywhere", "--only", command, "--step", f"{step}")
 
 
 @needs_strace
-@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(15, marks=pytest.mark.long)])
 def test_killed_twice(count: int) -> None:
     """A kill in the recovery from a kill is recovered from like the first."""
     assert_survives("pairs", "--count", f"{count}", "--seed", "5")

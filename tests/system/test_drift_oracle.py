@@ -6,7 +6,7 @@ say has to be the same. Then the store is repaired: nothing is left but what nee
 repairing again does nothing, and the sidecar is what one made from scratch would be: ids, hits and
 scores.
 
-``pytest -m long`` runs 200 histories, ``FILESTORE_EXAMPLES=20000 pytest
+``pytest -m long`` runs 120 histories, ``FILESTORE_EXAMPLES=20000 pytest
 tests/system/test_drift_oracle.py`` as many as it says.
 """
 
@@ -570,9 +570,9 @@ for _case, _count in (
     (TestOracle, EXAMPLES // 2),
     (TestFlatOracle, EXAMPLES // 2),
     (TestOracleInPlace, EXAMPLES // 2),
-    (TestLongOracle, 100),
-    (TestLongFlatOracle, 100),
-    (TestLongOracleInPlace, 100),
+    (TestLongOracle, 40),
+    (TestLongFlatOracle, 40),
+    (TestLongOracleInPlace, 40),
 ):
     _case.settings = histories(_count)
     _case.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."

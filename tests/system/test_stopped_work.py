@@ -34,7 +34,7 @@ def stopped(*calls: str, how: tuple[str, ...], moments: int) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("moments", [3, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [3, pytest.param(7, marks=pytest.mark.long)])
 def test_a_repair_that_is_stopped_is_taken_back(moments: int) -> None:
     """After a stop at any moment what was there before comes back, byte for byte; no child runs."""
     found = stopped("apply", how=("SIGINT", "SIGKILL"), moments=moments)["apply"]
@@ -42,7 +42,7 @@ def test_a_repair_that_is_stopped_is_taken_back(moments: int) -> None:
     assert found["trees"]["before"] >= 1
 
 
-@pytest.mark.parametrize("moments", [2, pytest.param(6, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_an_undo_that_is_stopped_is_completed(moments: int) -> None:
     """An undo or a redo that is stopped is completed by the next one, and can be turned back."""
     for found in stopped("undo", "redo", how=("SIGINT", "SIGKILL"), moments=moments).values():

@@ -205,7 +205,7 @@ def limits(examples: int, steps: int) -> settings:
 @pytest.mark.parametrize("machine", [KeptWalk, KeptWalkInPlace])
 def test_a_walk_that_is_kept_stays_true_for_long(machine: type[KeptWalk]) -> None:
     """The same machines, with many more trees."""
-    run_state_machine_as_test(machine, settings=limits(400, 60))
+    run_state_machine_as_test(machine, settings=limits(150, 60))
 
 
 TestKeptWalk = KeptWalk.TestCase

@@ -43,7 +43,7 @@ def test_each_commit_answers_as_its_checkout(layout: str, tmp_path: Path) -> Non
 def test_a_long_history_answers_as_its_checkouts(layout: str, tmp_path: Path) -> None:
     """The same over many commits."""
     history = History(tmp_path / "kb", layout=layout, seed=5)
-    history.grow(40)
+    history.grow(20)
     assert_as_built(history, history.commits, tmp_path)
 
 

@@ -245,4 +245,4 @@ def test_no_look_at_the_files_is_of_another_catalog() -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_answer_is_of_before_for_long(layout: str) -> None:
     """The same, with many more histories."""
-    run_state_machine_as_test(machine(layout), settings=limits(20, 30))
+    run_state_machine_as_test(machine(layout), settings=limits(8, 30))

@@ -142,4 +142,4 @@ def test_the_answer_is_that_of_a_walk(layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_answer_stays_that_of_a_walk_for_long(layout: str) -> None:
     """The same, with many more trees."""
-    run_state_machine_as_test(machine(layout), settings=limits(60, 40))
+    run_state_machine_as_test(machine(layout), settings=limits(25, 40))

@@ -378,7 +378,7 @@ def test_an_index_from_before_there_were_kinds_is_exact(shelf: Shelf) -> None:
     assert_answers_like_exact(shelf.load(), range(10))
 
 
-@pytest.mark.long
+@pytest.mark.skipif(not os.environ.get("FILESTORE_LARGE"), reason="FILESTORE_LARGE is not set")
 def test_a_real_store_above_the_limit(workspace: Any) -> None:
     """Of more than 50,000 texts it is measured, and said, what lists would win; answers hold."""
     folder = workspace.chunked / "questions"

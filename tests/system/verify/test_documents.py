@@ -63,6 +63,8 @@ def test_documents_that_are_edited_are_cut_again_with_the_others(notes: Notes) -
 def test_a_large_document_is_read_again_whole(notes: Notes) -> None:
     """More than a chunk file may have is no rot where it was indexed so."""
     line = "A line of a long note that says nothing new at all, again and again.\n"
+    settings = notes.folder / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget = 256", "budget = 8192"))
     notes.write("large.txt", line * (17 * 1024 * 1024 // len(line)))
     notes.sync()
     notes.assert_settled()
