@@ -1,5 +1,6 @@
 """What the ordinary run holds, although the dear tests are left to the long one."""
 
+import re
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -83,3 +84,19 @@ def test_the_list_names_tests() -> None:
         text = (ROOT / path).read_text("utf-8")
         for name in {name.split("::")[1].partition("[")[0] for name in names}:
             assert f"def {name}(" in text or f"\n{name} = " in text, f"{path}::{name}"
+
+
+def test_commands_that_name_a_file_run_its_long_tests() -> None:
+    """A command of the pages, or of a docstring, leaves out nothing of the file that it names."""
+    dear = {name.partition("::")[0] for name in long_tests()}
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", ROOT / "tests/FIGURES.md"]
+    pages += [one for one in (ROOT / "tests").rglob("*.py") if one != Path(__file__)]
+    commands = [
+        (page.name, options, file)
+        for page in pages
+        for options, file in re.findall(
+            r"\bpytest\s((?:-\S+\s|\"\"\s|long\s)*)(tests/[\w/]+\.py)", page.read_text("utf-8")
+        )
+    ]
+    assert len(commands) > 6
+    assert [one for one in commands if one[2] in dear and "-m " not in one[1]] == []

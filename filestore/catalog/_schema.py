@@ -213,7 +213,11 @@ def _open_unwritable(path: str) -> sqlite3.Connection:
         # To close a handle of a database lets go of the locks of this process on it: where no
         # shared memory can be made, no other connection has any.
         for name in (path, log):
-            shutil.copy(name, copy, follow_symlinks=False)
+            with (
+                open(part.open_file(name, os.O_RDONLY, kind="shared"), "rb") as source,
+                open(os.path.join(copy, os.path.basename(name)), "xb") as target,
+            ):
+                shutil.copyfileobj(source, target)
         return _open(os.path.join(copy, os.path.basename(path)), "mode=rw")
     finally:
         # The open connection keeps the files; their names can go.

@@ -152,12 +152,20 @@ def _shown(path: str, folder: int | None) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(path))
 
 
-def open_file(path: str, flags: int, *, folder: int | None = None, mode: int = 0o600) -> int:
+def open_file(
+    path: str,
+    flags: int,
+    *,
+    kind: Kind = "file",
+    folder: int | None = None,
+    mode: int = 0o600,
+) -> int:
     """Open a part that is a file; no link is followed.
 
     Args:
         path: Where it is expected.
         flags: How to open it, such as ``os.O_RDWR | os.O_CREAT``.
+        kind: ``shared`` where it is only read.
         folder: A directory handle that the path is relative to; None for an ordinary path.
         mode: Of a file that is made.
 
@@ -169,10 +177,10 @@ def open_file(path: str, flags: int, *, folder: int | None = None, mode: int = 0
         OSError: It can neither be opened nor made.
     """
     # Looked at before: some devices act as soon as they are opened.
-    check(path, folder=folder)
+    check(path, kind, folder=folder)
     descriptor = os.open(path, flags | _FILE_FLAGS, mode, dir_fd=folder)
     with on_error(os.close, descriptor):
-        judge(path, os.fstat(descriptor), "file", folder=folder)
+        judge(path, os.fstat(descriptor), kind, folder=folder)
     return descriptor
 
 

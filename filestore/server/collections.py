@@ -425,13 +425,8 @@ class Collections(disk.Closing):
         with staged.staged_folder(served.path, swap=served.exchanging) as staging:
             with self._made(staging, served) as store:
                 store.import_from("faiss-json", served.path)
-            for name in os.listdir(served.path):
-                # Whatever lies there comes along.
-                source, target = os.path.join(served.path, name), os.path.join(staging, name)
-                if os.path.isdir(source):
-                    shutil.copytree(source, target, symlinks=True)
-                else:
-                    shutil.copy2(source, target, follow_symlinks=False)
+            # Whatever lies there comes along.
+            shutil.copytree(served.path, staging, symlinks=True, dirs_exist_ok=True)
             self._write_record(staging, None, {})
 
     def _write_record(

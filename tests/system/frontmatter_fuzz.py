@@ -26,7 +26,7 @@ from typing import Any, Final
 
 SEED: Final = 4
 COUNT: Final = 200_000
-LIMIT_S: Final = 0.020
+LIMIT_MS: Final = 20.0
 ATTEMPTS: Final = 4
 """A reading that took too long is repeated: it counts only if it is never quick enough."""
 _BLOCK: Final = 5_000
@@ -390,7 +390,7 @@ def _check_update(data: bytes, chunk: Any) -> None:
         assert kept in changed, "the update changed bytes of the user's"
 
 
-def measured(data: bytes) -> float:
+def measured(data: bytes, limit_s: float) -> float:
     """Seconds that reading takes at its best in some attempts."""
     from filestore.chunks import chunk_file
     from filestore.core.errors import FilestoreError
@@ -406,17 +406,17 @@ def measured(data: bytes) -> float:
         started = time.thread_time()
         read_frontmatter(text)
         best = min(best, max(of_chunk_s, time.thread_time() - started))
-        if best <= LIMIT_S:
+        if best <= limit_s:
             break
     return best
 
 
-def try_input(name: str, data: bytes, found: Found) -> None:
+def try_input(name: str, data: bytes, found: Found, limit_s: float) -> None:
     """Check one input and take note of what it came to."""
     try:
-        elapsed_s = measured(data)
+        elapsed_s = measured(data, limit_s)
         found.slowest_s = max(found.slowest_s, elapsed_s)
-        if elapsed_s > LIMIT_S:
+        if elapsed_s > limit_s:
             found.failures.append(f"{name}: {elapsed_s * 1e3:.0f} ms for {len(data):,} bytes")
         found.outcomes[check(data)] += 1
     except Exception:
@@ -427,7 +427,7 @@ def try_input(name: str, data: bytes, found: Found) -> None:
 # The run
 
 
-def run(first: int, last: int, seed: int) -> Found:
+def run(first: int, last: int, seed: int, limit_s: float) -> Found:
     """Try a stretch of the inputs, in a child."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -437,7 +437,7 @@ def run(first: int, last: int, seed: int) -> Found:
             os.close(reader)
             found = Found()
             for number in range(first, last):
-                try_input(str(number), made_input(number, seed), found)
+                try_input(str(number), made_input(number, seed), found, limit_s)
             _send(writer, found)
             code = 0
         finally:
@@ -467,19 +467,19 @@ def _send(writer: int, found: Found) -> None:
         stream.write(json.dumps(value).encode())
 
 
-def try_bombs() -> Found:
+def try_bombs(limit_s: float) -> Found:
     """Try all bombs."""
     found = Found()
     for name, data in bombs().items():
-        try_input(name, data, found)
+        try_input(name, data, found, limit_s)
     return found
 
 
-def run_all(count: int, seed: int) -> Found:
+def run_all(count: int, seed: int, limit_s: float) -> Found:
     """Try so many inputs, a child for each stretch of them."""
     total = Found()
     for first in range(0, count, _BLOCK):
-        part = run(first, min(first + _BLOCK, count), seed)
+        part = run(first, min(first + _BLOCK, count), seed, limit_s)
         total.outcomes += part.outcomes
         total.failures += part.failures
         total.slowest_s = max(total.slowest_s, part.slowest_s)
@@ -500,7 +500,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=COUNT, help=f"default: {COUNT:,}")
     parser.add_argument("--seed", type=int, default=SEED, help="another one, other inputs")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try one, and tell all of it")
+    parser.add_argument("--limit-ms", type=float, default=LIMIT_MS, help=f"default: {LIMIT_MS:.0f}")
     options = parser.parse_args()
+    limit_s = options.limit_ms / 1e3
     import yaml
 
     from filestore.chunks import chunk_file
@@ -511,12 +513,12 @@ def main() -> int:
     if options.only is not None:
         data = made_input(options.only, options.seed)
         found = Found()
-        try_input(str(options.only), data, found)
+        try_input(str(options.only), data, found, limit_s)
         print(repr(data), found, sep="\n")
         return 0
     started = time.monotonic()
-    by_hand = try_bombs()
-    found = run_all(options.count, options.seed)
+    by_hand = try_bombs(limit_s)
+    found = run_all(options.count, options.seed, limit_s)
     print(table(found))
     for failure in [*by_hand.failures, *found.failures][:20]:
         print(failure, file=sys.stderr)

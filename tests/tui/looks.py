@@ -1,7 +1,7 @@
 """What the screen looks like, as text: kept in `looks/`, compared, and shown as a diff.
 
-`UPDATE_LOOKS=1 pytest tests/tui/test_looks.py` writes the files anew. They hold for one Textual
-only, the one that `pyproject.toml` names, since another draws its own way.
+`UPDATE_LOOKS=1 pytest -m "" tests/tui/test_looks.py` writes the files anew. They hold for one
+Textual only, the one that `pyproject.toml` names, since another draws its own way.
 """
 
 import asyncio
