@@ -3,6 +3,7 @@
 A new member is an entry in `MEMBERS`: what makes an empty place for one, and its options.
 """
 
+import inspect
 import os
 import traceback
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from filestore.config.settings import BACKENDS
 from filestore.core.errors import FilestoreError
 from filestore.index import VectorIndex, open_backend
 from filestore.index.backend import (
@@ -32,6 +34,7 @@ from filestore.index.backend import (
     Item,
     Plan,
     Stamp,
+    State,
     WrongDimension,
     digest,
     plan,
@@ -166,6 +169,29 @@ def assert_nearest(hits: Any, some: list[Item], query: Any) -> None:
     best = sorted(scores.values(), reverse=True)[: len(hits)]
     assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-5)
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def test_the_contract_keeps_its_names() -> None:
+    """Methods and arguments of the contract are as programs that use a backend know them."""
+    arguments = {
+        "load": [],
+        "save": ["owner", "generation"],
+        "set_embed_config": ["embed"],
+        "upsert": ["items", "skip_existing"],
+        "delete": ["ids"],
+        "query": ["vector", "top_k", "where", "allowed"],
+    }
+    found = {
+        name: list(inspect.signature(getattr(IndexBackend, name)).parameters)[1:]
+        for name in arguments
+    }
+    assert found == arguments
+    assert inspect.signature(IndexBackend.upsert).parameters["skip_existing"].default is True
+    assert inspect.signature(IndexBackend.query).parameters["top_k"].default is None
+    assert all(isinstance(getattr(IndexBackend, name), property) for name in ("dim", "state"))
+    assert set(State.__struct_fields__) >= {"docs"}
+    assert set(DocState.__struct_fields__) >= {"content_hash", "chunk_ids"}
+    assert set(BACKENDS) == {"local", "faiss", "qdrant", "pgvector"}
 
 
 def test_a_new_place_is_empty(member: Member) -> None:
