@@ -50,14 +50,14 @@ class UnknownEmbedder(FilestoreError, ValueError):
     """The settings name an embedder that this installation does not have."""
 
     def __init__(self, name: str, known: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Name the ones that were meant, which may be of the others, else all that are known."""
+        """Name similar ones, which may be of the others, else all that are known."""
         from filestore.core.spelling import did_you_mean
 
         choices = tuple(known)
-        meant = did_you_mean(name, (*choices, *others))
-        meant = meant or did_you_mean(name.partition(":")[0], choices)
-        meant = meant or f"; known here: {listed(choices, len(choices))}"
-        super().__init__(f"unknown embedder {brief(name)}{meant}", remedy="filestore embedder list")
+        hint = did_you_mean(name, (*choices, *others))
+        hint = hint or did_you_mean(name.partition(":")[0], choices)
+        hint = hint or f"; known here: {listed(choices, len(choices))}"
+        super().__init__(f"unknown embedder {brief(name)}{hint}", remedy="filestore embedder list")
 
 
 class ModelMissing(FilestoreError, FileNotFoundError):
@@ -85,7 +85,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     options: ModelOptions = field(default_factory=ModelOptions)
     machine: Machine = field(default_factory=Machine)
     root: str = ""
-    """The store's, absolute: a model may lie beside it, and trust is given by root."""
+    """The store's, absolute: a model may lie next to it, and trust is given by root."""
     recorded: Callable[[], Iterable[str]] = nothing_recorded
     """The fingerprints that the store's vectors have, where they can be read."""
 
@@ -242,7 +242,7 @@ TOLERANCE: Final = 0.005
 COMPARED: Final = 16
 """How many texts of the store are embedded again before vectors for them are taken."""
 LEAST_COSINE: Final = 1 - TOLERANCE
-"""Between the vector that was said and the one that the model gives."""
+"""Between the expected vector and the one that the model gives."""
 
 
 class ModelDrifted(FilestoreError, ValueError):
@@ -318,7 +318,7 @@ class Sampled(Struct, frozen=True, kw_only=True):
     """Where it is."""
     text: str
     vector: NDArray[float32]
-    """What is said to be its vector, of length 1."""
+    """Its expected vector, of length 1."""
 
 
 def first_unlike(embedder: Embedder, texts: Sequence[Sampled]) -> tuple[Sampled, float] | None:

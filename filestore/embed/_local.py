@@ -4,9 +4,9 @@ The runtimes differ in `Forward` and in their `Tokenizer` alone. Windows, batche
 normalising are the same for all of them, so that one fingerprint is true of all. One rule: nothing
 heavy is loaded before the first text.
 
-A model takes so many tokens; what is longer is not cut off but read in windows of about equal
-length, whose mean represents the text. Another rule: how a text is cut depends on the text, the
-tokenizer and the length alone, so that every runtime embeds the same tokens.
+A model takes a limited number of tokens; what is longer is not cut off but read in windows of about
+equal length, whose mean represents the text. Another rule: how a text is cut depends on the text,
+the tokenizer and the length alone, so that every runtime embeds the same tokens.
 
 What numpy computes runs on every core at low priority. It holds no lock while it computes, so
 threads are as fast as processes, and start at once. Its linear algebra stays in the thread that
@@ -62,7 +62,7 @@ _UNKNOWN: Final = ("[UNK]", "<unk>")
 """What represents unknown words in vocabularies of word pieces, and of others."""
 _FLUENT: Final = 3
 """Characters of a token of a language that a vocabulary was made for, at least: MiniLM's has 4.6 in
-English, 3.0 in German, 1.2 in Russian. A character of a script without spaces counts as so many."""
+English, 3.0 in German, 1.2 in Russian. A character of a script without spaces counts as 3."""
 
 PROBE: Final = "a"
 """The shortest text; a tokenizer that makes no token of it is not understood."""
@@ -483,7 +483,7 @@ def _lower_priority() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep numpy's linear algebra in the thread that asks for it, where its library can be told."""
+    """Keep numpy's linear algebra in the thread that asks for it, where its library can."""
     count, limit = _library()
     with _lock:
         _threads_before.append(count())

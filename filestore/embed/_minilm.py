@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2, which comes with the program, run by numpy alone.
 
-The file beside is written by `tests/minilm_file.py`. Its matrices are int8, widened once when it is
+Its file is written by `tests/minilm_file.py`. Its matrices are int8, widened once when it is
 loaded; of the words, which are half of it, only those of a text are. One rule: the file is read
 whole, and nothing in it is believed before its hash was seen: no damage gives other vectors, and a
 file that changes later changes nothing here.
@@ -122,10 +122,10 @@ def read_tensors(path: str) -> Tensors:
         raise _unusable(path, "is damaged or of another version: its hash is not the one expected")
     start = 8 + int.from_bytes(data[:8], "little")
     found = {}
-    for name, said in orjson.loads(data[8:start]).items():
-        first, last = (start + offset for offset in said["data_offsets"])
-        values = np.frombuffer(memoryview(data)[first:last], _TYPES[said["dtype"]])
-        found[name] = values.reshape(said["shape"])
+    for name, header in orjson.loads(data[8:start]).items():
+        first, last = (start + offset for offset in header["data_offsets"])
+        values = np.frombuffer(memoryview(data)[first:last], _TYPES[header["dtype"]])
+        found[name] = values.reshape(header["shape"])
     return found
 
 
@@ -283,7 +283,7 @@ def gelu(rows: Floats) -> Floats:
 
 
 _SPECIAL: Final = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
-"""Stands for itself in a text, as the library has it."""
+"""Represents itself in a text, as the library has it."""
 _UNKNOWN: Final = "[UNK]"
 _LONGEST_WORD: Final = 100
 _WORDS_KEPT: Final = 1 << 16

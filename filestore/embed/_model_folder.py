@@ -96,10 +96,10 @@ class ModelFolder(Struct, frozen=True, kw_only=True):
 class Record(Struct, frozen=True, kw_only=True):
     """What an exported model was made from; it holds only for the very graph it names.
 
-    It promises that the graph and its files of weights are those that stood beside it when it was
+    It promises that the graph and its files of weights are the ones next to it when it was
     written: a graph that was changed or exchanged since has no record. It cannot prove that they
     were made from the weights it names: who can write a folder can write its record too, and claim
-    any model. So a folder is worth as much as whoever it is from; where a store has vectors of the
+    any model. So a folder is worth as much as its sender; where a store has vectors of the
     model claimed, `check_canaries` notices a graph that gives other ones.
     """
 
@@ -346,7 +346,7 @@ def _padding(config: Mapping[str, Any]) -> int:
 
 
 def _prompts(stated: Mapping[str, Any], path: str) -> dict[str, str]:
-    """Prompts by name; "" is the one where no other is meant."""
+    """Prompts by name; "" is the one where no other is named."""
     prompts = stated.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
         raise unusable(path, "has prompts that are no texts in config_sentence_transformers.json")

@@ -230,7 +230,7 @@ def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
         otherwise: What a person may do instead of installing them.
 
     Raises:
-        ModelMissing: A package is not installed, or the model is not here; or both, said at once.
+        ModelMissing: A package is not installed, or the model is not here; or both.
     """
     packages = missing_packages(feature)
     if not packages:

@@ -261,25 +261,25 @@ class Pack(disk.Closing):
             raise PackNewer(self._path, version)
         if version != VERSION or not 0 < count <= _MOST_MODELS:
             raise PackDamaged(self._path, "its head says nothing that can be")
-        table, said = b"", []
+        table, listed = b"", []
         for _ in range(count):
             entry = self._at(_HEAD.size + len(table), _MODEL.size)
             vectors, dimension, length = _MODEL.unpack(entry)
             if not 0 < length <= _LONGEST_FINGERPRINT:
                 raise PackDamaged(self._path, f"a fingerprint of {length:,} bytes")
             name = self._at(_HEAD.size + len(table) + len(entry), length)
-            said.append((name, dimension, vectors))
+            listed.append((name, dimension, vectors))
             table += entry + name
         self._head = head[:_UNSEALED] + table
-        self._take(said, _HEAD.size + len(table))
+        self._take(listed, _HEAD.size + len(table))
 
-    def _take(self, said: Sequence[tuple[bytes, int, int]], start: int) -> None:
+    def _take(self, listed: Sequence[tuple[bytes, int, int]], start: int) -> None:
         """Hold what the head says of the models against the length of the file."""
-        names = [name for name, _, _ in said]
+        names = [name for name, _, _ in listed]
         if any(one >= other for one, other in pairwise(names)):
             raise PackDamaged(self._path, "its models are not in order")
         models = []
-        for name, dimension, vectors in said:
+        for name, dimension, vectors in listed:
             fingerprint = _decoded(name)
             if fingerprint is None or not 0 < dimension <= _LARGEST_DIMENSION or vectors == 0:
                 raise PackDamaged(self._path, "its head says nothing that can be")

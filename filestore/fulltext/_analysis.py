@@ -10,7 +10,7 @@ that join words into one have ``gram``, the five-letter pieces of long words, so
 "Hauptstadt".
 
 Words that markup parts (`caf&eacute;`, `un**believ**able`, `H<sub>2</sub>O`) are read as one and
-found as one, and their parts as well, since the same signs may be meant as they are. Where such a
+found as one, and their parts as well, since the same signs may be wanted as they are. Where such a
 word is, it is shown.
 
 Words with signs in them (versions, tickets, addresses, paths, names in code, tags, emoji) are taken
@@ -79,10 +79,10 @@ def _joined() -> re.Pattern[str]:
 
 def identifiers_of(text: str) -> list[str]:
     """The identifiers of a text and those in them, as the index has them."""
-    return beside_words(text)[0].split()
+    return extra_words(text)[0].split()
 
 
-def beside_words(text: str) -> tuple[str, str]:
+def extra_words(text: str) -> tuple[str, str]:
     """What the index has of a text besides its words, with blanks between.
 
     Args:

@@ -65,8 +65,8 @@ _MOST_APART: Final = 6
 """More digits than in this number of groups are of one number."""
 _VERSION: Final = re.compile(r"v\d")
 _RUN: Final = re.compile(r"\d+|[^\W\d_]+")
-_MEANT_WEIGHT: Final = 0.7
-"""Of words that may have been meant. With 1 misspelt questions gain half a point of nDCG@10 more,
+_RESPELLED_WEIGHT: Final = 0.7
+"""Of respelled words. With 1 misspelt questions gain half a point of nDCG@10 more,
 and German ones without a mistake, whose words a small store lacks, lose a quarter of a point."""
 
 
@@ -96,12 +96,12 @@ class Compiler:
         grammar = grammar_of(parsed, self.languages)
         words = [clause.text for clause in parsed.clauses if clause.is_plain_word]
         parts = [(Occur.Should, query) for query in self._plain_words(words, grammar)]
-        if parsed.meant and parts:
-            # What may have been meant orders what is found by the words as they were typed.
-            meant = " ".join(one for _, near in parsed.meant for one in near)
+        if parsed.respellings and parts:
+            # The respelled words order what is found by the words as they were typed.
+            respelled = " ".join(one for _, near in parsed.respellings for one in near)
             found = TantivyQuery.boolean_query(parts)
             parts = [(Occur.Must, found)]
-            parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
+            parts += [(Occur.Should, query) for query in self._scored(respelled, _RESPELLED_WEIGHT)]
         for clause in parsed.clauses:
             query = None if clause.is_plain_word else self.clause(clause)
             if query is not None:

@@ -140,8 +140,8 @@ def grammar_in(texts: tuple[str, ...], languages: tuple[str, ...]) -> tuple[froz
     language = max(
         votes, key=lambda one: (votes[one], -_place(one, languages), one), default=DEFAULT_LANGUAGE
     )
-    is_told = language in languages or language in _OWN_SCRIPT
-    if votes[language] < (0.5 if language == languages[0] else 1.0 if is_told else 2.0):
+    is_known = language in languages or language in _OWN_SCRIPT
+    if votes[language] < (0.5 if language == languages[0] else 1.0 if is_known else 2.0):
         return frozenset(), False
     known = _languages_by_word()
     grammar = {

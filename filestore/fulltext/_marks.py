@@ -75,7 +75,7 @@ class Mark(Struct, frozen=True):
 
 
 class Named(Struct, frozen=True):
-    """One thing that a query asks for, as a person is told of it."""
+    """One thing that a query asks for, as a person reads it."""
 
     text: str
     terms: frozenset[int]
@@ -104,7 +104,7 @@ class Marker:
         Args:
             query: As `parse_query` gave it; what it excludes is looked for nowhere.
             rarity: Of the index, as `Reader.rarity` gives it; None to tell stop words alone.
-            languages: Those that the index has, as `Reader.languages` gives them: it looks for the
+            languages: Of the index, as `Reader.languages` gives them: it looks for the
                 stems of a word in all of them, whichever one a text is written in.
         """
         self._languages = tuple(languages) or (DEFAULT_LANGUAGE,)
@@ -159,7 +159,7 @@ class Marker:
         return Named(text, frozenset(own), is_phrase)
 
     def _take_names(self, names: Sequence[str], tokens: Sequence[_Token], clause: Clause) -> None:
-        """Identifiers: as typed, or else their words together, or else those that say something."""
+        """Identifiers: as typed, or else their words together, or else the ones that tell."""
         for name in names:
             words = tuple(token.word for token in _tokens(name) if token.word)
             parts = {word for word in words if len(words) == 1 or is_telling(word)}

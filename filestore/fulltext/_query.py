@@ -31,7 +31,7 @@ _TOKEN: Final = re.compile(r'([+-]?)"([^"]*)"|([^\s"]+)')
 
 Syntax = Literal["auto", "plain", "operators"]
 SYNTAXES: Final[tuple[Syntax, ...]] = ("auto", "plain", "operators")
-"""Operators where they cannot be meant otherwise, none at all, or all that can be operators."""
+"""Operators where they cannot be anything else, none at all, or all that can be operators."""
 
 MIN_PREFIX_CHARACTERS: Final = 2
 MAX_WORDS: Final = 6
@@ -141,8 +141,8 @@ class ParsedQuery(Struct, frozen=True, kw_only=True):
 
     clauses: tuple[Clause, ...] = ()
     typed: str = ""
-    meant: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Words that no document has, each with those that may have been meant; they count for less."""
+    respellings: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Words that no document has, each with similar ones that some have; they count for less."""
     left_out: int = 0
     """How many different words are not searched for, because there are too many."""
 
@@ -156,7 +156,7 @@ class ParsedQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def is_named(self) -> bool:
-        """Whether nothing but identifiers is asked for, which have no meaning beside their name."""
+        """Whether nothing but identifiers is asked for, which have no meaning but their name."""
         wanted = self.wanted()
         return bool(wanted) and all(
             one.is_plain_word and is_name(clean(one.text)) for one in wanted
@@ -189,7 +189,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
         query: What the user typed. What is in the middle of more than `MAX_QUERY_CHARACTERS` is
             left out; `most_telling` chooses among more than `MAX_CLAUSES` words.
         syntax: ``operators`` takes every sign for an operator that can be one, ``plain`` none,
-            ``auto`` the ones that cannot be meant otherwise.
+            ``auto`` the ones that cannot be anything else.
 
     Returns:
         The clauses in the order typed; none where only signs were typed. Of more than
@@ -209,7 +209,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> ParsedQuery:
         return _query(_apply_operators(items), query)
     if syntax == "auto":
         found = _query(_apply_operators(certain_items(text)), query)
-        # Who only excludes asks for nothing, and so must have meant the words.
+        # Who only excludes asks for nothing: the signs belong to the words.
         if found.wanted():
             return found
     words = (word.strip('"') for word in text.split())
@@ -229,7 +229,7 @@ def _query(clauses: Sequence[Clause], typed: str) -> ParsedQuery:
 def most_telling(
     query: ParsedQuery, rarity: Callable[[Sequence[str]], Sequence[float]]
 ) -> ParsedQuery:
-    """The query with `MAX_CLAUSES` clauses at most: of its words those that the fewest texts have.
+    """The query with `MAX_CLAUSES` clauses at most: its words are those of the fewest texts.
 
     Args:
         query: As `parse_query` gave it.
@@ -241,8 +241,8 @@ def most_telling(
         return query
     parts = {word: PART.findall(word.text) for word in words}
     distinct = list(dict.fromkeys(part for some in parts.values() for part in some))
-    told = zip(distinct, rarity(distinct), strict=True)
-    tells = {part: rare if rare < 1 else 0.0 for part, rare in told}
+    rarities = zip(distinct, rarity(distinct), strict=True)
+    tells = {part: rare if rare < 1 else 0.0 for part, rare in rarities}
     worth = {word: max((tells[part] for part in parts[word]), default=0) for word in words}
     left_out = set(sorted(words, key=worth.__getitem__)[: len(words) - most])
     clauses = tuple(clause for clause in query.clauses if clause not in left_out)
@@ -358,7 +358,7 @@ def _is_flag(word: str) -> bool:
 
 
 def _end_of_wanted(tokens: list[Token]) -> int:
-    """Where a query has said what it wants, and a minus says what it does not.
+    """Where a query has named what it wants, and a minus says what it does not.
 
     That is the end: a flag has its argument behind it (``find -name notes``).
     """

@@ -1,8 +1,8 @@
 """Searching one commit of the index: the hits of a parsed query are ids with scores.
 
-And the words of a query that no document has, with those that may have been meant: what is looked
+And the words of a query that no document has, with similar ones that some have: what is looked
 up is the index's own vocabulary, so nothing else is needed and nothing is sent anywhere. One rule:
-in doubt a word is as it was meant: code, names of code, numbers, short words, abbreviations, and
+in doubt a word is right as typed: code, names of code, numbers, short words, abbreviations, and
 scripts whose words are not separated, are not respelled.
 """
 
@@ -50,7 +50,7 @@ Hit = tuple[int, float]
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
 LONG_LETTERS: Final = 8
-"""A word of so many letters may have two mistakes, a shorter one has one: of those that are spelt
+"""A word of this many letters may have two mistakes, a shorter one has one: of the ones spelt
 as they should be, and are in no document, more than half are two edits from another word."""
 MOST_OFFERED: Final = 3
 _ABBREVIATION_LETTERS: Final = 5
@@ -65,7 +65,7 @@ class Respelling(Struct, frozen=True, kw_only=True):
 
     word: str
     """As it was typed."""
-    meant: tuple[str, ...]
+    similar: tuple[str, ...]
     strict: bool
     """Whether it was typed so that nothing else may represent it: in quotes, or required."""
 
@@ -105,7 +105,7 @@ def misspelt(query: ParsedQuery, is_known: Callable[[str], bool]) -> list[tuple[
             continue
         is_strict = clause.kind is Kind.PHRASE or clause.need is Need.REQUIRED
         for word in prose_words(clause.text):
-            # One word in quotes is no phrase, and still meant as it is typed.
+            # One word in quotes is no phrase, and still wanted as it is typed.
             strict = is_strict or word in quoted
             total += not strict
             if word not in unknown and not is_known(word):
@@ -168,13 +168,13 @@ def best(found: Iterable[tuple[str, int]]) -> tuple[str, ...]:
 
 def corrected(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery | None:
     """A query with other words in the place of misspelt ones; None where none may be replaced."""
-    loose = {one.word: one.meant for one in found if not one.strict}
+    loose = {one.word: one.similar for one in found if not one.strict}
     if not loose:
         return None
     clauses: list[Clause] = []
     for clause in query.clauses:
-        meant = [(word, near) for word, near in loose.items() if word in clause.text]
-        word, near = meant[0] if clause.is_plain_word and meant else ("", ("",))
+        found_in = [(word, near) for word, near in loose.items() if word in clause.text]
+        word, near = found_in[0] if clause.is_plain_word and found_in else ("", ("",))
         texts = (clause.text.replace(word, one) if word else clause.text for one in near)
         clauses += (replace(clause, text=text) for text in texts)
     typed = query.typed
@@ -186,8 +186,8 @@ def corrected(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery | 
 
 def respelled(query: ParsedQuery, found: Iterable[Respelling]) -> ParsedQuery:
     """A query whose hits are ordered by some more words, too; what is strict stays as it is."""
-    loose = tuple((one.word, one.meant) for one in found if not one.strict)
-    return replace(query, meant=loose)
+    loose = tuple((one.word, one.similar) for one in found if not one.strict)
+    return replace(query, respellings=loose)
 
 
 class Reader(Closing):
@@ -250,7 +250,7 @@ class Reader(Closing):
             limit: How many hits are wanted.
 
         Returns:
-            Ids and scores, best first, equal scores in no order; those that tie with the last one
+            Ids and scores, best first, equal scores in no order; what ties with the last one
             beyond the limit.
         """
         if limit < 1 or not query.wanted():
@@ -301,8 +301,8 @@ class Reader(Closing):
             documents = self._live().searcher.num_docs
             frequency = self._live().word_frequency
             folded = self._exact.analyze
-            meant = {" ".join(folded(clean(word))): near[0] for word, near in query.meant}
-            counted = [frequency(meant.get(word, camel_words.get(word, word))) for word in words]
+            similar = {" ".join(folded(clean(word))): near[0] for word, near in query.respellings}
+            counted = [frequency(similar.get(word, camel_words.get(word, word))) for word in words]
             prefixes = [self._live().clause(one) for one in wanted if one.kind is Kind.PREFIX]
             searcher = self._live().searcher
             # The library's stubs leave out this property of a result.
@@ -353,12 +353,12 @@ class Reader(Closing):
                 ),
             )
             found = [
-                Respelling(word=word, meant=self._meant(word), strict=strict)
+                Respelling(word=word, similar=self._similar(word), strict=strict)
                 for word, strict in unknown
             ]
-        return tuple(one for one in found if one.meant)
+        return tuple(one for one in found if one.similar)
 
-    def _meant(self, word: str) -> tuple[str, ...]:
+    def _similar(self, word: str) -> tuple[str, ...]:
         """The nearest words of the documents; none where nothing is near enough."""
         (folded, *rest) = self._exact.analyze(word) or [""]
         if rest or not folded.isalpha():

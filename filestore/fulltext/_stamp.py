@@ -50,8 +50,8 @@ class FulltextUnreadable(FilestoreError):
     """The full-text index cannot be read at the moment; what it holds may well be sound."""
 
     def __init__(self, folder: str, reason: OSError) -> None:
-        place, said, remedy = part.explained(folder, reason)
-        super().__init__(f"the full-text index cannot be read: {place}: {said}", remedy=remedy)
+        place, problem, remedy = part.explained(folder, reason)
+        super().__init__(f"the full-text index cannot be read: {place}: {problem}", remedy=remedy)
 
 
 class TantivyGuard:
@@ -98,7 +98,7 @@ class WritingGuard(TantivyGuard):
 
 
 def _system_error(error: BaseException | None) -> OSError | None:
-    """What the system said where tantivy could not read or write; None for anything else."""
+    """The error of the system where tantivy could not read or write; None for anything else."""
     if isinstance(error, OSError):
         return None if _is_gone(error) else error
     refused = _SYSTEM_ERROR.search(str(error)) if isinstance(error, ValueError) else None

@@ -22,12 +22,12 @@ from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
     MIN_COMPOUND_CHARACTERS,
-    beside_words,
     build_exact_analyzer,
     build_gram_analyzer,
     build_schema,
     build_stem_analyzer,
     clean,
+    extra_words,
     grams_of,
     prepare,
 )
@@ -55,7 +55,7 @@ _SAMPLE: Final = 1_000
 """Characters of a text that tell its language; a longer one that does not is code, or a table."""
 _MOST_WAITING: Final = 5_000
 _TITLE_WEIGHT: Final = 3
-"""A title is indexed as if it stood three times in the text."""
+"""A title is indexed as if it were three times in the text."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -66,8 +66,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     """The headings and the names of its document, joined; may be empty."""
     text: str
     """Body and questions."""
-    said: str = ""
-    """What is said of its document: path, tags, properties."""
+    description: str = ""
+    """Of its document: path, tags, properties."""
     document: str = ""
     """All of the document, which tells the language of a part that does not; may be empty."""
 
@@ -185,8 +185,8 @@ class Writer(disk.Closing):
             if title:
                 self._add_piece(document, title, language, _TITLE_WEIGHT)
             self._add_piece(document, text, language, 1)
-            if entry.said:
-                self._add_piece(document, clean(entry.said), language, 1)
+            if entry.description:
+                self._add_piece(document, clean(entry.description), language, 1)
             writer.add_document(document)
 
     def delete(self, ids: Iterable[int]) -> None:
@@ -282,7 +282,7 @@ class Writer(disk.Closing):
     ) -> None:
         exact, stem = prepare(text)
         document.add_text("exact", exact)
-        identifiers, compounds = beside_words(exact)
+        identifiers, compounds = extra_words(exact)
         if identifiers:
             document.add_text("whole", identifiers)
         if compounds:

@@ -3,7 +3,7 @@
 Pure. One rule: an answer is a stranger's text. It becomes lines, a title and prose of bounded
 length, or a `GenerationFailed` that says what was wrong; nothing else of it goes on.
 
-An answer in another language than its texts is refused, told by script, and among Latin scripts by
+An answer in another language than its texts is refused, known by script, and among Latin scripts by
 the commonest words. Only where both are sure are they called different; short texts, names and code
 are never sure.
 """
@@ -187,7 +187,7 @@ def read_answer(answer: str, task: Task, *, instructions: str = "") -> Made:
     Args:
         answer: What the model wrote.
         task: What it was asked for.
-        instructions: What it was told, and must not repeat.
+        instructions: Of the request; it must not repeat them.
 
     Raises:
         GenerationFailed: Nothing usable.
@@ -222,7 +222,7 @@ def checked(made: Made, task: Task, *, instructions: str = "") -> Made:
     Args:
         made: By a model.
         task: What it was made for.
-        instructions: What the model was told, and must not repeat.
+        instructions: Of the request; the model must not repeat them.
 
     Raises:
         GenerationFailed: Nothing usable is left of it.
@@ -380,10 +380,10 @@ def _refuse_other_matter(written: str, task: Task, instructions: str) -> None:
     refused = next(filter(None, map(_REFUSAL.match, written.split("\n"))), None)
     if refused and refused[0].casefold() not in texts.casefold():
         raise _failed("the model refuses", shown=written, hint="it was about yourself")
-    told, given = _spaced(written), _spaced(texts)
+    answer, given = _spaced(written), _spaced(texts)
     for sentence in _SENTENCE_END.split(instructions):
         part = _spaced(sentence)
-        if len(part) >= _LEAST_REPEATED and part in told and part not in given:
+        if len(part) >= _LEAST_REPEATED and part in answer and part not in given:
             raise _failed("it repeats its instructions", shown=written)
     about = task.texts[0] if task.kind == "rewrite" and task.texts else texts
     if differs := in_another_language(written, about):
@@ -446,7 +446,7 @@ def _hits(text: str) -> dict[str, int]:
 def _other_words(of_answer: dict[str, int], of_texts: dict[str, int]) -> tuple[str, str] | None:
     """The languages of both, where each has far more words of its own than of the other's.
 
-    Languages that share many words, such as Danish and Norwegian, are never told apart.
+    Languages that share many words, such as Danish and Norwegian, are never distinguished.
     """
     if not (of_answer and of_texts):
         return None

@@ -111,7 +111,7 @@ def _made(task: Task) -> Made:
     step = max(1, -(-len(task.texts) // _LEADS))
     leads: list[str] = []
     for text in task.texts[::step]:
-        if (lead := _lead(text, said := f"{path}: {' '.join(leads)}")) not in said:
+        if (lead := _lead(text, seen := f"{path}: {' '.join(leads)}")) not in seen:
             leads.append(lead)
     text = " ".join(leads)
     if not text:
@@ -124,8 +124,8 @@ def _made(task: Task) -> Made:
     return Made(title=title, text=text, lines=tuple(keys[: task.count]))
 
 
-def _lead(text: str, said: str) -> str:
-    """The first sentence, behind the heading above it where that was not said.
+def _lead(text: str, seen: str) -> str:
+    """The first sentence, behind the heading above it where that is new.
 
     Of a text without a sentence its first lines, of one without words nothing.
     """
@@ -134,7 +134,7 @@ def _lead(text: str, said: str) -> str:
         lines = [line for line in block.splitlines() if not _FURNITURE.match(line)]
         prose = " ".join(" ".join(_MARK.sub("", line, count=1) for line in lines).split())
         if found := _SENTENCE.match(prose):
-            return f"{heading}: {found[0]}" if heading and f"{heading}: " not in said else found[0]
+            return f"{heading}: {found[0]}" if heading and f"{heading}: " not in seen else found[0]
         first = first or prose[:_LONGEST].strip(" |")
         if len(lines) == 1 and len(prose) <= _LONGEST_HEADING:
             heading = prose.rpartition(" > ")[2]
@@ -142,14 +142,14 @@ def _lead(text: str, said: str) -> str:
 
 
 def _without_links(text: str) -> str:
-    """The head of a text with the words of its links: where one leads is told from its own file."""
+    """The head of a text with the words of its links: where one leads is in its own file."""
     return _LINK.sub(r"\1\2", _LINK.sub(r"\1\2", text[:_LOOKED_AT]))
 
 
 def _terms(texts: Sequence[str], known: str) -> list[str]:
     """The words of texts that say most of what they are about, but for the ones that are known.
 
-    Those that recur come first, then those that stand earlier; of words that begin alike one stays.
+    What recurs comes first, then what is earlier; of words that begin alike one stays.
     """
     counts: Counter[str] = Counter()
     spelled: dict[str, str] = {}

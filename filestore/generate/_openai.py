@@ -179,9 +179,9 @@ class OpenAIGenerator(Generator):
             stop=stop,
         )
         with contextlib.closing(finishing):
-            yield from self._told(finishing, begun, failures, len(tasks))
+            yield from self._until_failure(finishing, begun, failures, len(tasks))
 
-    def _told(
+    def _until_failure(
         self,
         finishing: Iterator[tuple[int, Result | Exception | None]],
         begun: set[int],
@@ -192,7 +192,7 @@ class OpenAIGenerator(Generator):
 
         Args:
             finishing: What ends, and None for what was left out.
-            begun: The tasks that were worked on; what is told is taken out.
+            begun: The tasks that were worked on; what is given on is removed.
             failures: What went wrong so far.
             count: How many tasks there are.
 
@@ -382,8 +382,8 @@ def _read(reply: _Reply, task: Task, system: str) -> Made:
                 f"it was cut off at {most:,} tokens", hint="it was too long"
             ) from error
         if reply.reason == _REFUSED:
-            said = start_of(reply.text)
-            raise GenerationFailed(f"the model refuses: {said}", hint=error.hint) from error
+            start = start_of(reply.text)
+            raise GenerationFailed(f"the model refuses: {start}", hint=error.hint) from error
         if reply.reason == "content_filter":
             raise GenerationFailed(
                 "a filter of the service held it back", hint="a filter held it back"

@@ -1,4 +1,4 @@
-"""What a model is told and what is asked of it: instructions, texts, the form of its answer.
+"""The instructions of a model and its task: instructions, texts, the form of its answer.
 
 Instructions are files with a version, shipped or a store's own. One rule: a store's own are used as
 they were when the user allowed them; changed ones are asked about anew. Another:
@@ -154,7 +154,7 @@ class Takes(Struct, frozen=True, kw_only=True):
     """Which parameters a service takes, as far as was found out."""
 
     form: Literal["schema", "object", "none"] = "schema"
-    """How it can be told the form of an answer."""
+    """How a request gives the form of an answer."""
     temperature: bool = True
     seed: bool = True
     most: str = "max_tokens"

@@ -1,6 +1,6 @@
 """Backends that keep files: rows in memory, written whole by `save`.
 
-Beside the vectors are lines of JSON, with a checksum each. The first line is the stamp; it says how
+The vectors come with lines of JSON, with a checksum each. The first line is the stamp; it says how
 many lines follow, and which. A line is read only when its checksum is right, and a file only when
 all of them are: a part of an index is no index.
 """
@@ -471,9 +471,9 @@ class FaissRows(FileRows):
     """A FAISS file; its options are ``path``, ``dim``, ``metric`` and ``metadata_whitelist``.
 
     The lines of JSON next to the file (``PATH.jsonl``) hold the stamp and the hash of the file.
-    FAISS writes it and never reads it: what a clone brings along may be made to harm whoever lets
-    it. A new file is at ``PATH.new`` until the lines that name it are written, so that a kill
-    leaves one whole index or the other.
+    FAISS writes it and never reads it: what a clone brings along may be made to do harm. A
+    new file is at ``PATH.new`` until the lines that name it are written, so that a kill leaves one
+    whole index or the other.
     """
 
     kind = "faiss"

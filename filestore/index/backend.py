@@ -251,7 +251,7 @@ class IndexBackend(Closing, VectorIndex):
     @property
     @abstractmethod
     def dim(self) -> int | None:
-        """The length of its vectors; None before anybody said."""
+        """The length of its vectors; None while not known."""
 
     @abstractmethod
     def stamp(self) -> Stamp | None:
@@ -299,7 +299,7 @@ class IndexBackend(Closing, VectorIndex):
         Raises:
             WrongDimension: The vector has another length.
             BackendSettingsWrong: `where` asks of a key that the whitelist keeps back.
-            BackendForeign: Its stamp is not what `expect` said.
+            BackendForeign: Its stamp is not the expected one.
         """
 
     @abstractmethod

@@ -122,7 +122,7 @@ def read(path: str, *, mapped: bool = False) -> Any:
 def flat_parts(data: bytes) -> "tuple[NDArray[int64], NDArray[float32]] | None":
     """Ids and vectors in bytes that `serialized` gave of an exact index; None in any others.
 
-    Read without FAISS: whoever wrote a file wrote the hash of it as well, so a hash that is right
+    Read without FAISS: the writer of a file wrote the hash of it as well, so a hash that is right
     says nothing of what FAISS would do with the bytes.
     """
     import numpy

@@ -74,7 +74,7 @@ def goals_of(first: Moment, second: Moment, pairs: Pairs, questions: Sequence[Qu
     for question in questions:
         grades: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
         for entry, grade in question.relevant.items():
-            old, new = earlier.names.meant_by(entry), later.names.meant_by(entry)
+            old, new = earlier.names.called(entry), later.names.called(entry)
             if len(old) != 1 and len(new) != 1 and (old or new):
                 problems.append(problem_of(question, entry, new or old))
                 continue

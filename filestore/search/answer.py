@@ -1,4 +1,4 @@
-"""What a search answers: its hits, each with why it is one, where it stands and what it says.
+"""What a search answers: its hits, each with why it is one, where it is and what it says.
 
 Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of hits that are shown.
 """
@@ -117,7 +117,7 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
 
     @property
     def document(self) -> StorePath:
-        """What to open: its original, or the chunk file where the passage stands in no original."""
+        """What to open: its original, or the chunk file where the passage is in no original."""
         return self.shown().document
 
     @property
@@ -200,7 +200,7 @@ class At(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class Behind(JsonObject, Struct, frozen=True, kw_only=True):
-    """What the index lacked when an answer was made; None where nobody looked at the files."""
+    """What the index lacked when an answer was made; None where no one looked at the files."""
 
     KEYS = "new edited gone unembedded"
 
@@ -281,7 +281,7 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 def left_out(understood: Understood, words: int) -> list[str]:
-    """What a person must know who meant to exclude nothing, or typed no word or very many."""
+    """What a person must know who wanted to exclude nothing, or typed no word or very many."""
     asked = (understood.words, understood.phrases, understood.prefixes, understood.required)
     notes = [] if any(asked) else ["the query has no word to search for: type one"]
     if understood.excluded:
@@ -295,10 +295,10 @@ def left_out(understood: Understood, words: int) -> list[str]:
 
 
 def on_spelling(found: Sequence[Respelling]) -> list[str]:
-    """Which words no document has, and what may have been meant."""
+    """Which words no document has, and which similar words some have."""
     return [
         f'no document has "{one.word}"; did you mean '
-        + " or ".join(f'"{word}"' for word in one.meant)
+        + " or ".join(f'"{word}"' for word in one.similar)
         + "?"
         for one in found
     ]

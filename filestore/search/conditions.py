@@ -119,9 +119,9 @@ def _check(condition: Condition) -> None:
         if is_ordered(value):
             continue
         is_date = _DATE.fullmatch(value) is not None
-        said = "is no day of the calendar" if is_date else "is neither a date nor a number"
+        problem = "is no day of the calendar" if is_date else "is neither a date nor a number"
         raise UsageError(
-            f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {said}",
+            f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
             remedy="give a date such as 2024-05-01, or a number",
         )
 

@@ -332,9 +332,9 @@ def _by_mode(
                 raise
             raise NoAnswerError(f"{mode}: not measured: {error.message}") from error
         if (answer := asked.answer) is not None:
-            said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
-            said += [_RESPELLED] if answer.respelt else []
-            notes += [f"{mode}: {note}" for note in said]
+            own = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
+            own += [_RESPELLED] if answer.respelt else []
+            notes += [f"{mode}: {note}" for note in own]
         yield found
 
 
@@ -388,17 +388,17 @@ def _variants(
     plain: list[float] = []
     plainly: set[str] = set()
     for name, way in ways.items():
-        said: list[str] = []
+        own: list[str] = []
         timed = _Timed(ask, way.k)
-        judged = _by_mode(timed, way, goals, said)
-        found = _scored(judged, goals, f"comparing {name}", on_progress, said)
+        judged = _by_mode(timed, way, goals, own)
+        found = _scored(judged, goals, f"comparing {name}", on_progress, own)
         scores = [one for one, _ in found or ()]
-        # What a query was made into is said of each; here it would drown all else.
-        new = [note for note in said if note not in plainly and "also asked: " not in note]
+        # What a query was made into is a note of each; here it would drown all else.
+        new = [note for note in own if note not in plainly and "also asked: " not in note]
         notes += [f"{name}: {note.removeprefix('hybrid: ')}" for note in new]
         ndcg = [one.ndcg for one in scores]
         if name == "plain":
-            plain, plainly = ndcg, set(said)
+            plain, plainly = ndcg, set(own)
         yield Variant(
             name=name,
             scores=mean(scores) if scores else None,

@@ -1,6 +1,6 @@
 """What hits must satisfy, and why nothing does: filters by metadata, source and kind.
 
-One rule: a filter that no file satisfies is said, with what there is instead.
+One rule: a filter that no file satisfies is reported, with what there is instead.
 """
 
 import contextlib
@@ -82,10 +82,10 @@ def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]
     if filters.source:
         sources = catalog.sources_of_files()
         names = {source for _, source in sources}
-        meant = set().union(*(_sources_meant(one, names, places.root) for one in filters.source))
-        if not meant:
+        chosen = set().union(*(_sources_of(one, names, places.root) for one in filters.source))
+        if not chosen:
             notes.append(_no_such_source(filters.source, names))
-        every.append({file for file, source in sources if source in meant})
+        every.append({file for file, source in sources if source in chosen})
     if filters.within:
         every.append(_inside(catalog, filters.within, places, notes))
     return set.intersection(*every)
@@ -204,7 +204,7 @@ def _folded_tag(tag: str) -> str:
     return composed(tag.lstrip("#")).casefold()
 
 
-def _sources_meant(pattern: str, sources: Iterable[str], root: str) -> set[str]:
+def _sources_of(pattern: str, sources: Iterable[str], root: str) -> set[str]:
     """The sources that a text names: one, the end of its path, a folder; else what a glob finds.
 
     A name is first taken as it is, then with its letters composed or not, then as a path from
@@ -230,16 +230,16 @@ def _no_such_value(catalog: Catalog, condition: "Condition") -> str:
     values = queries.kinds(catalog) if key == "kind" else queries.metadata_values(catalog, key)
     op = "=" if condition.op == "!=" else condition.op
     wanted = condition.texts()
-    told = " or ".join(map(brief, wanted[:_NAMED]))
-    return f"no file has {brief(key)} {op} {told}" + _instead("".join(wanted[:1]), values, "values")
+    text = " or ".join(map(brief, wanted[:_NAMED]))
+    return f"no file has {brief(key)} {op} {text}" + _instead("".join(wanted[:1]), values, "values")
 
 
 def _no_such_kind(catalog: Catalog, kinds: Sequence[str]) -> str:
     from filestore.chunks.chunk_file import KINDS
 
     kind, known = kinds[0], queries.kinds(catalog)
-    meant = "" if kind in KINDS else did_you_mean(kind, KINDS)
-    return f"no file is of kind {brief(kind)}" + (meant or _instead(kind, known, "kinds"))
+    similar = "" if kind in KINDS else did_you_mean(kind, KINDS)
+    return f"no file is of kind {brief(kind)}" + (similar or _instead(kind, known, "kinds"))
 
 
 def _no_such_source(patterns: Sequence[str], sources: Iterable[str]) -> str:
@@ -248,9 +248,9 @@ def _no_such_source(patterns: Sequence[str], sources: Iterable[str]) -> str:
 
 
 def _instead(word: str, known: Sequence[str], what: str) -> str:
-    """The end of a sentence: what was meant, or what there is."""
-    if meant := did_you_mean(word, known):
-        return meant
+    """The end of a sentence: a similar word, or what there is."""
+    if similar := did_you_mean(word, known):
+        return similar
     if not known:
         return f"; there are no {what}"
     return f"; {what} there are: {listed(map(brief, known), _NAMED)}"

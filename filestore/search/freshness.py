@@ -162,7 +162,7 @@ class Looker:
         """Prepare for one answer: what git has as unmerged is asked while git is busy, not else.
 
         Args:
-            shows_gone: Whether a file that is gone says what it said when it was indexed.
+            shows_gone: Whether a file that is gone has the text that was indexed.
         """
         self._shows_gone = shows_gone
         busy = repository.operation(self._places.root)
@@ -187,7 +187,7 @@ class Looker:
 
         Args:
             row: The file's.
-            part: Which section of a document is meant.
+            part: Which section of a document.
         """
         look = self._look(row, part)
         if look.freshness == "gone" and self._shows_gone:
@@ -345,7 +345,7 @@ def looks(
     Args:
         parts: Of the store.
         catalog: Inside a snapshot.
-        texts: Files, and which section of a document is meant; others than indexed ones go.
+        texts: Files, and which section of a document; others than indexed ones go.
     """
     rows = catalog.files(list(dict.fromkeys(path for path, _ in texts)))
     with closing(Looker(parts, catalog)) as looker:
@@ -356,16 +356,16 @@ def looks(
 
 
 def notes(looks: Sequence[Look], *, gone_are: str = "of these results") -> list[str]:
-    """What is to be said of files that would have answered.
+    """Notes on files that would have answered.
 
     Args:
         looks: What the files are now.
         gone_are: What those are that are gone; "" where that is known already.
     """
-    said = []
+    lines = []
     gone = sum(look.freshness == "gone" for look in looks)
     if gone and gone_are:
-        said.append(f"{_files(gone)} {gone_are} {_are(gone)} gone: run 'filestore sync'")
+        lines.append(f"{_files(gone)} {gone_are} {_are(gone)} gone: run 'filestore sync'")
     excluded: dict[str, int] = {}
     for look in looks:
         if look.freshness is None:
@@ -376,8 +376,8 @@ def notes(looks: Sequence[Look], *, gone_are: str = "of these results") -> list[
         more = "'filestore status' says more"
         if MISMATCH in excluded:
             more = "'filestore sync --full' repairs the catalog"
-        said.append(f"{_files(number)} {_are(number)} excluded ({why}): {more}")
-    return said
+        lines.append(f"{_files(number)} {_are(number)} excluded ({why}): {more}")
+    return lines
 
 
 def _files(number: int) -> str:
@@ -411,7 +411,7 @@ def outdated(
 def _by_children(
     found: Sequence[AnyFound], notes: list[str], tree: Tree, stale: Stale
 ) -> tuple[list[AnyFound], list[str]]:
-    """What is said of a summary that is out of date; see `Stale`."""
+    """Notes on a summary that is out of date; see `Stale`."""
     same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
     old = stale.among(same)
     is_stale = [
@@ -472,20 +472,20 @@ def _recorded(documents: "Sequence[RecordedDocument]", source: str, resource: st
 
 
 def _on_originals(changed: int, gone: int) -> list[str]:
-    said = []
+    lines = []
     if changed:
         verb = "was" if changed == 1 else "were"
-        said.append(
+        lines.append(
             f"{_results(changed)} {verb} made from an older version of the original:"
             " run 'filestore update'"
         )
     if gone:
         verb = "was" if gone == 1 else "were"
-        said.append(
+        lines.append(
             f"{_results(gone)} {verb} made from an original that is gone:"
             " 'filestore update --plan' shows what can be done"
         )
-    return said
+    return lines
 
 
 def _results(number: int) -> str:

@@ -266,7 +266,7 @@ Key = tuple[Kind, str]
 
 
 class UnknownRelevantError(FilestoreError, KeyError):
-    """What is said to answer a question is not in the store."""
+    """The named answer of a question is not in the store."""
 
     def __str__(self) -> str:
         return self.message
@@ -415,12 +415,12 @@ def goals_of(
     for question in questions:
         grades: dict[Key, float] = {}
         for entry, grade in question.relevant.items():
-            meant = names.meant_by(entry)
-            if len(meant) == 1:
-                grades[meant[0]] = max(grade, grades.get(meant[0], 0.0))
+            matches = names.called(entry)
+            if len(matches) == 1:
+                grades[matches[0]] = max(grade, grades.get(matches[0], 0.0))
                 continue
-            problems.append(problem_of(question, entry, meant))
-        unwanted = {key: name for name in question.unwanted for key in names.meant_by(name)}
+            problems.append(problem_of(question, entry, matches))
+        unwanted = {key: name for name in question.unwanted for key in names.called(name)}
         problems += [
             f"line {question.line}: {unwanted[key]!r} is in 'relevant' and in 'not'"
             for key in unwanted.keys() & grades.keys()
@@ -431,10 +431,10 @@ def goals_of(
     return goals
 
 
-def problem_of(question: Question, entry: str, meant: Sequence[Key]) -> str:
+def problem_of(question: Question, entry: str, matches: Sequence[Key]) -> str:
     """What is wrong with the name of an answer that means not just one thing."""
-    fitting = f"it could be {listed((value for _, value in meant), _SHOWN)}"
-    reason = fitting if meant else "nothing in the store has this name"
+    fitting = f"it could be {listed((value for _, value in matches), _SHOWN)}"
+    reason = fitting if matches else "nothing in the store has this name"
     return f"line {question.line}: {entry!r}: {reason}"
 
 
@@ -472,7 +472,7 @@ class Names:
         for start in range(len(parts)):
             self._ends.setdefault("/".join(parts[start:]), set()).add(key)
 
-    def meant_by(self, entry: str) -> list[Key]:
+    def called(self, entry: str) -> list[Key]:
         """What has this name, or, where nothing has, what ends with it."""
         name = name_among(os.path.normpath(entry.strip()), (*self._exact, *self._ends))
         if name in self._exact:

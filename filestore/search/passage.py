@@ -210,7 +210,7 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 _FEWEST: Final = 3
-_MOST_SAID: Final = 0.25
+_MOST_PROSE: Final = 0.25
 """This share of the lines of a list may be none of its entries."""
 _SIGNS: Final = ("](", "[[", "....", "://", ". . .")
 """One of these is in each entry, and in few texts as often as a list has entries."""
@@ -246,7 +246,7 @@ def is_list(text: str) -> bool:
         return False
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     entries = sum(map(is_entry, lines))
-    return entries >= _FEWEST and len(lines) - entries <= _MOST_SAID * len(lines)
+    return entries >= _FEWEST and len(lines) - entries <= _MOST_PROSE * len(lines)
 
 
 NEAREST_UNITS: Final = 64
@@ -255,8 +255,8 @@ _HEADING_SHARE: Final = 0.4
 """A heading is shown next to the passage, so one that begins with it is worth less."""
 _ENTRY_SHARE: Final = 0.4
 """A link with little else leads to what answers: it is worth less than a text."""
-_TOLD_SHARE: Final = 0.1
-"""Words that tell less than this part of the best one are not marked beside it, and where only such
+_MARKED_SHARE: Final = 0.1
+"""Words that tell less than this part of the best one are not marked with it, and where only such
 words match, nothing does."""
 _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
@@ -304,11 +304,11 @@ def best(text: Markdown, marks: Sequence[Mark], weights: Sequence[float]) -> Pas
                     score *= _ENTRY_SHARE
                 if found is None or score > found[0]:
                     found = score, units, first, max(weights[term] for term in own)
-    if found is None or found[3] < max(weights) * _TOLD_SHARE:
+    if found is None or found[3] < max(weights) * _MARKED_SHARE:
         return None
     _, units, first, most = found
-    told = [one for one in marks if weights[one.term] >= most * _TOLD_SHARE]
-    return _passage(text, units, first, told)
+    kept = [one for one in marks if weights[one.term] >= most * _MARKED_SHARE]
+    return _passage(text, units, first, kept)
 
 
 def _most_of(marks: Sequence[Mark], weights: Sequence[float]) -> float:

@@ -340,7 +340,7 @@ def _below_heading(text: str, spans: Sequence[Span], headings: Sequence[str]) ->
 
 
 def _decoded(data: bytes) -> str | None:
-    """Text with LF line ends, in the encoding that its lines can be told in."""
+    """Text with LF line ends, in the encoding in which its lines can be counted."""
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)

@@ -100,7 +100,7 @@ def _shown(
     section = (
         hit.headings if is_code else passages.section_at(hit.text, passage.start, hit.headings)
     )
-    told = (
+    why = (
         ""
         if is_gone
         else reason(
@@ -126,7 +126,7 @@ def _shown(
         before=place.before,
         after=place.after,
         question=question,
-        reason=told,
+        reason=why,
     )
 
 
@@ -229,24 +229,24 @@ def reason(
     """
     found = [*_found_above(marker, title, " ".join(headings), name), ("text", text, marks)]
     terms = [{mark.term for mark in marked} for _, _, marked in found]
-    told: dict[str, list[str]] = {}
+    words_in: dict[str, list[str]] = {}
     for one in marker.named:
         having = [
             place for place, own in zip(found, terms, strict=True) if not own.isdisjoint(one.terms)
         ]
         whole = next((place for place in having if _is_whole(one, place[1], place[2])), None)
         if whole is not None:
-            told.setdefault(whole[0], []).append(_called(one))
+            words_in.setdefault(whole[0], []).append(_called(one))
         elif having:
-            told.setdefault(having[0][0], []).append(f"parts of {_called(one)}")
-    said = [
+            words_in.setdefault(having[0][0], []).append(f"parts of {_called(one)}")
+    reasons = [
         f"{_listed(words, len(marker.named))} in the {place}"
         for place, _, _ in found
-        if (words := told.get(place))
+        if (words := words_in.get(place))
     ]
-    said += ["a question that it answers"] if question is not None else []
-    said += [f"meaning {round(100 * meaning)} %"] if meaning is not None else []
-    return "; ".join(said)
+    reasons += ["a question that it answers"] if question is not None else []
+    reasons += [f"meaning {round(100 * meaning)} %"] if meaning is not None else []
+    return "; ".join(reasons)
 
 
 def _found_above(

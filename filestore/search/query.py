@@ -1,6 +1,6 @@
 """What is asked of a search, as one value, with every option once: its default and its meaning.
 
-One rule: a query that makes no sense cannot be made, so whoever has one need not look at it again.
+One rule: a query that makes no sense cannot be made, so one that was made is not checked again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class Query(Struct, frozen=True, kw_only=True):
     """What is asked of a search.
 
     Raises:
-        UsageError: A value is not one of those that an option has.
+        UsageError: An option does not have such a value.
     """
 
     text: str = field(name="query", default="")
@@ -45,7 +45,7 @@ class Query(Struct, frozen=True, kw_only=True):
     kind: Sequence[str] = ()
     """Only these kinds: chunk or summary, in place document or summary."""
     syntax: Syntax = "auto"
-    """Which signs are operators: those that can mean nothing else (auto), none (plain), or all
+    """Which signs are operators: the ones that can mean nothing else (auto), none (plain), or all
     (operators: also -1, NOT, "word", and in long queries)."""
     rerank: str | None = None
     """The model that reads query and text together and orders the best: ``cross-encoder``, or
@@ -71,7 +71,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, query: "Query | str", options: Mapping[str, Any]) -> "Query":
-        """A query as it is asked of a store: a text or a query, and options beside it."""
+        """A query as it is asked of a store: a text or a query, and options for it."""
         return replace(query, **options) if isinstance(query, Query) else cls(text=query, **options)
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Rankings weighed against each other, why each text has its place, and what leads to a text.
 
-Scores of different rankings (BM25, cosine) cannot be compared as they are; how far an item stands
-out from the crowd of its own ranking can. One rule: the result depends on the scores and weights
+Scores of different rankings (BM25, cosine) cannot be compared as they are; how far an item rises
+above the crowd of its own ranking can. One rule: the result depends on the scores and weights
 alone, never on the order in which rankings or items are given; equal scores are ordered by item.
 
 Questions of a text lead to it, and so do the summaries above it, and the tree of these from the
@@ -77,7 +77,7 @@ class Part(Struct, frozen=True, kw_only=True):
     score: float
     """As the ranking gave it."""
     evidence: float
-    """How far the item stands out, 0 to 50. Of a crowd, one in e is expected above 1, one in e²
+    """How far it rises above others, 0 to 50. Of a crowd, one in e is expected above 1, one in e²
     above 2, and so on. Of a part of a whole, what the others of its parts add is in it."""
     points: float
     """What this adds to the fused score."""
@@ -96,18 +96,18 @@ class Fused(Struct, Generic[K], frozen=True, kw_only=True):
 def fuse(
     rankings: Mapping[str, Ranking[K]], wholes: Mapping[K, tuple[Hashable, int]] | None = None
 ) -> list[Fused[K]]:
-    """Merge rankings by how far items stand out in each, best first.
+    """Merge rankings by how far items rise above the others of each, best first.
 
     The scores of what does not answer a query fall off exponentially near the top (Manmatha, Rath
     and Feng, "Modeling Score Distributions for Combining the Outputs of Search Engines", SIGIR
     2001; for any tail: Pickands, "Statistical Inference Using Extreme Order Statistics", 1975). The
     scores behind the first few give the scale of that fall, and the distance to the last of the
     first `DEPTH`, divided by the scale, is the evidence for an item: the logarithm of how unlikely
-    its score is by chance. A ranking that knows nothing has no item that stands out, and so little
+    its score is by chance. A ranking that knows nothing has no item that rises, and so little
     to say about this query, whatever it has to say about others.
 
     An item gets, from every ranking, ``weight * (evidence + 1 / (60 + rank))``. The second term
-    only keeps the order of what does not stand out; it is the whole of reciprocal rank fusion
+    only keeps the order of what does not rise; it is the whole of reciprocal rank fusion
     (Cormack, Clarke and Büttcher, SIGIR 2009), which therefore remains where nothing does.
 
     Where an item is a part of a whole, a share of its evidence is the mean of that of the best
@@ -146,14 +146,14 @@ def _parts(ranking: Ranking[K], wholes: Mapping[K, tuple[Hashable, int]]) -> lis
         best[item] = max(score, best.get(item, score))
     scored = sorted(best.items(), key=lambda pair: pair[1], reverse=True)
     threshold, scale = _crowd([score for _, score in scored], ranking.floor, ranking.clear)
-    stands_out = [max(0.0, score - threshold) / scale if scale > 0 else 0.0 for _, score in scored]
+    heights = [max(0.0, score - threshold) / scale if scale > 0 else 0.0 for _, score in scored]
     together: dict[Hashable, list[float]] = {}
-    for (item, _), own in zip(scored, stands_out, strict=True):
+    for (item, _), own in zip(scored, heights, strict=True):
         if item in wholes:
             together.setdefault(wholes[item][0], []).append(own)
     found: list[tuple[K, Part]] = []
     rank, before = 1, math.inf
-    for place, ((item, score), evidence) in enumerate(zip(scored, stands_out, strict=True), 1):
+    for place, ((item, score), evidence) in enumerate(zip(scored, heights, strict=True), 1):
         if score < before:
             rank, before = place, score
         if item in wholes:
@@ -196,7 +196,7 @@ VECTOR_WEIGHT: Final = 1.1
 """The weight of a vector retriever that knows meaning, where the keyword retriever has 1 and the
 model knows the language of the question.
 
-A model that does not know the language of a text still finds some that stand out a little. Over
+A model that does not know the language of a text still finds some that rise a little. Over
 forty sets of questions this is worth .007 of nDCG@10 over .9 whatever the language."""
 LEXICAL_WEIGHT: Final = 0.1
 """The weight of a vector retriever that compares words only, as the keyword retriever does.
@@ -282,7 +282,7 @@ def leads(why: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def explained(fused: Sequence[Fused[Text]]) -> list[Ranked]:
-    """Texts, scores, and what each ranking said, with how much it had to say at all."""
+    """Texts, scores, and what each ranking found, with how much it had to say at all."""
     best: dict[str, float] = {}
     for one in fused:
         for retriever, part in one.parts.items():
@@ -463,10 +463,10 @@ def _lifted(one: "Ranked", rank: int, score: float) -> "Ranked":
     """A text in the place of its summary, with that one's score, and what says so."""
     text, _, why = one
 
-    def told() -> "Why":
+    def lifted_why() -> "Why":
         return {**why(), "summary": {"rank": rank, "score": score}}
 
-    return text, score, told
+    return text, score, lifted_why
 
 
 BEAM: Final = 16

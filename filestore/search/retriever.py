@@ -121,7 +121,7 @@ class Vectors:
         Args:
             text: The query.
             allowed: The files that may answer; None for all.
-            is_filtered: Whether these are just what `limit` was told.
+            is_filtered: Whether these are just the filters that `limit` was given.
 
         Raises:
             BackendError: The backend cannot be asked.
@@ -322,7 +322,7 @@ class Retriever:
         """What vectors found, or nothing where the best of it is no nearer than chance.
 
         Vectors that compare words have found a word of the query in each. Where words were
-        found nothing is left out: how far a text stands out decides there.
+        found nothing is left out: how far a text rises above the crowd decides there.
         """
         if not near or not self.cuts or self.is_lexical or self.closeness is None:
             return near
@@ -363,8 +363,8 @@ class Retriever:
     def _by_vector(
         self, query: ParsedQuery, depth: int, allowed: set[int] | None, floor: float
     ) -> Retrieved:
-        meant = query.text()
-        if self.vectors is None or not meant:
+        asked = query.text()
+        if self.vectors is None or not asked:
             return []
         required, banned = self._bounds(query)
         if required is not None:
@@ -376,7 +376,7 @@ class Retriever:
             found = [(text, score, 0) for text, score in alike.search(query, _MOST_ALIKE)]
             holding = {file_of_text(text) for text, _, _ in (*found, *self._led(found))}
             allowed = holding if allowed is None else allowed & holding
-        near_to = self.vectors.near(meant, allowed, is_filtered=required is None and alike is None)
+        near_to = self.vectors.near(asked, allowed, is_filtered=required is None and alike is None)
         wanted = math.ceil(depth * self._vectors_per_file) + _SPARE
         while True:
             near = [(found, score) for found, score in near_to(wanted) if score >= floor]
@@ -530,8 +530,8 @@ class Retriever:
     @property
     def _least(self) -> float:
         """What a text must have by vectors that has no word of the query."""
-        is_told = self.cuts and not self.is_lexical and self.closeness is not None
-        return self.closeness.least if is_told and self.closeness is not None else -1.0
+        is_cut = self.cuts and not self.is_lexical
+        return self.closeness.least if is_cut and self.closeness is not None else -1.0
 
     def fuse(self, query: ParsedQuery, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
         """Texts with their fused score and the part each ranking had in it, best first.

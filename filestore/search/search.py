@@ -109,8 +109,8 @@ class Searcher:
         """What a merge keeps out of every answer until a person resolves it."""
         number = queries.count_excluded(self._catalog, "conflict-markers")
         files = "1 file is" if number == 1 else f"{number:,} files are"
-        said = f"{files} not searched while a merge conflict is open"
-        return [f"{said}: 'filestore status' names them"] if number else []
+        note = f"{files} not searched while a merge conflict is open"
+        return [f"{note}: 'filestore status' names them"] if number else []
 
     @cached_property
     def has_summaries(self) -> bool:
@@ -144,19 +144,19 @@ class Searcher:
         self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
         found = self._respellings(asked) if mode != "vector" else ()
         others = (parse_query(one, "plain") for one in rewrites)
-        meant = [
+        variants = [
             respelled(asked, found),
             *(replace(one, clauses=(*one.clauses, *binding)) for one in others),
         ]
         self._via = {}
         if self._retriever.vectors is not None:
-            self._retriever.vectors.forget({one.text() for one in meant})
+            self._retriever.vectors.forget({one.text() for one in variants})
             self._retriever.vectors.limit(wanted, alone=not (query.tree or hidden))
         if query.tree:
-            allowed = self._traverse(meant, mode, allowed)
+            allowed = self._traverse(variants, mode, allowed)
         collapses = not (query.tree or wanted.kind or hidden) and self.has_summaries
         find = partial(self._hits, count=query.k, mode=mode, allowed=allowed, collapses=collapses)
-        hits, mode = find(meant)
+        hits, mode = find(variants)
         nearest, respelt = list[Hit](), None
         if not hits:
             found = found or self._respellings(asked)
@@ -186,7 +186,7 @@ class Searcher:
         return most_telling(asked, reader.rarity)
 
     def _respellings(self, asked: ParsedQuery) -> "tuple[Respelling, ...]":
-        """What may have been meant by words that no document has; vectors need no such help."""
+        """Words similar to the ones that no document has; vectors need no such help."""
 
         def is_spelt(word: str) -> bool:
             from filestore.embed import vocabulary
@@ -309,8 +309,8 @@ class Searcher:
 
         self._via = descend(self._tree, best)
         found = {row.id for row in self._catalog.files(list(self._via)).values()}
-        if beside := self._catalog.indexed_count() - len(self._tree.files):
-            files = "1 file is" if beside == 1 else f"{beside:,} files are"
+        if outside := self._catalog.indexed_count() - len(self._tree.files):
+            files = "1 file is" if outside == 1 else f"{outside:,} files are"
             self._notes.append(f"{files} in no summary, and not searched with --tree")
         return found if allowed is None else found & allowed
 

@@ -1,7 +1,7 @@
 """Searching one open store: asked, asked again in other words, reranked and grouped.
 
 Parts of the generation are opened as they are first needed. What was typed is always asked; where
-no new query can be made, it is answered alone and that is said. A reranker changes the order, never
+no new query can be made, it is answered alone with a note. A reranker changes the order, never
 what a hit says of itself.
 """
 
@@ -99,9 +99,9 @@ class SearchSession:
             hits, notes = freshness.outdated(answer.hits, parts, catalog, stale)
             nearest, _ = freshness.outdated(answer.nearest, parts, catalog, stale)
             indexed_at = catalog.indexed_at
-        behind, told = self.behind, (*self.behind.notes, *answer.notes, *notes)
+        behind, every = self.behind, (*self.behind.notes, *answer.notes, *notes)
         made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)
-        return replace(made, hits=tuple(hits), nearest=tuple(nearest), notes=told)
+        return replace(made, hits=tuple(hits), nearest=tuple(nearest), notes=every)
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer

@@ -199,7 +199,7 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
             pairs = sorted({*named.pairs, *own})
             title = _title(chunk.headings, pairs, named.source)
             described = _description(pairs, (named.source, folder_of(path)))
-        yield Entry(id=identifier, title=title, text=text, said=described)
+        yield Entry(id=identifier, title=title, text=text, description=described)
         return
     pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
     titles = [pair for pair in pairs if pair[0] == "title"]
@@ -209,7 +209,7 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
             id=text_id(identifier, part),
             title=_title(section.headings, titles if part else pairs, path),
             text=f"{header}\n{text}" if header else text,
-            said="" if part else _description(pairs, (path,)),
+            description="" if part else _description(pairs, (path,)),
             document=chunk.body,
         )
 

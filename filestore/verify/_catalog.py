@@ -259,7 +259,7 @@ def _answers(catalog: Catalog, reader: "Reader", text: int) -> bool:
         made = list(entries(file, row.path, kept.read(data or b""), named))[part_of_text(text)]
     except (ValueError, IndexError):
         return True
-    return reader.holds(made.id, (made.title, made.text, made.said))
+    return reader.holds(made.id, (made.title, made.text, made.description))
 
 
 def _of_texts(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:

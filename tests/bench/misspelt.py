@@ -113,8 +113,8 @@ def _first_letters(language: str, reader: Reader, paragraphs: Sequence[str]) -> 
     right = wrong = 0
     for word in chosen.choices(words, k=WORDS):
         found = reader.respell(parse_query(_wrong_at_first(word, chosen)))
-        right += bool(found) and word in found[0].meant
-        wrong += bool(found) and word not in found[0].meant
+        right += bool(found) and word in found[0].similar
+        wrong += bool(found) and word not in found[0].similar
     return measure.Row(
         figure=f"{language}, a word with a wrong first letter",
         ours=f"right {right / WORDS:.1%}",

@@ -142,21 +142,21 @@ def _asked(
 
     words = make_conninfo("", **{**named, **wrong})
     connection = pq.PGconn.connect_start(words.encode())
-    said = connection.error_message.decode("utf-8", "replace").strip()
+    message = connection.error_message.decode("utf-8", "replace").strip()
     options = connection.info
     connection.finish()
     usual = {one.keyword.decode(): one.compiled.decode() for one in options if one.compiled}
     try:
         values = {one.keyword.decode(): one.val.decode() for one in options if one.val is not None}
     except UnicodeDecodeError:
-        values, said = {}, "a value is not UTF-8"
-    if _NO_VALUE in said:
+        values, message = {}, "a value is not UTF-8"
+    if _NO_VALUE in message:
         return values, usual
     address = PostgresAddress(parameters={**values, **named}, usual=usual, table="")
-    said = address.scrubbed(said).partition("\n")[0]
+    message = address.scrubbed(message).partition("\n")[0]
     raise BackendSettingsWrong(
         f"the dsn of the backend pgvector, with the services and PG… variables of this machine,"
-        f" cannot be used: {said or 'it does not say why'}",
+        f" cannot be used: {message or 'it does not say why'}",
         remedy="correct dsn under [backend_config], the service file, or the variable",
     )
 
@@ -398,7 +398,7 @@ class Session:
 
     def _failed(self, error: Any) -> FilestoreError:
         """The error of the contract for one of the driver, after which a transaction is over."""
-        state, said = error.sqlstate or "", self._server.scrubbed(str(error))
+        state, detail = error.sqlstate or "", self._server.scrubbed(str(error))
         was_made = self._connection is not None
         is_lost = self._connection is None or self._connection.closed
         is_late = self._deadline.is_over
@@ -409,38 +409,38 @@ class Session:
             return BackendUnreachable(
                 f"{where} did not answer within {self.timeout_s} s",
                 remedy=f"try again, or raise timeout_s under [backend_config]; {WITHOUT}",
-                detail=said,
+                detail=detail,
             )
         if state in _LOCKED:
             return BackendUnreachable(
-                f"{where} is locked by another session", remedy="try again later", detail=said
+                f"{where} is locked by another session", remedy="try again later", detail=detail
             )
         if is_lost or state.startswith(_LOST):
-            if not is_lost and _behind(said):
-                where, was_made = f"{where}: its server {_behind(said)}", False
-            return self._unreachable(where, said, was_made=was_made)
-        if "different vector dimensions" in said or re.search(r"expected \d+ dimensions", said):
-            return WrongDimension(f"{where} holds vectors of another length", detail=said)
+            if not is_lost and _behind(detail):
+                where, was_made = f"{where}: its server {_behind(detail)}", False
+            return self._unreachable(where, detail, was_made=was_made)
+        if "different vector dimensions" in detail or re.search(r"expected \d+ dimensions", detail):
+            return WrongDimension(f"{where} holds vectors of another length", detail=detail)
         what, remedy = _REFUSED.get(
-            state, ("refuses: " + said.partition("\n")[0], "filestore sync")
+            state, ("refuses: " + detail.partition("\n")[0], "filestore sync")
         )
-        return BackendUnusable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=said)
+        return BackendUnusable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=detail)
 
-    def _unreachable(self, where: str, said: str, *, was_made: bool) -> BackendUnreachable:
-        if any(word in said for word in _LOGIN):
+    def _unreachable(self, where: str, detail: str, *, was_made: bool) -> BackendUnreachable:
+        if any(word in detail for word in _LOGIN):
             what, remedy = "lets nobody in as asked", "set PGPASSWORD, or write ~/.pgpass"
-        elif re.search(r'database "[^\n]*" does not exist', said):
+        elif re.search(r'database "[^\n]*" does not exist', detail):
             what, remedy = "is no database of that server", "createdb, or check dsn"
         elif was_made:
             what, remedy = "broke the connection", "try again"
         else:
             what, remedy = "does not answer", "start the server, or check dsn"
-        return BackendUnreachable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=said)
+        return BackendUnreachable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=detail)
 
 
-def _behind(said: str) -> str:
+def _behind(detail: str) -> str:
     """The server behind the one that was asked, where that is what is away."""
-    found = re.search(r'could not connect to server "([^"]*)"', said)
+    found = re.search(r'could not connect to server "([^"]*)"', detail)
     return found[1] if found else ""
 
 

@@ -78,7 +78,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
     rows: Sequence[Row]
     """Of all of them, one after another."""
     missing: Mapping[str, str]
-    """The servers that did not answer, and what was said of each."""
+    """The servers that did not answer, and the error of each."""
 
 
 def shards(ask: Ask, schema: str, name: str) -> tuple[Shard, ...]:
@@ -140,9 +140,9 @@ def note(missing: Mapping[str, str]) -> str:
     """The servers that are missing in an answer, for people; empty where none is."""
     if not missing:
         return ""
-    said = next(iter(missing.values())).partition("\n")[0]
+    reason = next(iter(missing.values())).partition("\n")[0]
     names = ", ".join(sorted(missing))
-    return safe_text(f"without the vectors on {names}: {said}", keep_newlines=False)
+    return safe_text(f"without the vectors on {names}: {reason}", keep_newlines=False)
 
 
 class Table:

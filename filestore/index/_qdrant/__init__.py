@@ -8,7 +8,7 @@ from typing import Any, Final
 from filestore.core.safe_text import safe_text
 from filestore.index.backend import BackendUnusable
 
-_SAID_LENGTH: Final = 300
+_MESSAGE_LENGTH: Final = 300
 
 
 class Place(ABC):
@@ -17,7 +17,7 @@ class Place(ABC):
     Args:
         address: For messages.
         collection: Its name.
-        made_with: What qdrant-client is told of a new one next to its vectors.
+        made_with: Settings of a new one for qdrant-client next to its vectors.
     """
 
     def __init__(self, address: str, collection: str, **made_with: Any) -> None:
@@ -86,7 +86,7 @@ class Place(ABC):
         """Let go of it."""
 
 
-def said(text: object) -> str:
+def short_message(text: object) -> str:
     """What a client or a service says, fit for a message: on one line, and bounded."""
     line = safe_text(" ".join(str(text).split()), keep_newlines=False)
-    return line[:_SAID_LENGTH] + "…" * (len(line) > _SAID_LENGTH)
+    return line[:_MESSAGE_LENGTH] + "…" * (len(line) > _MESSAGE_LENGTH)

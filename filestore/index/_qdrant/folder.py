@@ -25,7 +25,7 @@ from filestore.core.safe_text import shown_path
 from filestore.fs import disk, part
 from filestore.fs.database import stored_values
 from filestore.fs.lock import held
-from filestore.index._qdrant import Place, said
+from filestore.index._qdrant import Place, short_message
 from filestore.index.backend import WITHOUT, BackendUnreachable, BackendUnusable
 
 _POINT: Final = ("qdrant_client.http.models.models", "PointStruct")
@@ -49,7 +49,7 @@ class _OpenFolder(Struct):
     client: Any
     lock: int
     """The folder itself, locked: the client's own lock comes after it looked at its files, and what
-    a second process mends as it looks is what the first is writing."""
+    a second process repairs as it looks is what the first is writing."""
     users: int = 0
 
 
@@ -221,7 +221,7 @@ class FolderPlace(Place):
 
     def _damaged(self, error: BaseException) -> FolderDamaged:
         """Say that the folder cannot be used, and what is lost with it: nothing."""
-        text = said(error)
+        text = short_message(error)
         remedy = "if its files are damaged, delete that folder and run `filestore sync`"
         if "No space left" in text or "disk is full" in text:
             remedy = "free space on that disk, then run `filestore sync`"

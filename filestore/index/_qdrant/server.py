@@ -15,7 +15,7 @@ from msgspec import Struct
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
 from filestore.fs.disk import Closing
-from filestore.index._qdrant import Place, said
+from filestore.index._qdrant import Place, short_message
 from filestore.index.backend import WITHOUT, BackendUnreachable, BackendUnusable, WrongDimension
 from filestore.remote.address import Address
 
@@ -167,7 +167,7 @@ class ServerPlace(Place):
 
     def _shown(self, text: object) -> str:
         plain = str(text)
-        return said(plain.replace(self._server.key, "…") if self._server.key else plain)
+        return short_message(plain.replace(self._server.key, "…") if self._server.key else plain)
 
 
 def _message(content: bytes) -> str:

@@ -517,7 +517,7 @@ def test_a_misspelt_word_with_an_accent_is_known_by_the_one_that_was_meant(tmp_p
         for typed in ("Kohln", "Köhln", "Mülller"):
             asked = parse_query(typed)
             meant = respelled(asked, reader.respell(asked))
-            assert meant.meant, typed
+            assert meant.respellings, typed
             assert reader.known_share(meant) == 1.0, typed
 
 

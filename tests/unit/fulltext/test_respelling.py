@@ -120,11 +120,11 @@ def test_what_was_typed_strictly_stays():
     """A phrase or a required word is never answered with another word."""
     query = parse_query('"recieve it" depositt')
     found = [
-        Respelling(word="recieve", meant=("receive",), strict=True),
-        Respelling(word="depositt", meant=("deposit",), strict=False),
+        Respelling(word="recieve", similar=("receive",), strict=True),
+        Respelling(word="depositt", similar=("deposit",), strict=False),
     ]
     made = respelled(query, found)
-    assert made.meant == (("depositt", ("deposit",)),)
+    assert made.respellings == (("depositt", ("deposit",)),)
     assert (made.clauses, made.typed, made.text()) == (query.clauses, query.typed, query.text())
 
 
