@@ -10,10 +10,10 @@ from filestore.browse.listing import Counts as Counts
 from filestore.browse.listing import DocumentFiles as DocumentFiles
 from filestore.browse.listing import Listing as Listing
 from filestore.browse.listing import NameFilter as NameFilter
+from filestore.browse.named import EditorCommand as EditorCommand
 from filestore.browse.named import UnknownPathError as UnknownPathError
-from filestore.browse.opening import EditorCommand as EditorCommand
-from filestore.browse.opening import editor_command as editor_command
-from filestore.browse.opening import opened_at as opened_at
+from filestore.browse.named import editor_command as editor_command
+from filestore.browse.named import opened_at as opened_at
 from filestore.browse.rows import Row as Row
 from filestore.browse.summary_tree import Family as Family
 from filestore.browse.summary_tree import Summaries as Summaries

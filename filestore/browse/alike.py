@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from filestore.browse.named import files_named
 from filestore.browse.vectors import Explorer
@@ -113,11 +112,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             line=asked.line,
             generation=catalog.generation,
             hits=tuple(shown),
-            notes=(
-                *_vector_notes(parts, catalog),
-                *freshness.notes(seen),
-                *stale_notes,
-            ),
+            notes=(*_vector_notes(parts, catalog), *freshness.notes(seen), *stale_notes),
         )
 
 
@@ -244,15 +239,18 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             seen += looked
             if len(group.files) > 1:
                 groups.append(group)
+        large = sum(len(group.files) > MOST_DIFFED for group in groups)
+        if large:
+            number = "1 group has" if large == 1 else f"{large:,} groups have"
+            found_notes.append(
+                f"{number} more than {MOST_DIFFED} files, as headers, footers and forms do;"
+                f" of each only the first {MOST_DIFFED} have a diff"
+            )
         return Duplicates(
             above=above,
             generation=catalog.generation,
             groups=tuple(groups),
-            notes=(
-                *found_notes,
-                *_group_notes(groups),
-                *freshness.notes(seen),
-            ),
+            notes=(*found_notes, *freshness.notes(seen)),
         )
 
 
@@ -357,12 +355,13 @@ def _groups(owners: dict[int, list[Text]], near: _Near) -> list[list[Member]]:
         texts = sorted((text, one) for one in identifiers for text in owners.get(one, ()))
         if len(texts) > 1:
             first = texts[0][1]
-            groups.append([(text, one, _cosine(near, first, one)) for text, one in texts])
+            groups.append(
+                [
+                    (text, one, 1.0 if one == first else float(near[first][1] @ near[one][1]))
+                    for text, one in texts
+                ]
+            )
     return sorted(groups)
-
-
-def _cosine(near: _Near, first: int, other: int) -> float:
-    return 1.0 if first == other else float(near[first][1] @ near[other][1])
 
 
 def _group(
@@ -373,44 +372,29 @@ def _group(
     identifiers = {text: identifier for text, identifier, _ in members}
     files: list[DuplicateFile] = []
     seen, same = [], set()
-    before = ""
+    before = first = ""
     for row, part, look in freshness.looks(parts, catalog, list(scores)):
         text = row.path, part
         seen.append(look)
         if look.freshness in (None, "gone"):
             continue
         same.add(identifiers[text])
+        path, difference = shown_path(parts.places.tree.store_path(row.path)), diff.Difference()
+        if not files:
+            before, first = look.body, path
+        elif len(files) > MOST_DIFFED:
+            difference = diff.Difference(cut=look.body != before)
+        else:
+            names = first, path
+            difference = diff.unified(before, look.body, names=names, most_bytes=MOST_DIFF_BYTES)
         made = DuplicateFile(
             **_facts(parts, catalog, row, look),
             score=scores[text],
             line=freshness.first_line(look.body, look.body_line) if row.kind == DOCUMENT else 0,
-            diff="",
-            cut=False,
+            diff=difference.text,
+            cut=difference.cut,
         )
-        if not files:
-            before = look.body
-        files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
+        files.append(made)
     # The notes would name results; each file says what it is.
     marked, _ = freshness.outdated(files, parts, catalog)
     return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen
-
-
-def _with_diff(
-    file: DuplicateFile, first: DuplicateFile, before: str, body: str, number: int
-) -> DuplicateFile:
-    if number > MOST_DIFFED:
-        return replace(file, cut=body != before)
-    names = (shown_path(first.path), shown_path(file.path))
-    found = diff.unified(before, body, names=names, most_bytes=MOST_DIFF_BYTES)
-    return replace(file, diff=found.text, cut=found.cut)
-
-
-def _group_notes(groups: Sequence[DuplicateGroup]) -> list[str]:
-    large = [group for group in groups if len(group.files) > MOST_DIFFED]
-    if not large:
-        return []
-    number = "1 group has" if len(large) == 1 else f"{len(large):,} groups have"
-    return [
-        f"{number} more than {MOST_DIFFED} files, as headers, footers and forms do;"
-        f" of each only the first {MOST_DIFFED} have a diff"
-    ]

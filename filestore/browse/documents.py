@@ -1,11 +1,16 @@
-"""What a store in place holds: its documents by folder, and one of them with its sections.
+"""Documents: those of a store in place with their sections, and any one from beginning to end.
 
-One rule: a text is shown as the file is now; where that takes a process to tell, as it was indexed,
-and reported as edited.
+Two rules: a text is shown as the file is now; where that takes a process to tell, as indexed, and
+reported as edited. What is given of a document is bounded by characters, the part that was
+asked for is always there, and how many parts are left out is reported.
 """
 
 import os
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse.file import (
     ChunkFile,
@@ -13,20 +18,31 @@ from filestore.browse.file import (
     Resource,
     Shown,
     ShownSection,
+    document_metadata,
 )
 from filestore.browse.links import backlinks, note_links
-from filestore.browse.named import UnknownPathError, below_chunked, files_named
+from filestore.browse.named import UnknownPathError, below_chunked, files_named, rows_of
 from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
-from filestore.chunks import kept
-from filestore.chunks.chunk_file import Chunk, Section
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks import chunk_file, kept
+from filestore.chunks.chunk_file import Section
+from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
-from filestore.core.paths import TOP, ChunkPath
-from filestore.search.freshness import first_line
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
+from filestore.core.paths import TOP, ChunkPath, StorePath
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, KnownFile, first_line
+from filestore.search.place import Chunk, Locator
+from filestore.search.present import stem
 from filestore.sidecar.session import Parts
 
+MOST_PARTS: Final = 2_000
+_BEFORE: Final = 4
+"""Of what may be given, one in n parts comes before the one that was asked for."""
 _LIST: Final = "'filestore ls' lists the documents, 'filestore ls FOLDER' those of a folder"
 
 
@@ -61,7 +77,7 @@ def sections(places: Places, catalog: Catalog, path: str) -> list[ChunkFile]:
     ]
 
 
-def _place(chunk: Chunk, section: Section) -> ShownSection:
+def _place(chunk: chunk_file.Chunk, section: Section) -> ShownSection:
     return {
         "line": first_line(chunk.body[section.start : section.end], section.line) or None,
         "end_line": section.end_line or None,
@@ -82,8 +98,16 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
         UnknownPathError: There is no such file.
         NoLineError: There is no such line.
     """
-    places = parts.places
-    path, part = _document_named(places, catalog, name)
+    places, part = parts.places, None
+    try:
+        # It need not be indexed.
+        path = below_chunked(places, name)
+    except UnknownPathError:
+        asked = files_named(places, catalog, name)
+        path, part = asked.paths[0], asked.part
+    else:
+        if os.path.isdir(os.path.join(places.chunked, path)):
+            raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
     row = catalog.files([path]).get(path)
     chunk, is_fresh = present(parts, catalog, path, row)
     body = chunk.body
@@ -99,13 +123,17 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
 
 def present(
     parts: Parts, catalog: Catalog, path: ChunkPath, row: FileRow | None
-) -> tuple[Chunk, bool]:
+) -> tuple[chunk_file.Chunk, bool]:
     """What a document says, and whether that is as it was indexed.
 
     Raises:
         UnknownPathError: It cannot be read.
     """
-    now = _now(parts, path)
+    (now,) = look_at(parts.places, [path], parts.layout)
+    if not isinstance(now, Observation):
+        reason = now[1].strerror or str(now[1])
+        raise UnknownPathError(f"cannot show {path}: {reason}", remedy=_LIST)
+    parts.layout.settle(now)
     before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
     chunk = before if is_fresh or now.chunk is None else now.chunk
@@ -121,34 +149,13 @@ def present(
     return chunk, is_fresh
 
 
-def _document_named(places: Places, catalog: Catalog, name: str) -> tuple[ChunkPath, int | None]:
-    """The file, and the section of a line; a file need not be indexed."""
-    try:
-        path = below_chunked(places, name)
-    except UnknownPathError:
-        asked = files_named(places, catalog, name)
-        return asked.paths[0], asked.part
-    if os.path.isdir(os.path.join(places.chunked, path)):
-        raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
-    return path, None
-
-
-def _now(parts: Parts, path: ChunkPath) -> Observation:
-    """The file as it is; what it says, where no process has to be started for that.
-
-    Raises:
-        UnknownPathError: It cannot be read.
-    """
-    (seen,) = look_at(parts.places, [path], parts.layout)
-    if not isinstance(seen, Observation):
-        reason = seen[1].strerror or seen[1]
-        raise UnknownPathError(f"cannot show {path}: {reason}", remedy=_LIST)
-    parts.layout.settle(seen)
-    return seen
-
-
 def _record(
-    places: Places, catalog: Catalog, row: FileRow | None, chunk: Chunk, *, is_fresh: bool
+    places: Places,
+    catalog: Catalog,
+    row: FileRow | None,
+    chunk: chunk_file.Chunk,
+    *,
+    is_fresh: bool,
 ) -> Record:
     """What is known of a document; its sections and links are those of the text that is shown."""
     pairs = dict.fromkeys(chunk.pairs)
@@ -177,3 +184,243 @@ def _record(
             {"path": one.path, "line": one.line} for one in backlinks(places, catalog, row.path)
         ]
     return found
+
+
+class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
+    """A chunk of the document, or a section of one in place."""
+
+    SPARSE = "problem"
+
+    path: StorePath
+    """Its chunk file; in place the document."""
+    line: int | None
+    """Of the document, on which the text begins; None where it has no lines, or not this text."""
+    end_line: int | None
+    """On which it ends."""
+    page: int | None
+    """Of the document, on which it begins."""
+    headings: tuple[str, ...]
+    """From the outermost to its own."""
+    freshness: Freshness
+    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went; `edited`
+    since; `gone`."""
+    text: str
+    """As it is on disk."""
+    problem: str | None = None
+    """Why there is no text; None where there is."""
+
+
+class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
+    """A document, as much of it as is given at once."""
+
+    path: StorePath
+    """As hits name it: the original, or the file of the tree."""
+    title: str
+    """Its title, else its name."""
+    resource: str
+    """Its resource."""
+    kind: str
+    """`chunk`, `summary`, or `document` in place."""
+    generation: int
+    """Of the index."""
+    metadata: dict[str, Any]
+    """What it says about itself."""
+    parts: tuple[DocumentPart, ...]
+    """Its chunks or sections, in reading order, as many as are given at once."""
+    first: int
+    """The number of the first that is given, from 0."""
+    total: int
+    """How many there are."""
+    at: int
+    """The number of the one that was asked for."""
+
+
+class AskedParts(Struct, frozen=True, kw_only=True):
+    """Which of its parts are given; around the one that was asked for unless `first` is given."""
+
+    line: int
+    """Of a document in place, whose part is asked for; 0 for the beginning."""
+    first: int | None
+    """Begin with the part of this number instead."""
+    most: int
+    """At most this many characters, but one part at least."""
+
+
+def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> WholeDocument:
+    """The document that a file is, or was made from.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        name: A file of the tree, or an original.
+        wanted: Which of its parts.
+
+    Raises:
+        UnknownPathError: There is none.
+    """
+    found = files_named(parts.places, catalog, name)
+    row = found.rows[0]
+    if row.kind == DOCUMENT:
+        return _document(parts, catalog, row, wanted)
+    source = catalog.source_of(row) if row.kind == "chunk" else None
+    rows = rows_of(catalog, source) if source else []
+    at = next((n for n, one in enumerate(rows) if one.id == row.id), None)
+    if at is None:
+        # A summary, or written by hand next to what was made: no part of the document.
+        rows, at, source = [row], 0, None
+    return _of_chunks(parts, catalog, rows, at, source, wanted)
+
+
+def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
+    path = parts.places.tree.store_path(row.path)
+    chunk, is_fresh = present(parts, catalog, row.path, row)
+    freshness: Freshness = "fresh" if is_fresh else "edited"
+    sections = chunk.sections or (
+        Section(start=0, end=len(chunk.body), headings=chunk.headings, line=0, end_line=0, page=0),
+    )
+    above = [n for n, one in enumerate(sections) if one.line <= wanted.line]
+    at = above[-1] if above else 0
+
+    def part(number: int) -> DocumentPart:
+        one = sections[number]
+        text = chunk.body[one.start : one.end]
+        return DocumentPart(
+            path=path,
+            line=first_line(text, one.line) or None,
+            end_line=one.end_line or None,
+            page=one.page or None,
+            headings=one.headings,
+            freshness=freshness,
+            text=text,
+        )
+
+    given, begin = _window(part, len(sections), at, wanted)
+    return WholeDocument(
+        path=path,
+        title=chunk.headings[0] if chunk.headings else stem(path),
+        resource=row.resource or path,
+        kind=row.kind,
+        generation=catalog.generation,
+        metadata=dict(chunk.frontmatter),
+        parts=given,
+        first=begin,
+        total=len(sections),
+        at=at,
+    )
+
+
+def _of_chunks(
+    parts: Parts,
+    catalog: Catalog,
+    rows: Sequence[FileRow],
+    at: int,
+    source: str | None,
+    wanted: AskedParts,
+) -> WholeDocument:
+    row, tree = rows[at], parts.places.tree
+    recorded = catalog.source_of(row)
+    locator = Locator(parts.reachable, catalog, [recorded] if recorded else [])
+    with disk.folder_at(parts.places.chunked) as handle:
+        given, begin = _window(
+            lambda number: _chunk_part(parts, catalog, locator, handle, rows[number]),
+            len(rows),
+            at,
+            wanted,
+        )
+    # The parts; the ones that are as indexed say where what they were made from is not.
+    resource = row.resource
+    found = [
+        KnownFile(path=one.path, resource=resource, source=recorded, freshness=one.freshness)
+        for one in given
+    ]
+    marked, _ = freshness.outdated(found, parts, catalog)
+    given = tuple(
+        replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
+    )
+    path = StorePath(source) if source else tree.store_path(row.path)
+    metadata = document_metadata(catalog, row.resource, recorded)
+    own = queries.titles_of_files(catalog, [row.id]).get(row.id)
+    return WholeDocument(
+        path=path,
+        title=own or str(metadata.get("title") or "") or stem(path),
+        resource=row.resource,
+        kind=row.kind,
+        generation=catalog.generation,
+        metadata=metadata,
+        parts=given,
+        first=begin,
+        total=len(rows),
+        at=at,
+    )
+
+
+def _chunk_part(
+    parts: Parts, catalog: Catalog, locator: Locator, handle: int, row: FileRow
+) -> DocumentPart:
+    """A chunk file as it is now, and where in its document it is."""
+    path = parts.places.tree.store_path(row.path)
+    headings, pages = row.headings_and_pages()
+    text, problem, line, end_line = "", None, None, None
+    freshness: Freshness = "edited"
+    try:
+        data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
+        text = chunk_file.parse(data).body
+    except FileNotFoundError:
+        problem, freshness = "the file is gone", "gone"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except FilestoreError as error:
+        problem = error.message
+    else:
+        freshness = "fresh" if content_hash(data) == row.file_hash else "edited"
+        source = catalog.source_of(row)
+        chunk = Chunk(
+            path=path,
+            body=text,
+            body_line=0,
+            source=source,
+            resource=row.resource,
+            headings=headings,
+            pages=pages,
+            edited=row.edited or freshness == "edited",
+        )
+        words = text.strip()
+        start = text.find(words)
+        place = locator.place(chunk, (start, start + len(words)))
+        if place.document == source:
+            line, end_line = place.line, place.end_line
+    return DocumentPart(
+        path=path,
+        line=line,
+        end_line=end_line,
+        page=pages[0] if pages else None,
+        headings=headings,
+        freshness=freshness,
+        text=text,
+        problem=problem,
+    )
+
+
+def _window(
+    part: Callable[[int], DocumentPart], total: int, at: int, wanted: AskedParts
+) -> tuple[tuple[DocumentPart, ...], int]:
+    """As many parts as are given at once, with the one asked for, and the number of the first."""
+    begin = at if wanted.first is None else min(max(wanted.first, 0), total - 1)
+    found = [part(begin)]
+    left = wanted.most - len(found[0].text)
+    before: list[DocumentPart] = []
+    if wanted.first is None:
+        room = left // _BEFORE
+        while len(before) < min(begin, MOST_PARTS // _BEFORE):
+            one = part(begin - len(before) - 1)
+            if len(one.text) > room:
+                break
+            room, left = room - len(one.text), left - len(one.text)
+            before.append(one)
+    for number in range(begin + 1, min(total, begin + MOST_PARTS - len(before))):
+        one = part(number)
+        if len(one.text) > left:
+            break
+        left -= len(one.text)
+        found.append(one)
+    return (*reversed(before), *found), begin - len(before)

@@ -5,6 +5,7 @@ Reads; changes nothing. One rule: whatever is in a file's place, there is an ans
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -77,27 +78,24 @@ def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Eviden
     if parts.places.tree.holds(finding.path):
         return _File(parts, finding, catalog).evidence()
     # Of a part of the sidecar, an original, the settings, or a whole folder.
+    if finding.path.split("/")[0] == parts.places.sidecar_name:
+        embeddings = _embeddings(parts)
+        notes = evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
+    else:
+        from filestore.config.user_config import Originals
+
+        try:
+            allowed = parts.originals()
+        except FilestoreError:
+            allowed = Originals()
+        notes = evidence_notes.of_original(finding.path, parts.places, catalog, allowed)
     named = catalog.index_file() if catalog is not None else None
     is_index = named is not None and finding.path == parts.places.part(named.name)
     return Evidence(
         finding=finding,
         indexed_hash=named.hash if named is not None and is_index else "",
-        notes=tuple(_other_notes(parts, finding, catalog)),
+        notes=tuple(notes),
     )
-
-
-def _other_notes(parts: Parts, finding: Finding, catalog: Catalog | None) -> Iterator[str]:
-    if finding.path.split("/")[0] == parts.places.sidecar_name:
-        embeddings = _embeddings(parts)
-        yield from evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
-        return
-    from filestore.config.user_config import Originals
-
-    try:
-        allowed = parts.originals()
-    except FilestoreError:
-        allowed = Originals()
-    yield from evidence_notes.of_original(finding.path, parts.places, catalog, allowed)
 
 
 def _embeddings(parts: Parts) -> "EmbeddingCache | None":
@@ -193,22 +191,16 @@ class _File:
         except ValueError:
             return None
 
-    @property
-    def _text_now(self) -> str | None:
-        """The same as it is now; None where it takes a process to tell."""
-        if self._now.is_gone:
-            return ""
-        seen = self._observed()
-        if seen is not None:
-            seen.file_hash = content_hash(seen.data)
-            self._parts.layout.settle(seen)
-        return seen.chunk.body if seen is not None and seen.chunk is not None else None
-
     @cached_property
     def _difference(self) -> Difference:
         if self._parts.places.tree.has_sections:
             # Between what was read of a document and what is read of it now, without frontmatter.
-            before, after = self._text_kept, self._text_now
+            before, seen = self._text_kept, None if self._now.is_gone else self._observed()
+            if seen is not None:
+                seen.file_hash = content_hash(seen.data)
+                self._parts.layout.settle(seen)
+            text = seen.chunk.body if seen is not None and seen.chunk is not None else None
+            after = "" if self._now.is_gone else text  # None where it takes a process to tell
             if before is None or after is None:
                 return Difference()
             path = shown_path(self._finding.path)
@@ -225,23 +217,16 @@ class _File:
 
     def _before(self) -> tuple[str | None, str]:
         """The text that what is on disk is held against, and what it is called."""
-        generated = self._generated() if self._finding.meaning.edited else None
-        if generated is not None:
-            return generated, "as generated"
+        if self._finding.meaning.edited and self._catalog and self._origin:
+            # The file on disk with the body that was generated, where that was kept.
+            body = self._catalog.generated(self._origin)
+            if body is not None and self._now.data is not None:
+                with suppress(FilestoreError):
+                    head = frontmatter.split(self._now.data).head
+                    return Present(data=head + body).text, "as generated"
         if self._kept is None or not Present(data=self._kept).is_text:
             return None, ""
         return Present(data=self._kept).text, "indexed"
-
-    def _generated(self) -> str | None:
-        """The file on disk with the body that was generated, where that was kept."""
-        body = self._catalog.generated(self._origin) if self._catalog and self._origin else None
-        if body is None or self._now.data is None:
-            return None
-        try:
-            head = frontmatter.split(self._now.data).head
-        except FilestoreError:
-            return None
-        return Present(data=head + body).text
 
     def _place(self) -> tuple[int, int]:
         """Line and column on disk: of what is wrong with the file, else of what differs."""
@@ -263,7 +248,14 @@ class _File:
         return self._difference.line, 0
 
     def _notes(self) -> Iterator[str]:
-        yield self._note_of_disk()
+        now = self._now
+        stamp = f", written {moment(now.mtime_ns)}" if now.mtime_ns else ""
+        if now.is_gone:
+            yield "on disk: there is no file"
+        elif now.data is None:
+            yield f"on disk: {now.problem}{stamp}"
+        else:
+            yield f"on disk: {now.size_bytes:,} bytes{stamp}"
         yield from self._notes_of_catalog()
         yield self._note_of_answers()
         yield from self._notes_of_git()
@@ -279,15 +271,6 @@ class _File:
                 yield f"a text in common: {shown_path(self._tree.store_path(path))}"
             if len(paths) > _NAMED:
                 yield f"and {len(paths) - _NAMED:,} more"
-
-    def _note_of_disk(self) -> str:
-        now = self._now
-        if now.is_gone:
-            return "on disk: there is no file"
-        stamp = f", written {moment(now.mtime_ns)}" if now.mtime_ns else ""
-        if now.data is None:
-            return f"on disk: {now.problem}{stamp}"
-        return f"on disk: {now.size_bytes:,} bytes{stamp}"
 
     def _notes_of_catalog(self) -> Iterator[str]:
         if self._catalog is None:

@@ -48,9 +48,19 @@ def of_sidecar(
     if name.endswith(vector_file.SUFFIX) or not name:
         yield from _of_index(catalog)
     if name.startswith("catalog") or not name:
-        yield _of_catalog(catalog)
+        if catalog is None:
+            yield "the catalog cannot be read; no text is embedded twice when it is made again"
+        else:
+            yield (
+                f"the catalog is at generation {catalog.generation} and knows"
+                f" {_many(catalog.file_count(), 'file')}, {catalog.indexed_count():,} of them"
+                " searchable"
+            )
     if name.startswith("embeddings"):
-        yield from _of_embeddings(embeddings)
+        if embeddings is None:
+            yield "the embeddings cannot be read; sound rows are kept, the rest is embedded again"
+        else:
+            yield from _of_embeddings(embeddings)
     if name.startswith("fulltext"):
         yield from _of_fulltext(places, catalog)
     yield "it is derived: whatever becomes of it, it is made again from the files"
@@ -91,19 +101,7 @@ def _of_index(catalog: Catalog | None) -> Iterator[str]:
     )
 
 
-def _of_catalog(catalog: Catalog | None) -> str:
-    if catalog is None:
-        return "the catalog cannot be read; no text is embedded twice when it is made again"
-    return (
-        f"the catalog is at generation {catalog.generation} and knows"
-        f" {_many(catalog.file_count(), 'file')}, {catalog.indexed_count():,} of them searchable"
-    )
-
-
-def _of_embeddings(embeddings: "EmbeddingCache | None") -> Iterator[str]:
-    if embeddings is None:
-        yield "the embeddings cannot be read; sound rows are kept, the rest is embedded again"
-        return
+def _of_embeddings(embeddings: "EmbeddingCache") -> Iterator[str]:
     try:
         for fingerprint, dimension in sorted(embeddings.fingerprints().items()):
             held = _many(embeddings.count(fingerprint), "embedding")
@@ -245,7 +243,14 @@ def look(root: str, path: str) -> Present:
 def _look_at(folder: int, name: str) -> Present:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     size, stamp = status.st_size, status.st_mtime_ns
-    problem = _why_unread(folder, name, status)
+    problem = ""
+    if stat.S_ISLNK(status.st_mode):
+        target = os.readlink(os.fsencode(name), dir_fd=folder)
+        problem = describe_unread("symlink", name, status.st_mode, size, target)
+    elif not stat.S_ISREG(status.st_mode):
+        problem = describe_unread("special-file", name, status.st_mode, size)
+    elif size > MAX_CHUNK_BYTES:
+        problem = f"{size:,} bytes, too many to be read here"
     if problem:
         return Present(size_bytes=size, mtime_ns=stamp, problem=problem)
     try:
@@ -254,17 +259,6 @@ def _look_at(folder: int, name: str) -> Present:
         reason, is_gone = error.strerror or str(error), isinstance(error, FileNotFoundError)
         return Present(size_bytes=size, mtime_ns=stamp, problem=reason, is_gone=is_gone)
     return Present(data=data, size_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
-
-
-def _why_unread(folder: int, name: str, status: os.stat_result) -> str:
-    if stat.S_ISLNK(status.st_mode):
-        target = os.readlink(os.fsencode(name), dir_fd=folder)
-        return describe_unread("symlink", name, status.st_mode, status.st_size, target)
-    if not stat.S_ISREG(status.st_mode):
-        return describe_unread("special-file", name, status.st_mode, status.st_size)
-    if status.st_size > MAX_CHUNK_BYTES:
-        return f"{status.st_size:,} bytes, too many to be read here"
-    return ""
 
 
 def moment(stamp_ns: int) -> str:

@@ -319,23 +319,16 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
     record = _record(
         catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
     )
-    return Shown(
-        path=places.tree.store_path(relative),
-        frontmatter=dict(chunk.frontmatter),
-        body=chunk.body,
-        record=_with_original(parts, catalog, places.tree.store_path(relative), record),
-    )
-
-
-def _with_original(parts: Parts, catalog: Catalog, path: StorePath, record: Record) -> Record:
-    """What is known of a file, which is outdated where its original has changed."""
-    if record.get("freshness") != "fresh":
-        return record
-    text = KnownFile(
-        path=path, resource=record["resource"], source=record["source"], freshness="fresh"
-    )
-    (marked,), _ = freshness.outdated([text], parts, catalog)
-    return {**record, "freshness": marked.freshness}
+    shown = places.tree.store_path(relative)
+    if record.get("freshness") == "fresh":
+        # Outdated where its original has changed.
+        known = KnownFile(
+            path=shown, resource=record["resource"], source=record["source"], freshness="fresh"
+        )
+        (marked,), _ = freshness.outdated([known], parts, catalog)
+        record["freshness"] = marked.freshness
+    frontmatter = dict(chunk.frontmatter)
+    return Shown(path=shown, frontmatter=frontmatter, body=chunk.body, record=record)
 
 
 def _record(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes) -> Record:
@@ -375,28 +368,35 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     seen, raw = _seen(parts, place)
     if parts.places.tree.has_sections:
         raw = _read_document(parts, catalog, row, seen, raw)
-    chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
+    chunk, text = seen.chunk, raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
+    if chunk is None and seen.state in codes_where(excluded="body"):
+        with contextlib.suppress(FilestoreError):
+            chunk = chunk_file.parse(seen.data)
+    content = chunk or chunk_file.parse(b"")
+    made_for = content.questions_origin
+    mark = chunk_file.text_mark(chunk_file.embed_text(content.headings, content.body))
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
     record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
     is_known = row is not None and row.state in (INDEXED, RECORD)
-    source = (chunk.source if chunk else None) or (catalog.source_of(row) if row else None)
+    kind = content.kind or chunk_file.kind_of_name(seen.path) or ("chunk" if chunk else "")
+    source = content.source or (catalog.source_of(row) if row else None)
     fingerprint = str(catalog.meta("fingerprint") or "")
     return About(
         path=parts.places.tree.store_path(relative),
-        frontmatter=dict(chunk.frontmatter) if chunk else {},
+        frontmatter=dict(content.frontmatter),
         body=chunk.body if chunk else text,
         raw=text,
         raw_cut=len(raw) > MOST_RAW_BYTES,
         problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
         record=record,
         source=relative if parts.places.tree.has_sections else source or "",
-        pages=chunk.pages if chunk else (),
-        headings=chunk.headings if chunk else (),
-        questions=chunk.questions if chunk else (),
-        own_questions=chunk_file.own_questions(chunk) if chunk else (),
-        questions_stale=chunk is not None and _has_stale_questions(chunk),
-        children=chunk.children if chunk else (),
-        kind=_kind(seen, chunk),
+        pages=content.pages,
+        headings=content.headings,
+        questions=content.questions,
+        own_questions=chunk_file.own_questions(content),
+        questions_stale=made_for is not None and bool(made_for.made) and made_for.text != mark,
+        children=content.children,
+        kind=RECORD if seen.state == RECORD else kind,
         hand_edited=edited,
         freshness=record["freshness"] if is_known else "not indexed",
         withheld="" if row is None or is_known else row.state,
@@ -406,15 +406,9 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         indexed_hash=row.file_hash.hex() if row else "",
         origin=(chunk.origin if chunk else row.origin if row else None) or "",
         generation=row.generation if row else 0,
-        sections=chunk.sections if chunk else (),
-        tags=tuple(value for key, value in chunk.pairs if key == "tags") if chunk else (),
+        sections=content.sections,
+        tags=tuple(value for key, value in content.pairs if key == "tags"),
     )
-
-
-def _has_stale_questions(chunk: chunk_file.Chunk) -> bool:
-    origin = chunk.questions_origin
-    text = chunk_file.embed_text(chunk.headings, chunk.body)
-    return origin is not None and bool(origin.made) and origin.text != chunk_file.text_mark(text)
 
 
 def _read_document(
@@ -442,50 +436,27 @@ def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
             disk.folder_at(parts.places.chunked) as root,
             disk.folder(root, folder_of(relative)) as handle,
         ):
-            return _seen_at(handle, relative, name, parts.layout)
+            try:
+                seen = observe_entry(handle, relative, name, layout=parts.layout)
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                seen = _unreadable(relative, error)
+            if seen.data:
+                return seen, seen.data[: MOST_RAW_BYTES + 1]
+            # Too large, or no chunk file: its beginning is shown, unless it is no regular file.
+            with contextlib.suppress(OSError):
+                return seen, disk.read_at(handle, name, limit=MOST_RAW_BYTES + 1)[0]
+            return seen, b""
     except (FileNotFoundError, NotADirectoryError) as error:
         raise unknown_path(parts.places, relative) from error
     except OSError as error:
         return _unreadable(relative, error), b""
 
 
-def _seen_at(handle: int, path: ChunkPath, name: str, layout: Layout) -> tuple[Observation, bytes]:
-    try:
-        seen = observe_entry(handle, path, name, layout=layout)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        seen = _unreadable(path, error)
-    if seen.data:
-        return seen, seen.data[: MOST_RAW_BYTES + 1]
-    # Too large, or no chunk file: its beginning is shown, unless it is no regular file at all.
-    with contextlib.suppress(OSError):
-        return seen, disk.read_at(handle, name, limit=MOST_RAW_BYTES + 1)[0]
-    return seen, b""
-
-
 def _unreadable(path: ChunkPath, error: OSError) -> Observation:
     detail = error.strerror or str(error)
     return Observation(path=path, values=(0,) * 5, state="unreadable", detail=detail)
-
-
-def _parsed(seen: Observation) -> chunk_file.Chunk | None:
-    """What a file says, also where it is left out for what its body is."""
-    if seen.chunk is not None or seen.state not in codes_where(excluded="body"):
-        return seen.chunk
-    with contextlib.suppress(FilestoreError):
-        return chunk_file.parse(seen.data)
-    return None
-
-
-def _kind(seen: Observation, chunk: chunk_file.Chunk | None) -> str:
-    if seen.state == RECORD:
-        return RECORD
-    return (
-        (chunk.kind if chunk else None)
-        or chunk_file.kind_of_name(seen.path)
-        or ("chunk" if chunk else "")
-    )
 
 
 def _vectors(
@@ -500,30 +471,21 @@ def _vectors(
         embeddings = parts.embeddings() if found else None
         if embeddings is not None:
             stored = embeddings.raw(fingerprint, [key for _, _, key, _ in found])
-    return tuple(
-        VectorFacts(
-            part=part,
-            id=identifier,
-            embedded=embedded != 0,
-            norm=_norm(stored[key]) if key in stored else None,
-            when=_when(embedded) or f"generation {row.generation}",
+    facts = []
+    for part, identifier, key, embedded in found:
+        norm, when = None, f"generation {row.generation}"
+        if key in stored:
+            # Little-endian float32; one vector is not worth loading numpy.
+            numbers = array("f", stored[key])
+            if sys.byteorder == "big":
+                numbers.byteswap()
+            norm = math.hypot(*numbers)
+        if embedded > SOME_TIME:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(embedded))
+        facts.append(
+            VectorFacts(part=part, id=identifier, embedded=embedded != 0, norm=norm, when=when)
         )
-        for part, identifier, key, embedded in found
-    )
-
-
-def _when(seconds: int) -> str:
-    if seconds <= SOME_TIME:
-        return ""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
-
-
-def _norm(vector: bytes) -> float:
-    """The length of a vector of little-endian float32; one vector is not worth loading numpy."""
-    numbers = array("f", vector)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return math.hypot(*numbers)
+    return tuple(facts)
 
 
 def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.named import NamedFiles, files_named
+from filestore.browse.named import files_named
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
@@ -102,8 +102,21 @@ def links(parts: Parts, path: str) -> Links:
             outgoing = note_links(parts.places, catalog, row, asked.line)
             incoming = backlinks(parts.places, catalog, row.path)
         else:
-            outgoing, incoming = _of_chunks(tree, catalog, asked)
-        now = _now(parts, catalog, [*outgoing, *incoming])
+            documents = {source for _, _, source, _ in catalog.documents()}
+            outgoing = [
+                link
+                for row in asked.rows
+                for link in _outgoing(tree, catalog, row, documents, asked.line)
+            ]
+            sources = {catalog.source_of(row) for row in asked.rows if row.origin}
+            originals = {source for source in sources if source}
+            incoming = _incoming(tree, catalog, asked.paths, originals)
+        # What the files at both ends are now.
+        found = [*outgoing, *incoming]
+        ends = {end for link in found for end in (link.path, link.target) if tree.holds(end)}
+        texts = [(tree.chunk_path(StorePath(end)), 0) for end in sorted(ends)]
+        looks = freshness.looks(parts, catalog, texts)
+        now = {tree.store_path(row.path): look for row, _, look in looks}
         return Links(
             to=tuple(map(tree.store_path, asked.paths)),
             source=asked.source,
@@ -188,17 +201,6 @@ def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:
 
 
 # Links of chunk files
-
-
-def _of_chunks(tree: Tree, catalog: Catalog, asked: NamedFiles) -> tuple[list[Link], list[Link]]:
-    """The links of some chunk files, and those of others to them or to their original."""
-    documents = {source for _, _, source, _ in catalog.documents()}
-    outgoing = [
-        link for row in asked.rows for link in _outgoing(tree, catalog, row, documents, asked.line)
-    ]
-    originals = {catalog.source_of(row) for row in asked.rows if row.origin} - {None}
-    incoming = _incoming(tree, catalog, asked.paths, {one for one in originals if one})
-    return outgoing, incoming
 
 
 def _outgoing(
@@ -291,16 +293,6 @@ def _from_originals(tree: Tree, catalog: Catalog, originals: set[str]) -> Iterat
             document = document_of(own, written)
             if document in originals and document is not None and document != own:
                 yield _link(tree, decode_path(path), line, document, "there")
-
-
-def _now(parts: Parts, catalog: Catalog, found: Iterable[Link]) -> dict[StorePath, Look]:
-    """What the files at both ends are now."""
-    tree = parts.places.tree
-    ends = {end for link in found for end in (link.path, link.target) if tree.holds(end)}
-    texts = [(tree.chunk_path(StorePath(end)), 0) for end in sorted(ends)]
-    return {
-        tree.store_path(row.path): look for row, _, look in freshness.looks(parts, catalog, texts)
-    }
 
 
 def _as_now(found: Iterable[Link], now: dict[StorePath, Look]) -> Iterator[Link]:

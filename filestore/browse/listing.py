@@ -8,7 +8,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Final, Self, TypeVar
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.browse import rows
-from filestore.browse.rows import Row, entries
+from filestore.browse.rows import Row
 from filestore.catalog import Catalog, CatalogPages, file_of_text, part_of_text, queries, text_id
 from filestore.chunks import kept, reading_order
 from filestore.chunks.observation import RECORD
@@ -104,71 +104,6 @@ class NameFilter(Struct, frozen=True, kw_only=True):
             ) from error
 
 
-class ChunkFinder:
-    """Finds chunk files by path, title, alias or heading, and by the names of their documents."""
-
-    def __init__(self) -> None:
-        self._of = ""
-        """The identity of the catalog that the following was read from."""
-        self._read_to = 0
-        """The last file that was searched for headings."""
-        self._headed: list[tuple[array[int], str]] = []
-        """Files with headings inside, and these headings, separated by NUL."""
-
-    def matching(
-        self, catalog: Catalog, wanted: NameFilter, every: Mapping[str, Ordered]
-    ) -> "dict[str, array[int]]":
-        """Resource to the files that pass, in reading order; resources without one are left out.
-
-        Args:
-            catalog: Inside a snapshot.
-            wanted: The filter.
-            every: All files of each resource.
-        """
-        passed = bytearray()
-        """For each id of a file whether something passes but its path."""
-        if wanted.text:
-            pages, plain = CatalogPages(catalog), wanted.plain
-            passed = bytearray(pages.last_file() + 1)
-            inside = self._by_headings_inside(catalog, pages, plain)
-            for one in chain(_by_catalog(pages, plain), inside):
-                passed[one] = True
-        found: dict[str, array[int]] = {}
-        has_passed = 1 in passed
-        for resource, ordered in every.items():
-            ids = array("q")
-            for block in ordered.blocks:
-                places = wanted.places(ordered.paths(block))
-                if wanted.inverse and has_passed:
-                    # Neither the path nor anything else may contain it.
-                    places = [place for place in places if not passed[block.ids[place]]]
-                elif has_passed:
-                    by_path = set(places)
-                    places = [n for n, one in enumerate(block.ids) if passed[one] or n in by_path]
-                ids.extend(map(block.ids.__getitem__, places))
-            if ids:
-                found[resource] = ids
-        return found
-
-    def _by_headings_inside(
-        self, catalog: Catalog, pages: CatalogPages, wanted: NameFilter
-    ) -> Iterator[int]:
-        if self._of != catalog.identity:
-            self._of, self._read_to, self._headed = catalog.identity, 0, []
-        last = pages.last_file()
-        headed = (
-            (file, found)
-            for file, data in pages.with_headings(self._read_to)
-            if (found := _headings_inside(data))
-        )
-        while some := list(islice(headed, _AT_ONCE)):
-            joined = "\0".join(found for _, found in some)
-            self._headed.append((array("q", [file for file, _ in some]), joined))
-        self._read_to = last
-        for ids, joined in self._headed:
-            yield from (ids[place] for place in wanted.places(joined))
-
-
 def _by_catalog(pages: CatalogPages, wanted: NameFilter) -> Iterator[int]:
     """The files that pass by title, alias, headings above them, or the names of their document."""
     yield from wanted.keys(pages.aliases_of_files())
@@ -210,44 +145,6 @@ def _headings_inside(data: bytes) -> str:
         elif not fence and b'"%b"' % heading not in named:
             found.append(heading)
     return b"\n".join(found).decode("utf-8", "replace").replace("\0", " ")
-
-
-class SectionFinder:
-    """Finds documents in place by name, title or alias, and sections by their headings."""
-
-    def __init__(self) -> None:
-        self._of = ""
-        """The identity of the catalog that the following was read from."""
-        self._headings: dict[int, str] = {}
-        """Of each document those of its sections, separated by NUL."""
-
-    def matching(self, catalog: Catalog, wanted: NameFilter) -> "dict[str, array[int]]":
-        """Document to sections, in the order of the list; all of them where the document passes.
-
-        Args:
-            catalog: Inside a snapshot.
-            wanted: The filter.
-        """
-        pages, plain = CatalogPages(catalog), wanted.plain
-        rows = [row for row in entries(pages) if row.id]
-        passed = set(plain.keys((row.id, row.resource) for row in rows))
-        passed |= set(plain.keys(pages.aliases_of_files()))
-        known = self._headings if self._of == catalog.identity else {}
-        self._of, self._headings = catalog.identity, {}
-        found: dict[str, array[int]] = {}
-        for row in rows:
-            headings = known[row.id] if row.id in known else _section_headings(catalog, row.id)
-            self._headings[row.id] = headings
-            parts: Iterable[int] = range(row.children)
-            if wanted.text and row.id in passed:
-                parts = () if wanted.inverse else parts
-            elif wanted.text:
-                fit = set(plain.places(headings)) if headings else set()
-                parts = [part for part in parts if (part in fit) != wanted.inverse]
-            ids = array("q", [text_id(row.id, part) for part in parts])
-            if ids or (not row.children and (row.id in passed) != wanted.inverse):
-                found[row.resource] = ids
-        return found
 
 
 def _section_headings(catalog: Catalog, file: int) -> str:
@@ -402,6 +299,7 @@ class Listing(ABC):
             path = pages.path_of_vector(vector)
         return None if path is None else self._tree.store_path(path)
 
+    @abstractmethod
     def walk(self, path: str, part: int | None, steps: int) -> tuple[StorePath, int]:
         """The file n steps further in reading order of its resource; at most the first, or last.
 
@@ -414,14 +312,6 @@ class Listing(ABC):
             Its path; of a document the same path and the id of another section of it, 0 where
             there is none.
         """
-        place = self.place_of(path)
-        return (StorePath(path), 0) if place is None else self._walked(path, *place, part, steps)
-
-    @abstractmethod
-    def _walked(
-        self, path: str, resource: str, file: int, part: int | None, steps: int
-    ) -> tuple[StorePath, int]:
-        """See `walk`; the catalog has the file."""
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Catalog, CatalogPages]]:
@@ -438,7 +328,12 @@ class ChunkListing(Listing):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._finder = ChunkFinder()
+        self._headings_of = ""
+        """The identity of the catalog that the following was read from."""
+        self._read_to = 0
+        """The last file that was searched for headings."""
+        self._headed: list[tuple[array[int], str]] = []
+        """Files with headings inside, and these headings, separated by NUL."""
 
     def counts(self) -> Counts:
         """See `Listing.counts`."""
@@ -496,11 +391,55 @@ class ChunkListing(Listing):
         with self._reading() as (catalog, pages):
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
-            return self._finder.matching(catalog, wanted, self._all)
+            passed = bytearray()
+            """For each id of a file whether something passes but its path."""
+            if wanted.text:
+                plain = wanted.plain
+                passed = bytearray(pages.last_file() + 1)
+                inside = self._by_headings_inside(catalog, pages, plain)
+                for one in chain(_by_catalog(pages, plain), inside):
+                    passed[one] = True
+        found: dict[str, array[int]] = {}
+        has_passed = 1 in passed
+        for resource, ordered in self._all.items():
+            ids = array("q")
+            for block in ordered.blocks:
+                places = wanted.places(ordered.paths(block))
+                if wanted.inverse and has_passed:
+                    # Neither the path nor anything else may contain it.
+                    places = [place for place in places if not passed[block.ids[place]]]
+                elif has_passed:
+                    by_path = set(places)
+                    places = [n for n, one in enumerate(block.ids) if passed[one] or n in by_path]
+                ids.extend(map(block.ids.__getitem__, places))
+            if ids:
+                found[resource] = ids
+        return found
 
-    def _walked(
-        self, path: str, resource: str, file: int, part: int | None, steps: int
-    ) -> tuple[StorePath, int]:
+    def _by_headings_inside(
+        self, catalog: Catalog, pages: CatalogPages, wanted: NameFilter
+    ) -> Iterator[int]:
+        if self._headings_of != catalog.identity:
+            self._headings_of, self._read_to, self._headed = catalog.identity, 0, []
+        last = pages.last_file()
+        headed = (
+            (file, found)
+            for file, data in pages.with_headings(self._read_to)
+            if (found := _headings_inside(data))
+        )
+        while some := list(islice(headed, _AT_ONCE)):
+            joined = "\0".join(found for _, found in some)
+            self._headed.append((array("q", [file for file, _ in some]), joined))
+        self._read_to = last
+        for ids, joined in self._headed:
+            yield from (ids[place] for place in wanted.places(joined))
+
+    def walk(self, path: str, part: int | None, steps: int) -> tuple[StorePath, int]:
+        """See `Listing.walk`."""
+        place = self.place_of(path)
+        if place is None:
+            return StorePath(path), 0
+        resource, file = place
         ids = self.chunk_ids(resource)
         to = min(max(ids.index(file) + steps, 0), len(ids) - 1)
         return next(iter(self.paths([ids[to]])), StorePath(path)), 0
@@ -523,7 +462,10 @@ class DocumentListing(Listing):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._finder = SectionFinder()
+        self._headings_of = ""
+        """The identity of the catalog that the following was read from."""
+        self._headings: dict[int, str] = {}
+        """Of each document those of its sections, separated by NUL."""
 
     def counts(self) -> Counts:
         """See `Listing.counts`."""
@@ -548,12 +490,36 @@ class DocumentListing(Listing):
         ids = self.chunk_ids(resource)
         with self._reading() as (_, pages):
             counts = pages.part_counts(ids)
-        return rows.section_ids(ids[0], counts.get(ids[0], 0)) if ids else ids
+        return array(
+            "q", [text_id(one, part) for one in ids[:1] for part in range(counts.get(one, 0))]
+        )
 
     def matching(self, wanted: NameFilter) -> "dict[str, array[int]]":
         """See `Listing.matching`."""
-        with self._reading() as (catalog, _):
-            return self._finder.matching(catalog, wanted)
+        with self._reading() as (catalog, pages):
+            plain = wanted.plain
+            documents = [row for row in rows.entries(pages) if row.id]
+            passed = set(plain.keys((row.id, row.resource) for row in documents))
+            passed |= set(plain.keys(pages.aliases_of_files()))
+            known = self._headings if self._headings_of == catalog.identity else {}
+            self._headings = {
+                row.id: known[row.id] if row.id in known else _section_headings(catalog, row.id)
+                for row in documents
+            }
+            self._headings_of = catalog.identity
+        found: dict[str, array[int]] = {}
+        for row in documents:
+            headings = self._headings[row.id]
+            parts: Iterable[int] = range(row.children)
+            if wanted.text and row.id in passed:
+                parts = () if wanted.inverse else parts
+            elif wanted.text:
+                fit = set(plain.places(headings)) if headings else set()
+                parts = [part for part in parts if (part in fit) != wanted.inverse]
+            ids = array("q", [text_id(row.id, part) for part in parts])
+            if ids or (not row.children and (row.id in passed) != wanted.inverse):
+                found[row.resource] = ids
+        return found
 
     def section_at(self, path: str, line: int) -> int:
         """See `Listing.section_at`."""
@@ -563,11 +529,12 @@ class DocumentListing(Listing):
         with self._reading() as (catalog, _):
             return rows.section_at(catalog, place[1], line)
 
-    def _walked(
-        self, path: str, resource: str, file: int, part: int | None, steps: int
-    ) -> tuple[StorePath, int]:
-        del file
-        ids = self.rows_below(resource)
+    def walk(self, path: str, part: int | None, steps: int) -> tuple[StorePath, int]:
+        """See `Listing.walk`."""
+        place = self.place_of(path)
+        if place is None:
+            return StorePath(path), 0
+        ids = self.rows_below(place[0])
         at = -1 if part is None else part
         to = min(max(at + steps, 0), len(ids) - 1)
         return StorePath(path), ids[to] if ids and to != part else 0

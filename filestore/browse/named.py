@@ -1,28 +1,41 @@
-"""The files, resources and folders that a person names: PATH, PATH:LINE, or a name.
+"""What a person names: PATH, PATH:LINE, a name, a line of a search's output; and the editor for it.
 
-One rule: a line of an original is found by the texts of its chunks, never by a record of lines,
-because there is none.
+Two rules: a line of an original is found by the texts of its chunks, never by a record of lines,
+because there is none; a text that a search printed is found again, whatever the names of files are.
 """
 
 import os
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Final
 
 from msgspec import Struct
 
-from filestore.catalog import Catalog, FileRow, UnknownResourceError
-from filestore.chunks import chunk_file, kept
-from filestore.chunks.observation import INDEXED
+from filestore.catalog import (
+    Catalog,
+    CatalogDamagedError,
+    CatalogMissingError,
+    FileRow,
+    UnknownResourceError,
+)
+from filestore.chunks import chunk_file, frontmatter, kept
+from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import TOP, ChunkPath, is_below
+from filestore.core.paths import TOP, ChunkPath, StorePath, is_below
 from filestore.core.spelling import did_you_mean
+from filestore.extract.markdown_read import Markdown
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
+from filestore.fs.programs import find_program
+from filestore.search import passage
+from filestore.search.place import Chunk, Locator, Place, Span
 from filestore.sidecar import originals
+from filestore.sidecar.session import Parts
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
@@ -85,7 +98,6 @@ def files_named(places: Places, catalog: Catalog, text: str) -> NamedFiles:
     if line < 1:
         raise UsageError("lines are counted from 1, found 0", remedy=f"{split[1]}:1")
     if found.source is None:
-        _require_line(catalog, found.rows[0], line)
         return NamedFiles(rows=found.rows, line=line, part=_part_at(catalog, found.rows[0], line))
     row = _row_at(places, catalog, found, line)
     return NamedFiles(rows=(row,), source=found.source, line=line)
@@ -159,29 +171,23 @@ def rows_of(catalog: Catalog, source: str) -> list[FileRow]:
     return sorted(found, key=lambda row: chunk_file.sort_key(row.position, row.path))
 
 
-def _require_line(catalog: Catalog, row: FileRow, line: int) -> None:
-    count = _line_count(catalog.content(row.id) or b"")
+def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
+    """The section that holds a line, or the last one above it; None for a chunk file."""
+    data = catalog.content(row.id) or b""
+    is_document = kept.is_document(data)
+    sections = kept.decode(data).sections if is_document else ()
+    # None of a document that is no text.
+    ends = (section.end_line for section in sections)
+    count = max(ends, default=0) if is_document else len(data.splitlines())
     if line > count:
         raise NoLineError(
             f"there is no line {line:,}: as indexed the file has {count:,}",
             remedy="leave the line out, or 'filestore sync' after an edit",
         )
-
-
-def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
-    """The section that holds a line, or the last one above it; None for a chunk file."""
-    data = catalog.content(row.id) or b""
-    if not kept.is_document(data):
+    if not is_document:
         return None
-    begun = [n for n, one in enumerate(kept.decode(data).sections) if one.line <= line]
+    begun = [n for n, one in enumerate(sections) if one.line <= line]
     return begun[-1] if begun else 0
-
-
-def _line_count(data: bytes) -> int:
-    """The lines of the file that was kept; 0 for a document that is no text."""
-    if not kept.is_document(data):
-        return len(data.splitlines())
-    return max((section.end_line for section in kept.decode(data).sections), default=0)
 
 
 def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> FileRow:
@@ -200,7 +206,14 @@ def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> F
     count = text.count("\n") + (not text.endswith("\n"))
     if line > count:
         raise NoLineError(f"{source} has no line {line:,}: it has {count:,}", remedy=f"{source}:1")
-    place = row_at(text, [_generated(catalog, row) for row in found.rows], line)
+    bodies = []
+    for row in found.rows:
+        if row.edited:
+            bodies.append((catalog.generated(row.origin or "") or b"").decode())
+        else:
+            data = catalog.content(row.id)
+            bodies.append(kept.read(data).body if data is not None else "")
+    place = row_at(text, bodies, line)
     if place is None:
         raise NoLineError(
             f"line {line:,} of {source} is in no chunk: the file changed since it was added, or its"
@@ -208,14 +221,6 @@ def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> F
             remedy=f"filestore add {source}, or name one of its chunks",
         )
     return found.rows[place]
-
-
-def _generated(catalog: Catalog, row: FileRow) -> str:
-    """The body of a chunk as it was made from its original; "" where that is not known."""
-    if row.edited:
-        return (catalog.generated(row.origin or "") or b"").decode()
-    data = catalog.content(row.id)
-    return kept.read(data).body if data is not None else ""
 
 
 def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
@@ -260,9 +265,15 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
     starts = (places.root, places.chunked, working_folder())
     for place, whole_of in product(typed_paths(path, starts), (absolute, leads)):
         whole = whole_of(place)
-        is_inside = is_below(whole, places.chunked) and whole != places.chunked
-        if is_inside and _may_be_there(whole):
-            return ChunkPath(os.path.relpath(whole, places.chunked))
+        if whole == places.chunked or not is_below(whole, places.chunked):
+            continue
+        try:
+            os.lstat(whole)
+        except PermissionError:
+            pass  # something may be there
+        except (OSError, ValueError):
+            continue
+        return ChunkPath(os.path.relpath(whole, places.chunked))
     raise unknown_path(places, path)
 
 
@@ -288,17 +299,6 @@ def unknown_path(places: Places, path: str) -> UnknownPathError:
     if places.tree.has_sections:
         return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
     return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
-
-
-def _may_be_there(path: str) -> bool:
-    """Whether something is at a path, or that cannot be known."""
-    try:
-        os.lstat(path)
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:
@@ -342,3 +342,198 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
         if os.path.isdir(path) and relative.partition("/")[0] != "..":
             return TOP if relative == "." else ChunkPath(relative)
     return None
+
+
+# What a search printed, and the editor that opens it
+
+
+_PLACE: Final = re.compile(r":(?:(\d{1,9})|p(\d{1,9}))(?:-\d+)?(?=:|\s|$)")
+
+
+class NoSuchDocumentError(FilestoreError, FileNotFoundError):
+    """Nothing that a search could have printed is there."""
+
+
+class Spot(Struct, frozen=True, kw_only=True):
+    """A file, and where in it."""
+
+    path: str
+    """Absolute."""
+    line: int | None = None
+    page: int | None = None
+
+
+def spot_of(hit: str, places: Places) -> Spot:
+    """The file that a person means, and where in it: ``PATH``, ``PATH:LINE``, or a line of output.
+
+    Args:
+        hit: Relative to the working folder, to the store root or to `chunked/`.
+        places: Where the store lies.
+
+    Raises:
+        NoSuchDocumentError: There is none.
+    """
+    shown = hit.removesuffix("\n")
+    # The shortest path with a place comes last of all.
+    readings: list[tuple[str, int | None, int | None]] = [(shown, None, None)]
+    for match in _PLACE.finditer(shown):
+        line, page = (int(number) if number else None for number in match.groups())
+        readings.append((shown[: match.start()], line, page))
+    for name, line, page in readings:
+        for place in typed_paths(name, (working_folder(), places.root, places.chunked)):
+            path = absolute(place)
+            if name and "\0" not in name and os.path.isfile(path):
+                return Spot(path=path, line=line, page=page)
+    raise NoSuchDocumentError(
+        f"no such file: {hit!r}",
+        remedy="name one as 'filestore search' prints it: PATH or PATH:LINE",
+    )
+
+
+def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
+    """The document that a file leads to: of a chunk file the one it was made from.
+
+    Args:
+        parts: Of the store.
+        spot: The file, and the line in it.
+        chunk: Whether a chunk file is opened itself.
+    """
+    places = parts.places
+    root, real = os.path.realpath(places.root), os.path.realpath(spot.path)
+    name = os.path.relpath(spot.path, root)
+    own = Place(document=StorePath(name), line=spot.line, page=spot.page)
+    path = ChunkPath(os.path.relpath(real, os.path.realpath(places.chunked)))
+    if chunk or path.startswith("../") or not path.endswith(".md"):
+        return own
+    with suppress(CatalogMissingError, CatalogDamagedError), parts.reading() as catalog:
+        return _document_of(real, path, spot.line, catalog, parts) or own
+    return own
+
+
+def _document_of(
+    real: str, path: ChunkPath, line: int | None, catalog: Catalog, parts_of: Parts
+) -> Place | None:
+    """Where the line of a chunk file is in its document; None where it does not."""
+    row = catalog.files([path]).get(path)
+    source = None if row is None else catalog.source_of(row)
+    if row is None or source is None:
+        return None
+    data = disk.read_path(real, limit=MAX_CHUNK_BYTES)
+    parts = frontmatter.split(data)
+    body = parts.body.decode("utf-8", "replace")
+    headings, pages = row.headings_and_pages()
+    chunk = Chunk(
+        path=parts_of.places.tree.store_path(path),
+        body=body,
+        body_line=parts.head.count(b"\n") + 1,
+        source=source,
+        resource=row.resource,
+        headings=headings,
+        pages=pages,
+        edited=row.edited,
+    )
+    locator = Locator(parts_of.reachable, catalog, [source])
+    found = locator.place(chunk, _passage_at(chunk, line))
+    return None if found.document == chunk.path else found
+
+
+def _passage_at(chunk: Chunk, line: int | None) -> Span:
+    """The line of a chunk file as a passage; its beginning for none, or one above the body."""
+    lines = chunk.body.split("\n")
+    at = 0 if line is None else line - chunk.body_line
+    if line is None or not 0 <= at < len(lines) or not lines[at].strip():
+        found = passage.opening(Markdown(chunk.body))
+        return found.start, found.end
+    start = sum(len(one) + 1 for one in lines[:at])
+    text = lines[at].strip()
+    start += lines[at].index(text)
+    return start, start + len(text)
+
+
+VARIABLES: Final = ("VISUAL", "EDITOR")
+OTHERWISE: Final = ("vi", "nano")
+"""Where none is named, the first of these that is there."""
+_WAIT: Final = {
+    **dict.fromkeys(("code", "code-insiders", "codium", "cursor", "zed"), ("--wait", "-w")),
+    "subl": ("--wait", "-w"),
+    "gvim": ("-f", "--nofork"),
+    "mate": ("--wait", "-w"),
+    "kate": ("--block", "-b"),
+}
+"""Editors that come back before the person is done, and what makes them wait."""
+_PLUS: Final = (
+    "vi vim nvim view gvim mvim vimx nano pico emacs emacsclient micro kak joe jed mg gedit"
+)
+_GOTO: Final = "code code-insiders codium vscodium cursor windsurf"
+_AT_LINE: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(_PLUS.split(), ("+{line}", "{path}")),
+    **dict.fromkeys(_GOTO.split(), ("--goto", "{path}:{line}")),
+    **dict.fromkeys(("subl", "hx", "helix", "zed", "zeditor"), ("{path}:{line}",)),
+    **dict.fromkeys(("kate", "mate"), ("-l", "{line}", "{path}")),
+}
+"""The option of each editor for the line to begin at."""
+
+
+class EditorCommand(Struct, frozen=True, kw_only=True):
+    """An editor, or why there is none."""
+
+    words: tuple[str, ...] = ()
+    """What the path of the file is put behind."""
+    problem: str = ""
+    """Why there is none, and what to do."""
+    warning: str = ""
+    """Why it may not do what is expected, and what to do."""
+
+
+def editor_command(
+    environment: Mapping[str, str], which: Callable[[str], str | None] = find_program
+) -> EditorCommand:
+    """The editor of ``$VISUAL``, of ``$EDITOR``, or one that is there.
+
+    Args:
+        environment: The variables.
+        which: Finds a program.
+    """
+    for variable in VARIABLES:
+        value = environment.get(variable, "")
+        if value.strip():
+            break
+    else:
+        for name in OTHERWISE:
+            if which(name):
+                return EditorCommand(words=(name,))
+        return EditorCommand(problem="no editor found: set $EDITOR, or install vi or nano")
+    try:
+        words = tuple(shlex.split(value))
+    except ValueError as error:
+        return EditorCommand(problem=f"${variable} cannot be read, {error}: {value}")
+    if not words:
+        return EditorCommand(problem=f"${variable} names no program: {value}")
+    if not which(words[0]):
+        return EditorCommand(
+            problem=f"${variable} names {words[0]}, which is not installed: change it"
+        )
+    name = os.path.basename(words[0])
+    waiting = _WAIT.get(name, ())
+    if not waiting or any(word in waiting for word in words[1:]):
+        return EditorCommand(words=words)
+    warning = f'{name} does not wait: set {variable}="{shlex.join(words)} {waiting[0]}"'
+    return EditorCommand(words=words, warning=warning)
+
+
+def opened_at(words: Sequence[str], path: str, line: int | None) -> tuple[str, ...] | None:
+    """The command that opens a file at a line; None where it is not known how to say the line.
+
+    Args:
+        words: Of an editor, as `editor_command` gave them.
+        path: Absolute, so that no editor takes it for an option.
+        line: From 1; None for none.
+    """
+    if line is None:
+        return *words, path
+    name = os.path.basename(words[0])
+    # Distributions have several builds of one: vim.basic, emacs-nox, nvim-0.10.
+    known = _AT_LINE.get(name) or _AT_LINE.get(re.split(r"[-.\d]", name)[0])
+    if known is None:
+        return None
+    return *words, *(word.replace("{line}", str(line)).replace("{path}", path) for word in known)

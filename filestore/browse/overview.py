@@ -5,6 +5,7 @@ shown, with a note; a summary of text that changed since says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Final, Literal
 
@@ -141,30 +142,17 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
         teller = _Teller(parts, catalog, depth)
         if not asked:
             return teller.of_store()
-        resource = _resource(parts, catalog, asked)
+        resource = path = None
+        if not parts.places.tree.has_sections:
+            with suppress(UnknownResourceError):
+                resource = resource_named(catalog, asked, parts.places)
         if resource is not None:
             return teller.of_resource(resource)
-        path = _indexed_file(parts, catalog, asked)
-        if path is not None:
+        with suppress(UnknownPathError):
+            path = below_chunked(parts.places, asked)
+        if path is not None and path in catalog.files([path]):
             return teller.of_file(path)
         return teller.of_query(asked, session)
-
-
-def _resource(parts: Parts, catalog: Catalog, asked: str) -> str | None:
-    if parts.places.tree.has_sections:
-        return None
-    try:
-        return resource_named(catalog, asked, parts.places)
-    except UnknownResourceError:
-        return None
-
-
-def _indexed_file(parts: Parts, catalog: Catalog, asked: str) -> ChunkPath | None:
-    try:
-        path = below_chunked(parts.places, asked)
-    except UnknownPathError:
-        return None
-    return path if path in catalog.files([path]) else None
 
 
 class _Teller:
@@ -220,7 +208,16 @@ class _Teller:
 
     def of_query(self, query: str, session: SearchSession) -> Overview:
         """A question: the highest summaries that answer it, and what is below them."""
-        fitting = self._answering(query, session) if self._tree else []
+        fitting: list[ChunkPath] = []
+        if self._tree:
+            # The summaries that answer about as well as the best one.
+            answer = session.search(Query(text=query, k=_ANSWERS, kind=("summary",)))
+            best = max((hit.score for hit in answer.hits), default=0.0)
+            fitting = [
+                self._parts.places.tree.chunk_path(hit.path)
+                for hit in answer.hits
+                if hit.freshness != "gone" and hit.score >= _SHARE * best
+            ]
         highest = [path for path in fitting if {*fitting}.isdisjoint(self._above(path))]
         if not self._tree:
             self._notes.append(_NO_SUMMARIES)
@@ -233,16 +230,6 @@ class _Teller:
             found = [known[name] for name in names if name in known]
             return self._made("query", query, [], documents=found)
         return self._made("query", query, self._nodes(highest))
-
-    def _answering(self, query: str, session: SearchSession) -> list[ChunkPath]:
-        """The summaries that answer about as well as the best one."""
-        answer = session.search(Query(text=query, k=_ANSWERS, kind=("summary",)))
-        best = max((hit.score for hit in answer.hits), default=0.0)
-        return [
-            self._parts.places.tree.chunk_path(hit.path)
-            for hit in answer.hits
-            if hit.freshness != "gone" and hit.score >= _SHARE * best
-        ]
 
     # Nodes
 
@@ -282,13 +269,15 @@ class _Teller:
         if look is None or look.freshness is None:
             return
         is_stale = look.freshness == "fresh" and path in self._stale
-        title, text = _title_and_text(look)
+        body = Markdown(look.body)
+        first = next((one for one in units_of(body) if not one.is_heading), None)
+        text = " ".join(body.read(first.start, first.end).text.split()) if first is not None else ""
         yield OverviewNode(
             path=self._shown(path),
             kind=self._rows[path].kind,
             level=self._tree.level(path),
-            title=title or path.rpartition("/")[2],
-            text=text,
+            title=(look.headings[-1] if look.headings else "") or path.rpartition("/")[2],
+            text=text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
             freshness="outdated" if is_stale else look.freshness,
             children=len(self._tree.children(path)),
             below=tuple(node for one in ways.get(path, ()) for node in self._node(one, ways)),
@@ -301,31 +290,28 @@ class _Teller:
 
     @cached_property
     def _documents(self) -> list[OverviewDocument]:
-        if self._parts.places.tree.has_sections:
-            return self._documents_with_sections()
-        titles = CatalogPages(self._catalog).document_titles()
-        return [
-            OverviewDocument(
-                resource=name, title=titles.get(name, ""), source=source or None, chunks=chunks
-            )
-            for name, source, chunks in self._catalog.resources()
-        ]
-
-    def _documents_with_sections(self) -> list[OverviewDocument]:
-        found = {
+        if not self._parts.places.tree.has_sections:
+            titles = CatalogPages(self._catalog).document_titles()
+            return [
+                OverviewDocument(
+                    resource=name, title=titles.get(name, ""), source=source or None, chunks=chunks
+                )
+                for name, source, chunks in self._catalog.resources()
+            ]
+        counts = {
             decode_path(path): sections
             for path, sections in queries.documents_with_sections(self._catalog)
         }
-        rows = self._catalog.files(list(found))
-        titles = queries.titles_of_files(self._catalog, [row.id for row in rows.values()])
+        rows = self._catalog.files(list(counts))
+        title_of = queries.titles_of_files(self._catalog, [row.id for row in rows.values()])
         return [
             OverviewDocument(
                 resource=self._shown(path),
-                title=titles.get(rows[path].id, "") if path in rows else "",
+                title=title_of.get(rows[path].id, "") if path in rows else "",
                 source=None,
                 chunks=sections,
             )
-            for path, sections in found.items()
+            for path, sections in counts.items()
         ]
 
     def _outline(self, rows: Sequence[FileRow]) -> list[OutlineEntry]:
@@ -398,12 +384,3 @@ class _Teller:
             outline=tuple(outline),
             notes=tuple(dict.fromkeys(self._notes)),
         )
-
-
-def _title_and_text(look: Look) -> tuple[str, str]:
-    """The innermost heading of a text, and how it begins."""
-    body = Markdown(look.body)
-    first = next((one for one in units_of(body) if not one.is_heading), None)
-    text = " ".join(body.read(first.start, first.end).text.split()) if first is not None else ""
-    title = look.headings[-1] if look.headings else ""
-    return title, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

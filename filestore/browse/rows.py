@@ -5,7 +5,6 @@ much is in them is read; the rest is read of the rows in sight, from the first b
 """
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
@@ -149,7 +148,28 @@ def entries(pages: CatalogPages) -> list[Row]:
     for identifier, name in pages.names():
         row = _document(identifier, name, counts)
         documents.setdefault(_folder(name), []).append(row)
-    return list(_in_order(documents))
+    inside: dict[str, set[str]] = {}
+    below: Counter[str] = Counter()
+    for folder, rows in documents.items():
+        while folder:
+            below[folder] += len(rows)
+            above = _folder(folder)
+            inside.setdefault(above, set()).add(folder)
+            folder = above
+    # Not by recursion: folders may be nested deeper than that goes.
+    found: list[Row] = []
+    stack = [("", False)]
+    while stack:
+        folder, is_listed = stack.pop()
+        if is_listed:
+            found += sorted(documents.get(folder, ()), key=lambda row: _by_name(row.resource))
+            continue
+        if folder:
+            found.append(Row(kind="folder", resource=f"{folder}/", children=below[folder]))
+        stack.append((folder, True))
+        held = sorted(inside.get(folder, ()), key=_by_name, reverse=True)
+        stack += [(one, False) for one in held]
+    return found
 
 
 def top_entries(pages: CatalogPages) -> list[Row]:
@@ -175,29 +195,6 @@ def _document(identifier: int, name: str, counts: Mapping[int, int]) -> Row:
     return Row(kind="document", id=identifier, resource=name, children=counts.get(identifier, 0))
 
 
-def _in_order(documents: Mapping[str, list[Row]]) -> Iterator[Row]:
-    inside: dict[str, set[str]] = {}
-    below: Counter[str] = Counter()
-    for folder, rows in documents.items():
-        while folder:
-            below[folder] += len(rows)
-            above = _folder(folder)
-            inside.setdefault(above, set()).add(folder)
-            folder = above
-    # Not by recursion: folders may be nested deeper than that goes.
-    stack = [("", False)]
-    while stack:
-        folder, is_listed = stack.pop()
-        if is_listed:
-            yield from sorted(documents.get(folder, ()), key=lambda row: _by_name(row.resource))
-            continue
-        if folder:
-            yield Row(kind="folder", resource=f"{folder}/", children=below[folder])
-        stack.append((folder, True))
-        held = sorted(inside.get(folder, ()), key=_by_name, reverse=True)
-        stack += [(one, False) for one in held]
-
-
 def _by_name(name: str) -> tuple[str, str]:
     return name.casefold(), name
 
@@ -212,11 +209,6 @@ def documents_of(catalog: Catalog, pages: CatalogPages, resource: str) -> list[i
         found = (row for row in entries(pages) if row.resource.startswith(resource))
         return [row.id for row in found if row.id]
     return [row.id for row in catalog.files_of(resource) if not is_made(row.path)]
-
-
-def section_ids(document: int, count: int) -> "array[int]":
-    """The sections of a document, by full-text id."""
-    return array("q", [text_id(document, part) for part in range(count)])
 
 
 def section_at(catalog: Catalog, document: int, line: int) -> int:

@@ -123,21 +123,14 @@ class _Space(Struct, frozen=True, kw_only=True):
     dimension: int
 
 
-class _Loaded(Struct, frozen=True, kw_only=True):
-    """An index, and what it was opened of."""
-
-    catalog: Catalog
-    generation: int
-    index: "VectorIndex"
-
-
 class Explorer:
     """Questions to the vectors of one store; one thread at a time. Closed with its store."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._tree = parts.places.tree
-        self._loaded: _Loaded | None = None
+        self._loaded: tuple[Catalog, int, VectorIndex] | None = None
+        """The index, and the catalog and generation that it was opened of."""
 
     def close(self) -> None:
         """Let go of the index."""
@@ -232,10 +225,12 @@ class Explorer:
             rows, vectors = self._sampled(catalog, most)
             plane = principal_plane(vectors)
             paths = [decode_path(path) for _, _, path, _ in rows]
+            files = catalog.files(paths)
+            headings = (files[one].headings_and_pages()[0] if one in files else () for one in paths)
             return VectorMap(
                 paths=tuple(self._tree.store_path(path) for path in paths),
                 resources=tuple(resource for _, _, _, resource in rows),
-                titles=_titles(catalog, paths),
+                titles=tuple(one[-1] if one else "" for one in headings),
                 xs=plane.xs,
                 ys=plane.ys,
                 total=len({path for _, path, _ in queries.bodies(catalog)}),
@@ -310,22 +305,31 @@ class Explorer:
         return vectors
 
     def _present_texts(self, path: ChunkPath) -> tuple[str, ...]:
-        looks = _looked_at(self._parts, path)
-        if isinstance(looks, Observation) and looks.texts:
-            return looks.texts
-        reason = looks if isinstance(looks, str) else looks.detail or looks.state
+        try:
+            (look,) = look_at(self._parts.places, [path], self._parts.layout)
+        except OSError as error:
+            reason = error.strerror or str(error)
+        else:
+            if not isinstance(look, Observation):
+                reason = look[1].strerror or str(look[1])
+            elif look.texts:
+                return look.texts
+            else:
+                reason = look.detail or look.state
         raise NoVectorError(
             f"{self._tree.store_path(path)} has no text to embed now: {reason}",
             remedy="fix the file, or ask for the neighbours of what was indexed",
         )
 
     def _index(self, catalog: Catalog, space: _Space) -> "VectorIndex":
-        loaded, generation = self._loaded, catalog.generation
-        if loaded is None or loaded.catalog is not catalog or loaded.generation != generation:
-            stored = StoredVectors(catalog, self._embeddings(), space)
-            index = loaded_to_search(self._parts.places, stored)
-            self._loaded = loaded = _Loaded(catalog=catalog, generation=generation, index=index)
-        return loaded.index
+        if self._loaded is not None:
+            known, generation, index = self._loaded
+            if known is catalog and generation == catalog.generation:
+                return index
+        stored = StoredVectors(catalog, self._embeddings(), space)
+        index = loaded_to_search(self._parts.places, stored)
+        self._loaded = catalog, catalog.generation, index
+        return index
 
     def _nearest(
         self,
@@ -433,22 +437,6 @@ def _neighbours(tree: Tree, catalog: Catalog, near: Sequence[_Near]) -> Iterator
             pages=pages,
             line=line,
         )
-
-
-def _titles(catalog: Catalog, paths: Sequence[ChunkPath]) -> tuple[str, ...]:
-    """The innermost heading of each file; a document in place has its title there."""
-    rows = catalog.files(paths)
-    headings = (rows[path].headings_and_pages()[0] if path in rows else () for path in paths)
-    return tuple(one[-1] if one else "" for one in headings)
-
-
-def _looked_at(parts: Parts, path: ChunkPath) -> Observation | str:
-    """A file as it is, or why it cannot be looked at."""
-    try:
-        (look,) = look_at(parts.places, [path], parts.layout)
-    except OSError as error:
-        return error.strerror or str(error)
-    return look if isinstance(look, Observation) else look[1].strerror or str(look[1])
 
 
 def _lost(what: str) -> NoVectorError:

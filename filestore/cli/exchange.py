@@ -203,7 +203,7 @@ def run_convert(options: Convert) -> int:
 
     Example: filestore convert handbook.ragmd handbook-index
     """
-    from filestore.exchange.convert import convert
+    from filestore.exchange.ragmd import convert
 
     done = convert(options.source, options.target, options.limits)
     if options.json:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.opening import Spot, editor_command, opened_at
+from filestore.browse.named import Spot, editor_command, opened_at
 from filestore.cli import _context, _output
 from filestore.config.layout import configuration_folder
 from filestore.core.errors import FilestoreError, UsageError

@@ -26,11 +26,11 @@ from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
+    from filestore.browse.documents import WholeDocument
     from filestore.browse.file import ChunkFile, Resource, Shown
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
     from filestore.browse.vectors import VectorMap
-    from filestore.browse.whole import WholeDocument
     from filestore.chunks.reading_order import Reconstruction
     from filestore.config.settings import Backend
     from filestore.embed import Embedder
@@ -535,7 +535,7 @@ class ReadableStore(Closing):
         first: int | None = None,
         most: int = 1_000_000,
     ) -> "WholeDocument":
-        """The whole document that a file is, or was made from, part by part; see `whole.whole`.
+        """The whole document that a file is, or was made from, part by part; see `documents.whole`.
 
         Args:
             path: A chunk file or a document.
@@ -543,11 +543,11 @@ class ReadableStore(Closing):
             first: Begin with the part of this number, from 0.
             most: Characters, at most, but one part at least.
         """
-        from filestore.browse import whole
+        from filestore.browse import documents
 
-        wanted = whole.AskedParts(line=line, first=first, most=most)
+        wanted = documents.AskedParts(line=line, first=first, most=most)
         with self._parts.reading() as catalog:
-            return whole.whole(self._parts, catalog, os.fsdecode(path), wanted)
+            return documents.whole(self._parts, catalog, os.fsdecode(path), wanted)
 
     def vector_map(self, *, most: int = 2_000) -> "VectorMap":
         """The texts of the store as points in a plane; see `Explorer.vector_map`."""
@@ -566,10 +566,10 @@ class ReadableStore(Closing):
         Raises:
             NoSuchDocumentError: There is no such file.
         """
-        from filestore.browse import opening
+        from filestore.browse import named
 
-        spot = opening.spot_of(os.fsdecode(hit), self.places)
-        return opening.located(self._parts, spot, chunk=chunk)
+        spot = named.spot_of(os.fsdecode(hit), self.places)
+        return named.located(self._parts, spot, chunk=chunk)
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a resource from its chunk files as they are on disk."""

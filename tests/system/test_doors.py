@@ -34,7 +34,7 @@ from filestore.embed._model_folder import (
     read_record,
     weight_files,
 )
-from filestore.exchange import document_map, markdown, parquet_rows, rows
+from filestore.exchange import document_map, markdown, parquet, rows
 from filestore.exchange.base import LeftOut
 from filestore.exchange.vector_store import USE
 from filestore.extract._notebook import NotebookExtractor
@@ -210,9 +210,9 @@ def _lines(data: bytes, _: Path) -> None:
 def _column(data: bytes, _: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     text = data.decode("utf-8", "replace")
-    convert = parquet_rows._conversion("metadata", pyarrow.string())
+    convert = parquet._conversion("metadata", pyarrow.string())
     assert convert is not None
-    said = parquet_rows._converted("metadata", pyarrow.scalar(text), convert)[2]
+    said = parquet._converted("metadata", pyarrow.scalar(text), convert)[2]
     if said:
         raise _Refused(said)
 
@@ -241,7 +241,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "server/operations._parsed": (FILTER, _value_in_address),
     "chunks/frontmatter._json_value": (YAML, lambda data, _: frontmatter.parse(_between(data))),
     "exchange/rows.parsed_line": (ROW, _lines),
-    "exchange/parquet_rows._conversion": (FILTER, _column),
+    "exchange/parquet._conversion": (FILTER, _column),
     "exchange/document_map.read_json": (MAP, _map),
     "search/metrics._question": (QUESTION, lambda data, _: parse_queries(data, name="q")),
 }
@@ -306,7 +306,7 @@ OURS: Final = {
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
-    "the sidecar": "browse/listing.below browse/listing._by_catalog"
+    "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"
     " catalog/_reading._conflict catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"

@@ -37,7 +37,7 @@ def notes(tmp_path):
 
 
 def outline(store, name):
-    ids = store.listing.below(name)
+    ids = store.listing.rows_below(name)
     rows = store.listing.sections(ids)
     return [rows[one] for one in ids]
 
@@ -154,7 +154,7 @@ def test_the_documents_of_a_folder_are_meant_by_it(notes):
 
 def test_the_document_of_a_section_is_meant_by_it(notes):
     """Whichever of its sections is marked, and once where several are."""
-    sections = notes.listing.below("garden/Beans.md")
+    sections = notes.listing.rows_below("garden/Beans.md")
     assert (
         notes.listing.paths(sections) == notes.listing.paths(sections[-1:]) == ["garden/Beans.md"]
     )

@@ -413,10 +413,10 @@ def test_the_filter_finds_documents_of_a_folder_and_headings_inside_files(either
 def test_files_are_listed_below_each_document_of_several(store: InspectedStore) -> None:
     """Each document of several holds its files; one document alone needs no row."""
     listing = store.listing
-    assert listing.below("manual.md") == listing.chunk_ids("manual.md")
-    found = [list(one.ids) for one in listing.below("docs") if isinstance(one, DocumentFiles)]
+    assert listing.rows_below("manual.md") == listing.chunk_ids("manual.md")
+    found = [list(one.ids) for one in listing.rows_below("docs") if isinstance(one, DocumentFiles)]
     first, second = listing.chunk_ids("docs")
     assert found == [[first], [second]]
     rows = listing.chunks([first, second])
     assert [rows[one].source.rpartition("/")[2] for one in (first, second)] == ["one.md", "two.md"]
-    assert not listing.below("no such resource")
+    assert not listing.rows_below("no such resource")

@@ -6,7 +6,7 @@ import pytest
 
 import filestore
 from filestore import FilestoreError
-from filestore.browse.whole import DocumentPart
+from filestore.browse.documents import DocumentPart
 
 GUIDE = "".join(
     f"# Part {number}\n\n" + f"What stands in part {number}, {'and more of it, ' * 30}.\n\n"

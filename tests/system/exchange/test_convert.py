@@ -8,8 +8,7 @@ import pytest
 
 from filestore.core.errors import UsageError
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
-from filestore.exchange.convert import NothingThere, convert
-from filestore.exchange.ragmd import RagMd
+from filestore.exchange.ragmd import NothingThere, RagMd, convert
 from tests.ragmd_files import INDEXES, NOW, ROWS, Foreign
 
 
