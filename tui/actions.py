@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from filestore import CODES
 from filestore.browse import useless_error
-from tui.formatting.lines import all_quoted, quoted
+from tui.formatting import all_quoted, quoted
 
 Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
 MOST_PATHS: Final = 20

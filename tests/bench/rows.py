@@ -110,7 +110,7 @@ def _show(kind: str, total: int) -> None:
 def _virtual(total: int) -> Any:
     from array import array
 
-    from tui.formatting.lines import line
+    from tui.formatting import line
     from tui.state.rows import TreeRows
     from tui.widgets.rows import VirtualRows
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.views.sides import SidesScreen
+from tui.views.verify_panes import SidesScreen
 
 LAST = "~"
 LONG = "\n\n".join(f"- point {number}\n- another\n\n> said {number}\n\n---" for number in range(40))

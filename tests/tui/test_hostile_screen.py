@@ -31,7 +31,7 @@ from filestore import CODES, FilestoreError
 from filestore.browse import KINDS
 from tests.system.terminal_payloads import Planted, payloads, planted_stores
 from tests.tui.raw_terminal import SETTLED_S, Screen, words_of
-from tui.formatting.lines import Span, all_quoted, one_line, quoted, span
+from tui.formatting import Span, all_quoted, one_line, quoted, span
 
 TAG: Final = re.compile(r"q\d{3}z")
 PLAIN: Final = frozenset("\n\r\t")
@@ -409,10 +409,11 @@ def _arguments(words: Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 def _words() -> Iterator[Callable[..., Any]]:
     """Every public function of the words that gives something to be drawn."""
-    for module in pkgutil.iter_modules(tui.formatting.__path__, "tui.formatting."):
-        found = vars(import_module(module.name)).items()
+    inside = pkgutil.iter_modules(tui.formatting.__path__, "tui.formatting.")
+    for module in ("tui.formatting", *(one.name for one in inside)):
+        found = vars(import_module(module)).items()
         for name, one in sorted(found, key=lambda item: item[0]):
-            if inspect.isfunction(one) and one.__module__ == module.name and name[0] != "_":
+            if inspect.isfunction(one) and one.__module__ == module and name[0] != "_":
                 yield one
 
 

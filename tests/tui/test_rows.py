@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.app import App
 
-from tui.formatting.lines import Span, line
+from tui.formatting import Span, line
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 
 HEIGHT = 10

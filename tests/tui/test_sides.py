@@ -3,9 +3,9 @@
 import pytest
 
 from filestore import Finding
+from tui.formatting import plain
 from tui.formatting.findings import facing
-from tui.formatting.lines import plain
-from tui.views.sides import SidesScreen, columns, half_of
+from tui.views.verify_panes import SidesScreen, columns, half_of
 from tui.widgets.drawing import cells
 
 MARKED = """Before the conflict.

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from tests.tui.raw_terminal import Screen
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.widgets.steady import MainScreen
+from tui.views.dialogs import MainScreen
 from tui.workers.terminal import Keyboard
 
 PASTE, END = b"\x1b[200~", b"\x1b[201~"

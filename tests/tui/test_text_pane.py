@@ -10,7 +10,7 @@ from textual.app import App
 from textual.color import Color
 from textual.strip import Strip
 
-from tui.formatting.lines import ROLES, Span, line, plain
+from tui.formatting import ROLES, Span, line, plain
 from tui.views.browse_map import Plot
 from tui.widgets.drawing import TAB, Palette, Wrapping, cells
 from tui.widgets.text import TextPane

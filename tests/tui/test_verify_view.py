@@ -11,8 +11,8 @@ import pytest
 from filestore import Finding, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
+from tui.formatting import plain
 from tui.formatting.findings import Coverage
-from tui.formatting.lines import plain
 from tui.state import lists
 from tui.state.findings import key_of
 from tui.views.verify import VerifyView

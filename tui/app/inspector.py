@@ -15,8 +15,8 @@ from filestore.browse import InspectedStore, find_root, listed, useless_error
 from tui.actions import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus, Typed
+from tui.formatting import all_quoted, count, one_line, quoted
 from tui.formatting.findings import Coverage
-from tui.formatting.lines import all_quoted, count, one_line, quoted
 from tui.formatting.reports import add_errors, add_summary, standing
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
@@ -228,7 +228,7 @@ class Inspector(Menus):
 
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict; the choice becomes a plan in Repair."""
-        from tui.views.sides import SidesScreen
+        from tui.views.verify_panes import SidesScreen
 
         self.push_screen(
             SidesScreen(self, finding),

@@ -5,11 +5,11 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from textual.command import Hit, Hits, Provider
+from textual.command import CommandPalette, Hit, Hits, Provider
 
 from filestore import Finding
 from filestore.browse import (
@@ -23,9 +23,9 @@ from filestore.browse import (
 from tui import actions
 from tui.actions import Action, ActionContext, Place
 from tui.app.frame import Frame, Options
+from tui.formatting import Line, all_quoted, count, line, shortened
 from tui.formatting import reports as texts
-from tui.formatting.lines import Line, all_quoted, count, line, shortened
-from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen
+from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen, Steady
 from tui.widgets.drawing import THEMES
 from tui.workers import terminal
 from tui.workers.tasks import Handlers, Job
@@ -70,6 +70,13 @@ class ActionsProvider(Provider):
         )
 
 
+class Palette(Steady, CommandPalette):
+    """One that stays with the size of the terminal, and looks for nothing once it is left."""
+
+    def _gather_commands(self, search_value: str) -> Any:
+        return None if self.is_left else super()._gather_commands(search_value)
+
+
 class Menus(Frame):
     """A frame with everything that is laid over its pages."""
 
@@ -106,8 +113,6 @@ class Menus(Frame):
 
     def action_command_palette(self) -> None:
         """Show the palette, with a hint in plain characters."""
-        from tui.widgets.steady import Palette
-
         if not Palette.is_open(self):  # type: ignore[arg-type] # of any result
             self.push_screen(Palette(placeholder="name of an action"))
 

@@ -1,4 +1,169 @@
 """Formatting: values of the store into lines of text. Pure; knows no Textual, no Rich.
 
-One rule: every text of a line is safe for a terminal, whatever the file, name or key it came from.
+Here a line itself: spans, each with a role; the line of progress; command lines quoted for a shell.
+One rule: every text of a line is safe for a terminal, whatever the file, name or key it came from,
+and a command line that is shown can be pasted or says how many names it leaves out.
 """
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Final, Literal, get_args
+
+from msgspec import Struct
+
+# The functions, not the modules of the same names that the package also has.
+from filestore.browse import safe_text, shown_path
+
+Role = Literal[
+    "text", "title", "quiet", "good", "note", "warning", "error", "key", "mark", "match",
+    "added", "removed", "hunk",
+    "hue0", "hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7",
+]  # fmt: skip
+"""The role of a span; the theme gives it a style, and shape shows it too, never colour
+alone. The hues distinguish things without an order."""
+ROLES: Final[tuple[str, ...]] = get_args(Role)
+LABEL_WIDTH: Final = 11
+
+
+class Span(Struct, frozen=True):
+    """Text with one role."""
+
+    text: str
+    role: Role = "text"
+
+
+Line = tuple[Span, ...]
+"""One line, from left to right."""
+
+
+def line(text: object, role: Role = "text") -> Line:
+    """One line of one part, made safe for a terminal."""
+    return (span(text, role),)
+
+
+def span(text: object, role: Role = "text") -> Span:
+    """Text with one role, made safe for a terminal and kept on one line."""
+    return Span(one_line(text), role)
+
+
+def one_line(text: object) -> str:
+    """Any value as one line that is safe for a terminal."""
+    return safe_text(str(text), keep_newlines=False)
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def field(label: str, value: object, role: Role = "text") -> Line:
+    """A value behind its label."""
+    return (span(f"{label:<{LABEL_WIDTH}}", "quiet"), span(value, role))
+
+
+def arrow(*, is_open: bool, ascii_only: bool) -> str:
+    """The sign before a row that opens: whether it is open."""
+    if ascii_only:
+        return "- " if is_open else "+ "
+    return "▾ " if is_open else "▸ "
+
+
+def cut(text: str, length: int) -> str:
+    """A text, shortened where it is longer."""
+    # What joins two letters would be at an edge, and be shown.
+    return (
+        text if len(text) <= length else text[: max(length - 3, 0)].rstrip("\u200c\u200d") + "..."
+    )
+
+
+def plain(lines: Sequence[Line]) -> str:
+    """The text alone, a line each."""
+    return "\n".join("".join(span.text for span in one) for one in lines)
+
+
+MOST_NAMED: Final = 10
+"""Names behind one option of a command line that is shown, not copied."""
+_WORD: Final = re.compile(r"(?:\$'(?:\\.|[^'\\])*'|'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\])+")
+"""A word as `quoted` writes it, or as a person typed it."""
+
+
+def quoted(word: str) -> str:
+    r"""A word for a shell; one that would steer a terminal is written as ``$'\xNN'``."""
+    if shown_path(word) == word:
+        return shlex.quote(word)
+    escaped = ""
+    for one in word:
+        if one in "\\'":
+            escaped += f"\\{one}"
+        elif shown_path(one) == one:
+            escaped += one
+        else:
+            is_undecoded = "\udc80" <= one <= "\udcff"
+            data = one.encode("utf-8", "surrogateescape" if is_undecoded else "surrogatepass")
+            escaped += "".join(f"\\x{byte:02x}" for byte in data)
+    return f"$'{escaped}'"
+
+
+def all_quoted(words: Iterable[str]) -> str:
+    """Words for a shell, one after the other."""
+    return " ".join(map(quoted, words))
+
+
+def shortened(command: str) -> str:
+    """A command line to be looked at: of very many names, the first ones and how many more."""
+    words = [found.group() for found in _WORD.finditer(command)]
+    shown: list[str] = []
+    for is_name, group in groupby(words, key=lambda word: not word.startswith(("-", "&&"))):
+        run = list(group)
+        more = len(run) - MOST_NAMED
+        shown += run
+        if is_name and more > 1:
+            shown[-more:] = [f"… and {more:,} more"]
+    return " ".join(shown) if len(shown) < len(words) else command
+
+
+_SURE_AFTER_S: Final = 0.5
+"""Before this, no rate is shown."""
+
+
+def progress_line(
+    stage: str, *, done: int, total: int | None, elapsed_s: float, width: int = 24
+) -> Line:
+    """One line of progress.
+
+    Args:
+        stage: What is being done.
+        done: How many are done.
+        total: How many there are; None while unknown.
+        elapsed_s: The time so far.
+        width: Of the bar.
+    """
+    rate = done / elapsed_s if elapsed_s >= _SURE_AFTER_S else 0.0
+    words = [stage or "beginning"]
+    if total:
+        words.append(f"{min(done, total):,}/{total:,}")
+    elif done:
+        words.append(f"{done:,}")
+    if rate:
+        words.append(f"{rate:,.0f}/s" if rate >= 1 else "less than 1/s")
+    if rate and total:
+        words.append(f"{duration(max(0, total - done) / rate)} left")
+    bar = (Span(f"{bar_of(done, total, width)} ", "note"),) if total else ()
+    return (*bar, span("  ".join(words)))
+
+
+def bar_of(done: int, total: int, width: int) -> str:
+    """A bar that every terminal can show."""
+    full = width * min(done, total) // total if total else 0
+    return f"[{'#' * full}{'.' * (width - full)}]"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, as roughly as it is known."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

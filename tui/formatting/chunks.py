@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import safe_text, shown_path
-from tui.formatting.findings import SEVERITY
-from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting.findings import SEVERITY, severity_span
 from tui.formatting.rows import (
     MOST_PLACE,
     STALE,
@@ -43,11 +43,6 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("map", "m", "Map"),
 )
 """Name, key and title of each view of a chunk."""
-_MARKS: Final[Mapping[str, tuple[str, str, Role]]] = {
-    severity: (f"{severity} {sign}", word, role)
-    for severity, (sign, word, role) in SEVERITY.items()
-}
-"""Letter and glyph, word and role of a severity."""
 _FRESHNESS: Final[Mapping[str, tuple[str, Role]]] = {
     "fresh": ("fresh: as indexed", "good"),
     "edited": ("edited since it was indexed", "warning"),
@@ -75,30 +70,29 @@ def head_lines(about: "About", found: Sequence["Finding"]) -> list[Line]:
     """Above a chunk: its path, its source, its state, its findings."""
     kind = f"  {about.kind}" if about.kind not in ("", "chunk", "document") else ""
     first = (span(shown_path(about.path), "title"), *(line(kind, "note") if kind else ()))
-    second = [] if about.source == about.path else [*_source(about), Span("  ")]
+    second: list[Span] = []
+    if about.source != about.path:
+        source = shown_path(about.source) if about.source else "no source known"
+        second.append(span(source, "quiet"))
+        second += [span(f"  {pages_words(about.pages)}", "quiet")] if about.pages else []
+        second.append(Span("  "))
     second += _state(about)
     if about.tags:
-        second.append(span(f"  {' '.join(f'#{tag}' for tag in about.tags[:MOST_LISTED])}", "note"))
+        tags = " ".join(f"#{tag}" for tag in about.tags[:MOST_LISTED])
+        second.append(span(f"  {tags}", "note"))
     if about.hand_edited:
         second.append(Span("  edited by hand", "note"))
-    third = [
-        span(f"{_MARKS[one.severity][0]} {one.code}  ", _MARKS[one.severity][2]) for one in found
-    ]
+    third: list[Span] = []
+    for one in found:
+        mark = severity_span(one.severity, word=False)
+        third.append(span(f"{mark.text} {one.code}  ", mark.role))
     return [first, tuple(second), *([tuple(third)] if third else [])]
-
-
-def _source(about: "About") -> list[Span]:
-    found = [span(shown_path(about.source) if about.source else "no source known", "quiet")]
-    if about.pages:
-        found.append(span(f"  {pages_words(about.pages)}", "quiet"))
-    return found
 
 
 def _state(about: "About") -> Line:
     if about.withheld:
-        return (span(f"excluded from search: {about.withheld}", "error"),)
-    words, role = _FRESHNESS.get(about.freshness, (about.freshness, "quiet"))
-    return (span(words, role),)
+        return line(f"excluded from search: {about.withheld}", "error")
+    return line(*_FRESHNESS.get(about.freshness, (about.freshness, "quiet")))
 
 
 def problem_lines(about: "About") -> list[Line]:
@@ -145,9 +139,9 @@ def finding_lines(found: Iterable["Finding"]) -> list[Line]:
     """What is wrong with a file, and what repairs it."""
     lines: list[Line] = []
     for finding in found:
-        mark, word, role = _MARKS[finding.severity]
+        mark = severity_span(finding.severity)
         message = f"{finding.code}: {finding.detail}" if finding.detail else finding.code
-        lines.append((span(f"{mark} {word:<8}", role), span(message)))
+        lines.append((Span(f"{mark.text} ", mark.role), span(message)))
         lines.append((Span(" " * 12), span(f"repair: {finding.repair}", "quiet")))
     return lines
 
@@ -156,12 +150,18 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
     """Everything known of a chunk file but its text, and what is above and below it."""
     own = {key: one for key, one in about.frontmatter.items() if key not in _SHOWN_ELSEWHERE}
     document = about.record.get("document") or {}
+    if family is None:
+        made_of = [line(f"  {shown_path(one.path)}") for one in about.children[:MOST_RELATIVES]]
+        made_of += _more(about.children)
+    else:
+        made_of = _relatives(family.children)
     parts = (
         ("Document" if about.kind == "document" else "Provenance", _provenance(about)),
         ("Questions and keys", _question_lines(about)),
         ("Frontmatter", [_entry(key, value) for key, value in own.items()]),
         ("Document metadata", [_entry(key, value) for key, value in document.items()]),
-        *_relations(about, family),
+        ("Made from", made_of),
+        ("Summaries made from it", _relatives(family.above) if family is not None else []),
         ("Vectors", _vectors(about)),
         ("Hashes", _hashes(about)),
     )
@@ -251,11 +251,12 @@ def resource_lines(
     ):
         if value:
             lines.append(field(label, shown_path(str(value))))
-    parts: list[Span] = []
-    for severity, (mark, word, role) in _MARKS.items():
-        if found.get(severity):
-            parts.append(span(f"{mark} {count(found[severity], word)}  ", role))
-    lines.append((span(f"{'drift':<11}", "quiet"), *(tuple(parts) or line("none known", "good"))))
+    parts = [
+        span(f"{severity} {sign} {count(found[severity], word)}  ", role)
+        for severity, (sign, word, role) in SEVERITY.items()
+        if found.get(severity)
+    ]
+    lines.append((span(f"{'drift':<11}", "quiet"), *(parts or line("none known", "good"))))
     if moved_to:
         lines.append(field("moved to", shown_path(moved_to), "warning"))
     for source, metadata in about.documents:
@@ -270,10 +271,7 @@ def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
         line(shown_path(row.resource), "title"),
         (),
         field("documents", f"{row.chunks:,}"),
-        (
-            span(f"{'drift':<11}", "quiet"),
-            *(tuple(severity_marks(found)) or line("none known", "good")),
-        ),
+        (span(f"{'drift':<11}", "quiet"), *(severity_marks(found) or line("none known", "good"))),
     ]
 
 
@@ -343,23 +341,12 @@ def _question_lines(about: "About") -> list[Line]:
     return lines
 
 
-def _relations(about: "About", family: "Family | None") -> list[tuple[str, list[Line]]]:
-    """What a file was made from, and what was made from it, each part with its title."""
-    if family is None:
-        named = [line(f"  {shown_path(child.path)}") for child in about.children[:MOST_RELATIVES]]
-        return [("Made from", named + _more(about.children))]
-    return [
-        (title, [_named(node) for node in nodes[:MOST_RELATIVES]] + _more(nodes))
-        for title, nodes in (
-            ("Made from", family.children),
-            ("Summaries made from it", family.above),
-        )
-    ]
-
-
-def _named(node: "Row") -> Line:
-    about = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
-    return (Span("  "), *state_spans(node), span(shown_path(node.path)), *about)
+def _relatives(nodes: "Sequence[Row]") -> list[Line]:
+    lines: list[Line] = []
+    for node in nodes[:MOST_RELATIVES]:
+        title = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
+        lines.append((Span("  "), *state_spans(node), span(shown_path(node.path)), *title))
+    return lines + _more(nodes)
 
 
 def _more(all_of_them: Sequence[object]) -> list[Line]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from filestore import CODES
 from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
-from tui.formatting.lines import Line, Role, Span, arrow, count, cut, field, line, one_line, span
+from tui.formatting import Line, Role, Span, arrow, count, cut, field, line, one_line, span
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding
@@ -186,7 +186,7 @@ def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
 def not_checked_line(level: str, not_checked: Sequence[str]) -> Line:
     """What was not checked."""
     left = [*(LEFT_BY_STATS if level == "status" else ()), *not_checked]
-    words = not_checked_words(left if level else left or ["anything"])
+    words = not_checked_words(left or ([] if level else ["anything"]))
     return line(words or "everything was checked", "quiet")
 
 
@@ -252,23 +252,18 @@ def evidence_lines(evidence: "Evidence") -> list[Line]:
         lines += [(), *diff_lines(evidence.diff)]
         if evidence.diff_cut:
             lines.append(line("… the rest of the diff is not shown", "warning"))
-    about = _hash_lines(evidence)
-    about += [field("note", note) for note in evidence.notes]
-    return [*lines, (), *about] if about else lines
-
-
-def _hash_lines(evidence: "Evidence") -> list[Line]:
-    indexed, disk, lines = evidence.indexed_hash, evidence.disk_hash, []
+    indexed, disk, about = evidence.indexed_hash, evidence.disk_hash, []
     if indexed or disk:
         differs: Role = "text" if indexed == disk else "warning"
-        lines = [
+        about = [
             field("indexed", indexed[:_HASH_LENGTH] or "not indexed", differs),
             field("on disk", disk[:_HASH_LENGTH] or "no file", differs),
         ]
     if evidence.origin:
         kind, _, digest = evidence.origin.rpartition(":")
-        lines.append(field("generated", f"{digest[:_HASH_LENGTH]} {kind}".rstrip(), "quiet"))
-    return lines
+        about.append(field("generated", f"{digest[:_HASH_LENGTH]} {kind}".rstrip(), "quiet"))
+    about += [field("note", note) for note in evidence.notes]
+    return [*lines, (), *about] if about else lines
 
 
 def _excerpt_lines(evidence: "Evidence") -> list[Line]:
@@ -320,20 +315,16 @@ def neighbour_lines(
         before | after, key=lambda path: (-after.get(path, -1.0), -before.get(path, -1.0), path)
     ):
         was, became = before.get(path), after.get(path)
-        sign, role = _compared(was, became) if both else _SAME
+        sign, role = _SAME
+        if both and (was is None or became is None):
+            sign, role = ("+", "added") if was is None else ("-", "removed")
+        elif was is not None and became is not None and abs(was - became) >= _SAME_COSINE:
+            sign, role = "~", "note"
         message = f"{sign} {_cosine(was)}" + (f"  {_cosine(became)}" if compared else "")
         lines.append((Span(f"{message:>24}  ", role), span(place_of(path, tree), role)))
     if both and not before and not after:
         lines.append(line("no other text is near", "quiet"))
     return lines
-
-
-def _compared(then: float | None, now: float | None) -> tuple[str, Role]:
-    if then is None:
-        return "+", "added"
-    if now is None:
-        return "-", "removed"
-    return _SAME if abs(then - now) < _SAME_COSINE else ("~", "note")
 
 
 def _cosine(value: float | None) -> str:
@@ -450,23 +441,20 @@ def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     return next((choice for choice in sides.choices if choice.name in names), None)
 
 
-def _label(sides: "Sides", side: str, choice: "SideChoice") -> str:
-    """What a choice does; of two copies, which one stays and which one goes."""
-    if sides.code != "duplicate" or side == "both":
-        return choice.label
-    left, right = shown_path(sides.path), shown_path(sides.other)
-    stays, goes = (left, right) if side == "left" else (right, left)
-    return f"keep {stays}, remove {goes}"
-
-
 def choice_lines(sides: "Sides") -> list[Line]:
     """The keys, what each does, and the command that does the same."""
     found: list[Line] = []
     for side, key in KEYS.items():
         choice = wanted_side(sides, side)
         if choice is not None:
+            label = choice.label
+            if sides.code == "duplicate" and side != "both":
+                # Of two copies, which one stays and which one goes.
+                both = shown_path(sides.path), shown_path(sides.other)
+                stays, goes = both if side == "left" else reversed(both)
+                label = f"keep {stays}, remove {goes}"
             command = (span(f"  {choice.command}", "quiet"),) if choice.command else ()
-            found.append((span(f"{key}  ", "key"), span(_label(sides, side, choice)), *command))
+            found.append((span(f"{key}  ", "key"), span(label), *command))
     if sides.base is not None:
         found.append((span("b  ", "key"), span("show the common ancestor")))
     found.append((span("e  ", "key"), span("edit it by hand")))

@@ -4,13 +4,13 @@ One rule: every number comes with what it counts; a removal is never counted as 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from filestore import Plan, Step
 from filestore.browse import CHUNKS, KINDS, Left, shown_path
+from tui.formatting import Line, Role, all_quoted, count, field, line, span
 from tui.formatting.findings import diff_lines
-from tui.formatting.lines import Line, Role, all_quoted, count, field, line, span
 
 CHOICES: Final[Mapping[str, str]] = {
     "resolve-ours": "--ours",
@@ -62,7 +62,7 @@ def written_by(step: Step) -> tuple[str, ...]:
 
 
 def _chunked(step: Step, suffix: str) -> tuple[str, ...]:
-    """The files below `chunked/` that a step saw: ".md" for chunks, ".json" for records."""
+    # ".md" for chunks, ".json" for records.
     return tuple(path for path in step.seen if CHUNKS.holds(path) and path.endswith(suffix))
 
 
@@ -236,34 +236,27 @@ def step_lines(step: Step, *, number: int, total: int, model: str = "") -> list[
     found += [field("why", shown_path(step.detail))] if step.detail else []
     other = "text stays" if step.kind == "remove-duplicate" else "was at"
     found += [field(other, shown_path(step.other))] if step.other else []
-    found += _touched(step)
+    removed, written = removed_by(step), written_by(step)
+    touched = [field("removes", shown_path(path), "error") for path in removed]
+    size = f", {step.write_bytes:,} bytes" if step.write_bytes else ""
+    touched += [field("writes", f"{shown_path(path)}{size}") for path in written]
+    if step.kind == "reingest":
+        touched.append(field("writes", "what the new text requires; hand edits are merged"))
+    found += touched or [field("writes", "the sidecar only, no file of yours")]
     found.append(field("reads", f"{step.read_bytes:,} bytes"))
     found.append(field("embeds", _embeds(step, model)))
-    found += _origin(step)
-    return [*found, line(""), *_diff(step)]
-
-
-def _touched(step: Step) -> list[Line]:
-    """Which files of the tree a step writes or removes."""
-    removed, written = removed_by(step), written_by(step)
-    found = [field("removes", shown_path(path), "error") for path in removed]
-    size = f", {step.write_bytes:,} bytes" if step.write_bytes else ""
-    found += [field("writes", f"{shown_path(path)}{size}") for path in written]
-    if step.kind == "reingest":
-        found.append(field("writes", "what the new text requires; hand edits are merged"))
-    return found or [field("writes", "the sidecar only, no file of yours")]
-
-
-def _origin(step: Step) -> list[Line]:
-    """Where restored bytes come from, and what identifies them."""
-    if not step.place:
-        return []
-    place = (
-        f"git, blob {step.blob[:12]}"
-        if step.blob
-        else f"the {step.place.removesuffix(' text')} text"
-    )
-    return [field("bytes from", place), *([field("hash", step.hash)] if step.hash else [])]
+    if step.place:
+        # Where restored bytes come from, and what identifies them.
+        text = f"the {step.place.removesuffix(' text')} text"
+        found.append(field("bytes from", f"git, blob {step.blob[:12]}" if step.blob else text))
+        found += [field("hash", step.hash)] if step.hash else []
+    found.append(line(""))
+    if step.diff:
+        return [*found, *diff_lines(step.diff)]
+    known = "it changes no file"
+    if step.truth:
+        known = "the changes are known only once it is applied; undo reverts them"
+    return [*found, line(f"no diff: {known}", "quiet")]
 
 
 def _embeds(step: Step, model: str = "") -> str:
@@ -274,15 +267,6 @@ def _embeds(step: Step, model: str = "") -> str:
     who = f" by {model.partition('|')[0]}" if model and step.texts else ""
     known = f", {step.known:,} from cache" if step.known else ""
     return f"{count(step.texts, 'text')}{who}{known}"
-
-
-def _diff(step: Step) -> list[Line]:
-    if step.diff:
-        return diff_lines(step.diff)
-    if step.truth:
-        known = "the changes are known only once it is applied; undo reverts them"
-        return [line(f"no diff: {known}", "quiet")]
-    return [line("no diff: it changes no file", "quiet")]
 
 
 def kind_lines(kind: str, steps: Sequence[Step], *, chosen: int) -> list[Line]:
@@ -340,9 +324,13 @@ def commands(
         To be run one after the other; none where they would have to name too many files.
     """
     steps = [step for step in plan.steps if step.key in chosen]
-    named = [step for step in steps if step.kind in CHOICES]
     others = [step for step in steps if step.kind not in CHOICES]
-    found = [f"repair{_choices(named)}"] if named else []
+    named: dict[str, list[str]] = {}
+    for step in steps:
+        if step.kind in CHOICES:
+            named.setdefault(CHOICES[step.kind], []).append(step.path)
+    options = "".join(f" {option} {all_quoted(paths)}" for option, paths in named.items())
+    found = [f"repair{options}"] if named else []
     if (
         is_whole
         and not named
@@ -357,16 +345,17 @@ def commands(
         groups.setdefault(step.codes, []).append(step)
     left = [step for step in plan.steps if step.key not in chosen]
     for codes, group in groups.items():
-        is_all = bool(codes) and (is_whole or set(codes) <= set(whole)) and _is_free(group, left)
+        writes = any(step.truth for step in group)
+        # A repair of these codes would apply none of the steps that are left out.
+        is_all = (
+            bool(codes)
+            and (is_whole or set(codes) <= set(whole))
+            and all(
+                set(codes).isdisjoint(step.codes) or (step.truth and not writes) for step in left
+            )
+        )
         found += _of_group(plan, codes, group, is_all=is_all)
     return found if sum(map(len, found)) <= MOST_CHARACTERS else []
-
-
-def _is_free(steps: Sequence[Step], left: Iterable[Step]) -> bool:
-    """Whether a repair of the codes of these steps would apply none of the others."""
-    codes = set(steps[0].codes)
-    truth = any(step.truth for step in steps)
-    return all(codes.isdisjoint(step.codes) or (step.truth and not truth) for step in left)
 
 
 def _of_group(
@@ -381,13 +370,6 @@ def _of_group(
     # No shell takes more names at once.
     parts = [paths[start : start + MOST_PATHS] for start in range(0, len(paths), MOST_PATHS)]
     return [f"repair{only} --path {all_quoted(part)}{end}" for part in parts]
-
-
-def _choices(steps: Iterable[Step]) -> str:
-    paths: dict[str, list[str]] = {}
-    for step in steps:
-        paths.setdefault(CHOICES[step.kind], []).append(step.path)
-    return "".join(f" {option} {all_quoted(found)}" for option, found in paths.items())
 
 
 def _level(plan: Plan) -> str:

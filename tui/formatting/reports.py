@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
-from tui.formatting.lines import Line, Role, Span, count, field, line, one_line, shortened, span
+from tui.formatting import Line, Role, Span, count, field, line, one_line, shortened, span
 from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
@@ -51,7 +51,19 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
             named = why if why.startswith(step.path) else f"{shown_path(step.path)}: {why}"
             found.append(line(f"  {named}"))
         found += _more(len(report.skipped))
-    found += [line(""), *_remaining(report.remaining)]
+    left = [finding for finding in report.remaining if finding.severity != "I"]
+    if left:
+        numbers: dict[str, list[Finding]] = {}
+        for finding in left:
+            numbers.setdefault(finding.code, []).append(finding)
+        words = f"verified again: {count(len(left), 'finding')} left"
+        found += [line(""), line(words, "warning")]
+        found += [
+            line(f"  {some[0].severity} {code}: {len(some):,}  {some[0].repair}")
+            for code, some in numbers.items()
+        ]
+    else:
+        found += [line(""), line("verified again: nothing is left that needs you", "good")]
     if report.undo:
         found += [line(""), line(f"u undoes it: filestore {store}undo {report.undo}", "note")]
     return found
@@ -74,23 +86,6 @@ def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> li
 
 def _more(total: int) -> list[Line]:
     return [line(f"  … and {total - _SHOWN:,} more", "quiet")] if total > _SHOWN else []
-
-
-def _remaining(findings: "Sequence[Finding]") -> list[Line]:
-    """What is still found, counted by code, without notes."""
-    left = [finding for finding in findings if finding.severity != "I"]
-    if not left:
-        return [line("verified again: nothing is left that needs you", "good")]
-    numbers: dict[str, list[Finding]] = {}
-    for finding in left:
-        numbers.setdefault(finding.code, []).append(finding)
-    return [
-        line(f"verified again: {count(len(left), 'finding')} left", "warning"),
-        *(
-            line(f"  {some[0].severity} {code}: {len(some):,}  {some[0].repair}")
-            for code, some in numbers.items()
-        ),
-    ]
 
 
 def sync_summary(report: "SyncReport") -> str:

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from filestore import Finding
 from filestore.browse import CHUNKS, CatalogNewerError, Row, StorePath, Tree, shown_path
+from tui.formatting import Line, Role, Span, arrow, count, cut, line, span
 from tui.formatting.findings import SEVERITY, drift_bar, place_of
-from tui.formatting.lines import Line, Role, Span, arrow, count, cut, line, span
 
 if TYPE_CHECKING:
     from filestore import FilestoreError

@@ -4,11 +4,11 @@ One rule: a hit is named by its document and the place in it, as the command lin
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
-from tui.formatting.lines import Line, Role, Span, count, cut, line, span
+from tui.formatting import Line, Role, Span, count, cut, line, span
 
 if TYPE_CHECKING:
     from filestore import Answer, Hit
@@ -202,19 +202,17 @@ def hit_lines(hit: "Hit | None") -> list[Line]:
     above = hit.section or hit.headings
     if above:
         lines.append(line(cut(" > ".join(above), 200), "quiet"))
-    parts = [_why(retriever, why) for retriever, why in hit.why.items()]
+    parts = []
+    for retriever, why in hit.why.items():
+        points = f" {why['points']:.2f}" if "points" in why else ""
+        rank = f"#{why['rank']:.0f}" if "rank" in why else ""
+        score = f" {why['score']:.2f}" if "score" in why else ""
+        parts.append(f"{retriever}{points} ({rank}{score})")
     if hit.reason:
         lines.append(line(cut(hit.reason, 200), "quiet"))
     if hit.copies:
         copies = ", ".join(map(shown_path, hit.copies))
         number = "1 copy" if len(hit.copies) == 1 else f"{len(hit.copies)} copies"
         lines.append(line(cut(f"{number}: {copies}", 200), "quiet"))
-    score: Sequence[Span] = (Span(f"score {hit.score:.2f}", "note"),)
-    return [*lines, (*score, span(f"  {' + '.join(parts)}" if parts else "", "quiet"))]
-
-
-def _why(retriever: str, why: Mapping[str, float]) -> str:
-    points = f" {why['points']:.2f}" if "points" in why else ""
-    rank = f"#{why['rank']:.0f}" if "rank" in why else ""
-    score = f" {why['score']:.2f}" if "score" in why else ""
-    return f"{retriever}{points} ({rank}{score})"
+    sums = span(f"  {' + '.join(parts)}" if parts else "", "quiet")
+    return [*lines, (Span(f"score {hit.score:.2f}", "note"), sums)]

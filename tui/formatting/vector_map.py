@@ -12,8 +12,8 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.browse import shown_path
+from tui.formatting import Line, Role, Span, count, cut, line, span
 from tui.formatting.findings import place_of
-from tui.formatting.lines import Line, Role, Span, count, cut, line, span
 
 HUES: Final[tuple[Role, ...]] = (
     "hue0", "hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7",

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from filestore import CODES, Finding, Plan, Policy, Step
 from filestore.browse import Left, NameFilter, shown_path, without
+from tui.formatting import Line, count
 from tui.formatting.findings import finding_line, group_line
-from tui.formatting.lines import Line, count
 from tui.formatting.plans import is_removal, kind_line, left_heading, left_line, step_line
 from tui.state.findings import FindingKey, Findings
 from tui.state.rows import Members, TreeRows, Way

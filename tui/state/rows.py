@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from tui.formatting.lines import Line
+from tui.formatting import Line
 
 
 class Rows(Protocol):

@@ -16,8 +16,8 @@ from textual.widget import Widget
 
 from filestore import FilestoreError
 from tui.actions import ActionContext, Place
+from tui.formatting import Line, count
 from tui.formatting.chunks import SECTIONS
-from tui.formatting.lines import Line, count
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail

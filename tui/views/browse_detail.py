@@ -21,9 +21,9 @@ from textual.widget import Widget
 
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
+from tui.formatting import Line, cut
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
-from tui.formatting.lines import Line, cut
 from tui.formatting.rows import neighbour_row
 from tui.state.rows import Listed
 from tui.views.browse_map import MapPane

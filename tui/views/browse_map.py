@@ -19,9 +19,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from filestore import FilestoreError
+from tui.formatting import Line, line
 from tui.formatting import vector_map as texts
 from tui.formatting.chunks import error_lines
-from tui.formatting.lines import Line, line
 from tui.formatting.rows import is_folder
 from tui.views.context import Jumped, ViewContext
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip

@@ -16,8 +16,8 @@ from textual.message import Message
 
 from filestore import FilestoreError, Finding, UsageError
 from filestore.browse import DocumentFiles, InspectedStore
+from tui.formatting import Line, Span, count, quoted, span
 from tui.formatting import reports as texts
-from tui.formatting.lines import Line, Span, count, quoted, span
 from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
 from tui.views.dialogs import ConfirmScreen

@@ -18,8 +18,8 @@ from textual.widgets import Input
 
 from filestore import FilestoreError
 from filestore.browse import DocumentFiles, InspectedStore
+from tui.formatting import Line, line
 from tui.formatting import rows as texts
-from tui.formatting.lines import Line, line
 from tui.formatting.rows import folder_above, is_folder, own_name, way_of
 from tui.state.rows import Document, Pending, Way
 from tui.views.browse_rows import (

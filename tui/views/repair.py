@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions import ActionContext, Place
-from tui.formatting.lines import Line, count, cut, line, shortened
+from tui.formatting import Line, count, cut, line, shortened
 from tui.formatting.plans import (
     CHANGES,
     NO_PLAN,

@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from filestore import Step
 from filestore.browse import Left
-from tui.formatting.lines import Line, line
+from tui.formatting import Line, line
 from tui.formatting.plans import kind_lines, left_lines, step_lines
 from tui.formatting.reports import (
     Side,

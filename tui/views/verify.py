@@ -16,6 +16,7 @@ from textual.widgets import Input
 from filestore import CODES, UsageError
 from filestore.browse import NameFilter
 from tui.actions import MOST_PATHS, ActionContext, Place
+from tui.formatting import Span, line
 from tui.formatting.findings import (
     LEVELS,
     SEVERITY,
@@ -25,7 +26,6 @@ from tui.formatting.findings import (
     group_evidence_lines,
     not_checked_line,
 )
-from tui.formatting.lines import Span, line
 from tui.state.lists import (
     ORDERS,
     SEVERITIES,

@@ -25,7 +25,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.theme import Theme
 
-from tui.formatting.lines import Line, Role, Span
+from tui.formatting import Line, Role, Span
 
 
 class Look(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import Input
 
-from tui.formatting.lines import Line, Span, count
+from tui.formatting import Line, Span, count
 from tui.state.rows import Listed, Marking, Rows, TreeRows
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
 from tui.widgets.text import Caption, LineField

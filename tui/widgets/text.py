@@ -25,7 +25,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.formatting.lines import Line, Span, one_line
+from tui.formatting import Line, Span, one_line
 from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, fitted, hanging, strip
 
 _JOINERS: Final = re.compile("[\u200c\u200d\u00ad]")

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
-from tui.formatting.lines import Line, progress_line
+from tui.formatting import Line, progress_line
 from tui.workers.faults import UnexpectedError, trace_of
 
 if TYPE_CHECKING:

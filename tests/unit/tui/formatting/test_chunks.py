@@ -11,8 +11,7 @@ from filestore import Answer, FilestoreError, Finding, Hit
 from filestore.browse import About, AboutResource, Neighbour, Row, VectorFacts
 from filestore.fulltext import Understood
 from filestore.search.answer import Lazily, Shown
-from tui.formatting import chunks, rows, search
-from tui.formatting.lines import plain
+from tui.formatting import chunks, plain, rows, search
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from filestore import CODES, FilestoreError, Finding
 from filestore.browse import Evidence, Neighbour
 from tui.formatting import findings as words
-from tui.formatting.lines import plain
+from tui.formatting import plain
 
 FINDING = Finding(code="modified", path="chunked/guide/chunk1.md", detail="its text differs")
 NOTHING = Evidence(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.formatting.lines import MOST_NAMED, all_quoted, shortened
+from tui.formatting import MOST_NAMED, all_quoted, shortened
 
 ODD = ("it's a name.md", "two words.md", "-dash.md", "a\x1b[31m.md", "\\ and ' both", "$HOME", "&&")
 

@@ -16,8 +16,8 @@ from filestore.core.safe_text import safe_text
 from filestore.history.batch import Batch, ChangedFile, Version
 from filestore.repair.plan import ABSENT
 from filestore.repair.undo import UndoResult
+from tui.formatting import Line, bar_of, plain, progress_line, quoted
 from tui.formatting.findings import diff_lines, facing, stacked_lines
-from tui.formatting.lines import Line, bar_of, plain, progress_line, quoted
 from tui.formatting.plans import (
     commands,
     kind_lines,

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from filestore.browse import EnrichPlan, EnrichReport
 from filestore.enrich.plan import KeptFile
 from filestore.generate import Price
-from tui.formatting import reports
-from tui.formatting.lines import plain
+from tui.formatting import plain, reports
 
 PAID = {"generator": "openai:m", "is_free": False, "tokens_in": 1_000_000, "tokens_out": 2_000}
 

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from filestore import Finding
 from filestore.browse import CHUNKS, Family, Row
-from tui.formatting import chunks, rows
-from tui.formatting.lines import plain
+from tui.formatting import chunks, plain, rows
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))

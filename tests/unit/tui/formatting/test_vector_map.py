@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.formatting import vector_map
-from tui.formatting.lines import plain
+from tui.formatting import plain, vector_map
 
 NUMBERS = st.floats(min_value=-5, max_value=5, allow_nan=False, width=32)
 POINTS = st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from("abcdefghijkl")), max_size=40)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from filestore import CODES, Finding, UsageError
 from filestore.core.paths import DOCUMENTS
+from tui.formatting import plain
 from tui.formatting.findings import Coverage
-from tui.formatting.lines import plain
 from tui.state.findings import FindingIndex, Findings, key_of
 from tui.state.lists import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows
 

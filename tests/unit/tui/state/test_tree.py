@@ -5,7 +5,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.formatting.lines import line
+from tui.formatting import line
 from tui.formatting.rows import folder_above, own_name, way_of
 from tui.state.rows import PAGE, Document, Pending, TreeRows
 
