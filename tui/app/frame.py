@@ -34,7 +34,7 @@ from filestore import FilestoreError, Finding
 from filestore.browse import shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
-from tui.formatting import Line, one_line, quoted, span
+from tui.formatting import one_line, quoted, span
 from tui.formatting import reports as texts
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
@@ -160,17 +160,14 @@ class KeysInOrder(App[int]):
             self.call_later(self._hand_on)
 
     async def _hand_on(self) -> None:
-        # Without a screen the program is ending.
-        while self._held and self._taken_by is None and self.screen_stack and not self._is_awaiting:
+        # Without a screen the program is ending; what lies over the pages has keys of its own.
+        while self._held and self._taken_by is None and self.screen_stack:
+            if self._awaited is not None and len(self.screen_stack) == 1:
+                break
             event, taker = self._held.popleft(), self.focused or self.screen
             await super().on_event(event)
             self._number += 1
             self._follow(taker, _ROUNDS)
-
-    @property
-    def _is_awaiting(self) -> bool:
-        # What lies over the pages has keys of its own.
-        return self._awaited is not None and len(self.screen_stack) == 1
 
     def _follow(self, taker: Widget, rounds: int) -> None:
         """Send a message behind the key, from the widget that has it."""
@@ -310,7 +307,14 @@ class Frame(KeysInOrder):
         try:
             message.function()
         except Exception as error:  # the top of a call from a worker
-            self.fail(unexpected(error))
+            self.fail(
+                UnexpectedError(
+                    f"unexpected: {type(error).__name__}: {error}",
+                    trace=trace_of(error),
+                    remedy="the store is not harmed; E shows the full error",
+                    detail="".join(traceback.format_exception(error)),
+                )
+            )
 
     def notify(
         self,
@@ -607,28 +611,15 @@ class Frame(KeysInOrder):
             Item(line=(span(name, "title"),), gives_way=2 - number)
             for number, name in enumerate(("filestore", texts.store_name(self.root)))
         ]
-        self._head.show([*names, *pages], self._working())
-
-    def _working(self) -> Line:
+        running = self.findings.coverage.is_running
+        right = texts.standing(self.findings.clean, found, running=running)
         task = self.task_manager.busy
-        if task is None:
-            running = self.findings.coverage.is_running
-            return texts.standing(
-                self.findings.clean, self.findings.index.severities, running=running
-            )
-        return (span(f"{task.title}  ", "title"), *task.progress(width=10), span("  w", "key"))
+        if task is not None:
+            title = span(f"{task.title}  ", "title")
+            right = (title, *task.progress(width=10), span("  w", "key"))
+        self._head.show([*names, *pages], right)
 
     @on(Bar.Pressed)
     def _pressed(self, event: Bar.Pressed) -> None:
         place, _, name = event.press.rpartition(".")
         self.action_do(place or "everywhere", name)  # type: ignore[arg-type]
-
-
-def unexpected(error: Exception) -> FilestoreError:
-    """A fault of the inspector itself, as a FilestoreError."""
-    return UnexpectedError(
-        f"unexpected: {type(error).__name__}: {error}",
-        trace=trace_of(error),
-        remedy="the store is not harmed; E shows the full error",
-        detail="".join(traceback.format_exception(error)),
-    )

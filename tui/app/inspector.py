@@ -174,23 +174,19 @@ class Inspector(Menus):
         elif way == "retry":
             self.open_store()
         else:
-            self._make(example=way == "example")
+            self.drop_keys()
+            self.run_worker(partial(self._make, way == "example"), thread=True, exclusive=True)
 
-    def _make(self, *, example: bool) -> None:
-        """Make a store, or a copy of the example, and open it."""
-        self.drop_keys()
-
-        def make() -> None:
-            try:
-                root = make_store(
-                    os.getcwd(), configuration=self.options.configuration, example=example
-                )
-            except FilestoreError as error:
-                self.post(partial(self.cannot_open, error))
-            else:
-                self.post(partial(self._made, root, example))
-
-        self.run_worker(make, thread=True, exclusive=True)
+    def _make(self, example: bool) -> None:
+        """Make a store, or a copy of the example, in a thread; then open it."""
+        try:
+            root = make_store(
+                os.getcwd(), configuration=self.options.configuration, example=example
+            )
+        except FilestoreError as error:
+            self.post(partial(self.cannot_open, error))
+        else:
+            self.post(partial(self._made, root, example))
 
     def _made(self, root: str, example: bool) -> None:
         self.options = replace(self.options, store=root)

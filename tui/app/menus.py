@@ -292,8 +292,15 @@ class Menus(Frame):
         self.note(all_quoted(_editing(command.words, path, line)))
         # What was typed while the editor came up was for the editor.
         self.drop_keys()
+        problem, program = "", command.words[0]
         with self.suspend():
-            problem = _run(_editing(command.words, os.path.join(self.root, path), line))
+            try:
+                done = run_program(_editing(command.words, os.path.join(self.root, path), line))
+            except OSError as error:
+                problem = f"{program}: {error.strerror or error}"
+            else:
+                if done.returncode:
+                    problem = f"{program} ended with {done.returncode}"
         self.refresh(repaint=True, layout=True)
         self.take_keys()
         if problem:
@@ -505,12 +512,3 @@ def _command(name: str, rest: list[str]) -> Typed:
 def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:
     """The editor's command, at a line where it is known how it takes one."""
     return opened_at(words, path, line or None) or (*words, path)
-
-
-def _run(command: Sequence[str]) -> str:
-    """Run an editor in the terminal that was left to it; returns why it failed, or ""."""
-    try:
-        done = run_program(command)
-    except OSError as error:
-        return f"{command[0]}: {error.strerror or error}"
-    return "" if done.returncode == 0 else f"{command[0]} ended with {done.returncode}"

@@ -38,7 +38,6 @@ class FindingIndex:
         self._moved_from: dict[str, Finding] = {}
         self._of_resource: dict[str, dict[str, int]] = {}
         self._above: dict[str, tuple[dict[str, int], ...]] = {}
-        """Folder to the counts that a finding about a file in it belongs to."""
 
     @classmethod
     def of(cls, found: Iterable[Finding], tree: Tree = CHUNKS) -> "FindingIndex":
@@ -114,23 +113,23 @@ class FindingIndex:
         self.codes[finding.code] = self.codes.get(finding.code, 0) + by
         # A moved file counts where it is, and once where the catalog has it.
         places = (finding.path, finding.other) if finding.code == "moved" else (finding.path,)
-        for counts in {id(one): one for path in places for one in self._above_file(path)}.values():
+        folders = {path.rpartition("/")[0] for path in places}
+        for counts in {id(one): one for path in folders for one in self._counts(path)}.values():
             counts[severity] += by
 
-    def _above_file(self, path: str) -> tuple[dict[str, int], ...]:
-        folder = path.rpartition("/")[0]
-        above = self._above.get(folder)
-        if above is None:
-            above = self._above[folder] = self._counts_above(folder)
-        return above
-
-    def _counts_above(self, folder: str) -> tuple[dict[str, int], ...]:
-        if not self._tree.holds(f"{folder}/"):
-            return ()
-        parts = self._tree.chunk_path(StorePath(folder)).split("/")
-        # What lies in no folder belongs to the resource without a name, and to no other.
-        names = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
-        return tuple(self._of_resource.setdefault(name, {"E": 0, "W": 0, "I": 0}) for name in names)
+    def _counts(self, folder: str) -> tuple[dict[str, int], ...]:
+        """The counts that a finding about a file in a folder belongs to."""
+        if folder not in self._above:
+            names = []
+            if self._tree.holds(f"{folder}/"):
+                parts = self._tree.chunk_path(StorePath(folder)).split("/")
+                # What lies in no folder belongs to the resource without a name, and to no other.
+                names = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+            zero = {"E": 0, "W": 0, "I": 0}
+            self._above[folder] = tuple(
+                self._of_resource.setdefault(name, dict(zero)) for name in names
+            )
+        return self._above[folder]
 
 
 class StatsFindings(Struct, frozen=True, kw_only=True):

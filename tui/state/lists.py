@@ -111,24 +111,21 @@ class Draft(Struct, frozen=True, kw_only=True):
 def _put(
     found: Iterable[tuple[FindingKey, Finding]], groups: dict[str, Members], shape: _Shape
 ) -> int:
-    """Put findings at the end of their groups; returns how many of them are shown."""
+    """Put findings at the end of their groups; returns how many the filter leaves."""
+    _, order, wanted = shape
+    keys: Iterable[FindingKey] = (key for key, _ in found)
+    if not wanted.is_all:
+        named = (
+            (key, f"{one.code} {one.path} {one.other} {one.detail}")
+            for key, one in found
+            if one.severity in wanted.severities and wanted.code in ("", one.code)
+        )
+        keys = NameFilter.parse(wanted.text).keys(named)
     shown = 0
-    for key in _fitting(found, shape[2]):
-        groups.setdefault(_group_name(key[0], shape[1]), Members()).append(key)
+    for key in keys:
+        groups.setdefault(_group_name(key[0], order), Members()).append(key)
         shown += 1
     return shown
-
-
-def _fitting(found: Iterable[tuple[FindingKey, Finding]], shown: Filter) -> Iterable[FindingKey]:
-    """What a filter leaves."""
-    if shown.is_all:
-        return (key for key, _ in found)
-    named = (
-        (key, f"{one.code} {one.path} {one.other} {one.detail}")
-        for key, one in found
-        if one.severity in shown.severities and shown.code in ("", one.code)
-    )
-    return NameFilter.parse(shown.text).keys(named)
 
 
 class FindingRows(TreeRows):
@@ -342,10 +339,6 @@ class Request(Struct, frozen=True, kw_only=True):
         """The same, with or without leave to write files."""
         return replace(self, policy=replace(self.policy, truth=truth))
 
-    def is_like(self, other: "Request") -> bool:
-        """Whether it is for the same, whatever may be written by it."""
-        return self.with_truth(False) == other.with_truth(False)
-
 
 def request_for(findings: Sequence[Finding] | None, policy: Policy | None) -> Request:
     """What to ask for.
@@ -403,21 +396,6 @@ def chosen_of(plan: Plan, keys: Collection[StepKey]) -> ChosenSteps:
         codes=tuple(dict.fromkeys(code for step in part.steps for code in step.codes)),
         paths=tuple(dict.fromkeys(step.path for step in part.steps if not step.part)),
     )
-
-
-def as_before(
-    begin: set[StepKey], steps: Iterable[Step], *, before: Collection[StepKey], begun: set[StepKey]
-) -> set[StepKey]:
-    """The chosen steps of a plan that was made again: what a person chose or left stays so.
-
-    Args:
-        begin: What would be chosen at first.
-        steps: Of the new plan.
-        before: What was chosen of the old one.
-        begun: What was chosen at first of the old one.
-    """
-    added, left = set(before) - begun, begun.difference(before)
-    return (begin - left) | (added & {step.key for step in steps})
 
 
 OPEN_UP_TO: Final = 200
@@ -520,8 +498,9 @@ def prepared(
     begin = begin_with(plan, request.findings or ())
     if before is None:
         return PlanRows(plan, begin), begin
-    chosen = as_before(begin, plan.steps, before=before.chosen, begun=begun)
-    rows = PlanRows(plan, chosen)
+    # What a person chose or left of the earlier plan stays so.
+    added, left = before.chosen - begun, begun - before.chosen
+    rows = PlanRows(plan, (begin - left) | (added & {step.key for step in plan.steps}))
     for kind in before.tops:
         if before.is_open((kind,)):
             rows.open((kind,))

@@ -226,24 +226,18 @@ class MapPane(Vertical):
     # Drawing
 
     def _redraw(self) -> None:
-        if self.is_seen:
-            self._title_caption.show(self._title())
-            width, letters = max(self.size.width - 2, 20), self._letters
-            known = texts.legend_lines(self._grouped, width=width, letters=letters)
-            self._legend_caption.show(known if self._found is not None else [])
-            self.plot.draw_again()
-
-    def _title(self) -> list[Line]:
-        if self._error is not None:
-            return error_lines(self._error)
-        found = self._found
-        if found is None:
-            return [line("map of the vectors: working …", "quiet")]
-        shown = len(found.paths)
-        title = texts.map_title(shown=shown, total=found.total, explained=found.explained)
-        if not self._path or self._path in self._points:
-            return [title]
-        return [title, line("the file under the cursor is not on it", "quiet")]
+        if not self.is_seen:
+            return
+        title, legend, found = [line("map of the vectors: working …", "quiet")], [], self._found
+        if found is not None:
+            shown, width = len(found.paths), max(self.size.width - 2, 20)
+            title = [texts.map_title(shown=shown, total=found.total, explained=found.explained)]
+            if self._path and self._path not in self._points:
+                title.append(line("the file under the cursor is not on it", "quiet"))
+            legend = texts.legend_lines(self._grouped, width=width, letters=self._letters)
+        self._title_caption.show(title if self._error is None else error_lines(self._error))
+        self._legend_caption.show(legend)
+        self.plot.draw_again()
 
     @on(Resize)
     def _resized(self) -> None:
@@ -271,22 +265,19 @@ class MapPane(Vertical):
                 if any(finding.severity != "I" for finding in findings.index.of_path(path))
             )
             self._drifted = (findings.version, drifted)
-        return texts.map_lines(
-            picture,
-            drifted={picture.cells[number] for number in self._drifted[1]},
-            selected={picture.cells[number] for number in self._selected(found)},
-            letters=self._letters,
-        )
-
-    def _selected(self, found: "VectorMap") -> set[int]:
-        """The points of what is under the cursor of the list, and of what is marked there."""
+        # What is under the cursor of the list, and what is marked there.
         paths, name = [self._path, *self._marked], self._resource
         selected = {self._points[path] for path in paths if path in self._points}
         if name is not None:
             below = name if is_folder(name) else "\0"
             of = enumerate(found.resources)
             selected |= {number for number, one in of if one == name or one.startswith(below)}
-        return selected
+        return texts.map_lines(
+            picture,
+            drifted={picture.cells[number] for number in self._drifted[1]},
+            selected={picture.cells[number] for number in selected},
+            letters=self._letters,
+        )
 
     # Pointing
 

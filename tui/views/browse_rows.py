@@ -8,11 +8,15 @@ from array import array
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
 from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input
 
 from filestore import FilestoreError, Finding, UsageError
 from filestore.browse import DocumentFiles, InspectedStore
@@ -21,11 +25,15 @@ from tui.formatting import reports as texts
 from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
 from tui.views.dialogs import ConfirmScreen
-from tui.widgets.rows import MOST_MARKED, FilteredRows, VirtualRows
+from tui.widgets.rows import MOST_MARKED, VirtualRows
+from tui.widgets.text import Caption, LineField
 from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore.browse import EnrichPlan, EnrichReport, Row
+
+FILTER_S: Final = 0.06
+"""How long typing pauses before a filter is applied."""
 
 Below = Sequence["int | DocumentFiles"]
 """What the store has below a resource."""
@@ -50,64 +58,71 @@ class Renewed(Struct, frozen=True, kw_only=True):
     matches: "Mapping[str, array[int]] | None"
 
 
-class TreeList(FilteredRows):
-    """Rows that open and close; what they are, and what is below them, is for the subclass."""
+class TreeList(Vertical):
+    """Rows that open and close, above them a box in which a filter is typed, below a caption."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    TreeList, TreeList > VirtualRows { height: 1fr; }
+    TreeList > LineField.filter { display: none; height: 1; border: none; padding: 0 1; }
+    TreeList > LineField.filter.-open { display: block; }
+    """
 
     class Pointed(Message):
         """The cursor is on something else, or what it is on became known."""
 
-    def __init__(self, name: str, host: ViewContext, rows: VirtualRows) -> None:
-        super().__init__(name, rows)
+    def __init__(self, name: str, host: ViewContext, rows: VirtualRows, model: TreeRows) -> None:
+        """Put the parts together; their ids begin with the name."""
+        super().__init__(id=f"{name}-list")
         self.host = host
+        self.rows = rows
+        self.model = model
+        rows.show(model)
         self.filter = ""
         """The filter that is applied; "" for none."""
-        self.model = TreeRows(
-            self.label,
-            self.rows_below,
-            self.seek,
-            self.fetch,
-            can_open=self.can_open,
-            is_heading=lambda way: not self.is_file(way),
-            keeps=self.keeps,
-        )
+        self.input = LineField(then=rows, placeholder="words   !not   ~regex", id=f"{name}-filter")
+        """Where a filter is typed."""
+        self.input.add_class("filter")
+        self.caption = Caption(id=f"{name}-count")
+        self._typing: Timer | None = None
 
-    def on_mount(self) -> None:
-        """Show what is known."""
-        self.rows.show(self.model)
-
-    # What the rows are
-
-    def label(self, way: Way) -> Line | None:
-        """The words of a row; None while nothing is known of it."""
-        raise NotImplementedError
-
-    def rows_below(self, way: Way) -> Sequence[Any] | int:
-        """What is below a row; while that is not known, how many rows."""
-        raise NotImplementedError
-
-    def seek(self, way: Way) -> None:
-        """Read what is below a row, and hand it to the model."""
-        raise NotImplementedError
-
-    def fetch(self, ways: Sequence[Way]) -> None:
-        """Read the words of some rows."""
-        raise NotImplementedError
-
-    def can_open(self, way: Way) -> bool:
-        """Whether there is something below a row."""
-        raise NotImplementedError
-
-    def is_file(self, way: Way) -> bool:
-        """Whether a row is read when it is chosen, not opened."""
-        raise NotImplementedError
-
-    def keeps(self, way: Way) -> bool:
-        """Whether a row stays open while one above it is closed."""
-        return False
+    def compose(self) -> ComposeResult:
+        """The filter, the rows, the numbers."""
+        yield self.input
+        yield self.rows
+        yield self.caption
 
     def show_count(self) -> None:
         """Show how much there is."""
         raise NotImplementedError
+
+    # The filter
+
+    def begin_filter(self) -> None:
+        """Let a filter be typed."""
+        self.input.add_class("-open")
+        # At once: the next key may be here already.
+        self.screen.set_focus(self.input)
+
+    def put_filter(self, text: str) -> None:
+        """Show a filter as if it had been typed, without applying it; "" for no box."""
+        with self.input.prevent(Input.Changed):
+            self.input.value = text
+        self.input.set_class(bool(text), "-open")
+
+    def filter_typed(self, text: str) -> None:
+        """Apply a filter."""
+        raise NotImplementedError
+
+    @on(Input.Changed)
+    def _typing_goes_on(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._typing is not None:
+            self._typing.stop()
+        self._typing = self.set_timer(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
+
+    @on(Input.Submitted)
+    def _typing_ends(self, event: Input.Submitted) -> None:
+        event.stop()
 
     # What is under the cursor
 
@@ -132,11 +147,6 @@ class TreeList(FilteredRows):
     def _toggled(self) -> None:
         self.show_count()
         self.post_message(self.Pointed())
-
-    def set_filter(self, text: str) -> None:
-        """Show only what matches a filter."""
-        self.put_filter(text)
-        self.filter_typed(text)
 
 
 # What the tree of files asks of the store

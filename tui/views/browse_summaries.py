@@ -6,7 +6,7 @@ the store is asked in the reading thread, and what comes too late is dropped.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec.structs import replace
 from textual import on
@@ -18,7 +18,7 @@ from tui.formatting import Line
 from tui.formatting import rows as texts
 from tui.formatting.chunks import error_lines, family_lines
 from tui.formatting.rows import family_rows
-from tui.state.rows import Listed, Way
+from tui.state.rows import Listed, TreeRows, Way
 from tui.views.browse_rows import TreeList
 from tui.views.context import Jumped, Target, ViewContext
 from tui.widgets.rows import VirtualRows
@@ -43,8 +43,16 @@ class BrowseSummaries(TreeList):
     DEFAULT_CSS: ClassVar[str] = "BrowseSummaries { display: none; }"
 
     def __init__(self, host: ViewContext) -> None:
+        model = TreeRows(
+            self.label,
+            lambda _: 1,  # something that is not known yet
+            self.seek,
+            self.fetch,
+            can_open=self.can_open,
+            is_heading=self._is_resource,
+        )
         rows = VirtualRows(id="browse-summaries", marking=False)
-        super().__init__("browse-summary", host, rows)
+        super().__init__("browse-summary", host, rows, model)
         self._rows: dict[Way, Row] = {}
         """What is known of each row, but for its title."""
         self._titles: dict[StorePath, str] = {}
@@ -79,10 +87,6 @@ class BrowseSummaries(TreeList):
         return Target(resource=self.resource) if self.resource is not None else None
 
     # What the rows are
-
-    def rows_below(self, way: Way) -> Sequence[Any] | int:
-        """Something that is not known yet."""
-        return 1
 
     def seek(self, way: Way) -> None:
         """Read the roots of a resource, or what a summary was made from."""
@@ -128,14 +132,12 @@ class BrowseSummaries(TreeList):
             )
 
     def can_open(self, way: Way) -> bool:
-        """Whether there is something below a row."""
         row = self._row(way)
         return row is not None and row.children > 0 and not self._is_circle(way)
 
-    def is_file(self, way: Way) -> bool:
-        """Whether it is no resource."""
+    def _is_resource(self, way: Way) -> bool:
         row = self._row(way)
-        return row is None or bool(row.path)
+        return row is not None and not row.path
 
     def _is_circle(self, way: Way) -> bool:
         """Whether a row names what is above it."""

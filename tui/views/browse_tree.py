@@ -21,7 +21,7 @@ from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import Line, line
 from tui.formatting import rows as texts
 from tui.formatting.rows import folder_above, is_folder, own_name, way_of
-from tui.state.rows import Document, Pending, Way
+from tui.state.rows import Document, Pending, TreeRows, Way
 from tui.views.browse_rows import (
     Below,
     Located,
@@ -62,8 +62,17 @@ class BrowseTree(TreeList):
         """What the cursor is on if no key moved it: that file, or what it was on before."""
 
     def __init__(self, host: ViewContext) -> None:
+        model = TreeRows(
+            self.label,
+            self.rows_below,
+            self.seek,
+            self.fetch,
+            can_open=lambda way: isinstance(way[-1], str),
+            # Folders inside one that is closed stay as they are.
+            keeps=lambda way: is_folder(way[-1]),
+        )
         rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
-        super().__init__("browse", host, rows)
+        super().__init__("browse", host, rows, model)
         self.resources: dict[str, Row] = {}
         """All that are known; of a store in place folders and documents."""
         self._inside: dict[str, list[str]] = {}
@@ -106,7 +115,6 @@ class BrowseTree(TreeList):
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
-        super().on_mount()
         if self._first is not None:
             self._take_first(self._first)
 
@@ -226,14 +234,6 @@ class BrowseTree(TreeList):
         elif files:
             read(lambda store: store.listing.chunks(files))
 
-    def can_open(self, way: Way) -> bool:
-        """Whether a row is that of a resource, or a folder."""
-        return isinstance(way[-1], str)
-
-    def is_file(self, way: Way) -> bool:
-        """Whether it is none."""
-        return not self.can_open(way)
-
     def label(self, way: Way) -> Line | None:
         """The words of a row; None while nothing is known of it."""
         key, is_filtered = way[-1], self.model.is_filtered
@@ -274,7 +274,7 @@ class BrowseTree(TreeList):
         self._take_resources(())
 
     def _take_first(self, found: "Sequence[Row]") -> None:
-        if self.rows.rows is not self.model:
+        if not self.rows.is_attached:
             self._first = found
             return
         if not self._is_whole:
@@ -293,7 +293,8 @@ class BrowseTree(TreeList):
         self.model.open_each(self.way(name) for name in self._opened_before)
         self._opened_before = ()
         if self.filter:
-            self.set_filter(self.filter)
+            self.put_filter(self.filter)
+            self.filter_typed(self.filter)
         if self._wanted[0]:
             self.open_path(*self._wanted)
         self.rows.changed()
@@ -356,10 +357,6 @@ class BrowseTree(TreeList):
         self.show_count()
 
     # Opening and closing
-
-    def keeps(self, way: Way) -> bool:
-        """Folders inside one that is closed stay as they are."""
-        return is_folder(way[-1])
 
     def _opened_folders(self) -> list[Way]:
         return [way for way in self.model.opened if is_folder(way[-1])] if self.has_sections else []

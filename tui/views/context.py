@@ -204,7 +204,11 @@ def line_in_sight(text: str, row: str, share: float) -> int:
     wanted = [word.lower() for word in _WORD.findall(row)][:_MOST_WORDS]
     words, lines = _words(text)
     for length in range(len(wanted), 0, -1):
-        places = _places(words, wanted[:length])
+        places = [
+            place
+            for place, word in enumerate(words)
+            if word == wanted[0] and words[place : place + length] == wanted[:length]
+        ]
         if places:
             wanted_at = share * len(words)
             return lines[min(places, key=lambda place: abs(place - wanted_at))]
@@ -268,7 +272,7 @@ def _frontmatter_lines(text: str) -> int:
     return text.count("\n", 0, end.end()) if end is not None else 0
 
 
-def _words(text: str) -> tuple[Sequence[str], Sequence[int]]:
+def _words(text: str) -> tuple[list[str], list[int]]:
     """The words of a text behind its frontmatter, and the line of each."""
     words: list[str] = []
     lines: list[int] = []
@@ -278,12 +282,3 @@ def _words(text: str) -> tuple[Sequence[str], Sequence[int]]:
         words += found
         lines += [number] * len(found)
     return words, lines
-
-
-def _places(words: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    length = len(wanted)
-    return [
-        place
-        for place, word in enumerate(words)
-        if word == wanted[0] and list(words[place : place + length]) == list(wanted)
-    ]

@@ -117,18 +117,16 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """The question, and what can be chosen."""
+        options = []
+        for choice in self._choices:
+            text = Text(one_line(choice.title), style="bold")
+            for more in filter(None, (choice.about, choice.why_not)):
+                text.append(f"  {one_line(more)}", style="dim not bold")
+            options.append(Option(text, id=choice.name, disabled=bool(choice.why_not)))
         with Vertical(classes="box"):
             yield Static(Text(one_line(self._question), style="bold"))
-            yield OptionList(*(self._option(choice) for choice in self._choices))
+            yield OptionList(*options)
             yield Static(Text("enter chooses, esc cancels", style="dim"))
-
-    @staticmethod
-    def _option(choice: Choice) -> Option:
-        text = Text(one_line(choice.title), style="bold")
-        for more in (choice.about, choice.why_not):
-            if more:
-                text.append(f"  {one_line(more)}", style="dim not bold")
-        return Option(text, id=choice.name, disabled=bool(choice.why_not))
 
     def begin(self) -> None:
         """Begin on the choice that holds now."""

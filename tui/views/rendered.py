@@ -105,20 +105,15 @@ def parts(text: str) -> list[str]:
             found.append("\n".join(lines))
             lines, size = [], 0
             continue
-        opening = _FENCE.match(line)
-        if opening:
-            fence = _fenced(fence, opening[1], line)
+        found_fence = _FENCE.match(line)
+        run = found_fence[1] if found_fence else ""
+        if run and not fence:
+            fence = run
+        elif run[:1] == fence[:1] and len(run) >= len(fence) and not line.strip().strip(run[:1]):
+            fence = ""
         lines.append(line)
         size += len(line) + 1
     return [*found, "\n".join(lines)]
-
-
-def _fenced(fence: str, run: str, line: str) -> str:
-    """The fence that is open after a line that begins like one."""
-    if not fence:
-        return run
-    is_end = run[0] == fence[0] and len(run) >= len(fence) and not line.strip().strip(run[0])
-    return "" if is_end else fence
 
 
 class _Code(TextElement):

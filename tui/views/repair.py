@@ -19,17 +19,7 @@ from textual.widget import Widget
 from filestore import Policy
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count, cut, line, shortened
-from tui.formatting.plans import (
-    CHANGES,
-    NO_PLAN,
-    PLANNING,
-    commands,
-    plan_line,
-    question_lines,
-    removed_by,
-    scope,
-    totals_line,
-)
+from tui.formatting import plans as texts
 from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
 from tui.state.lists import (
     ChosenSteps,
@@ -110,8 +100,8 @@ class RepairView(View):
         self._ticking: Timer | None = None
         self._undo = UndoActions(self, show=self._show_message)
         self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
-        changes = (CHANGES,) if host.findings.tree.is_written else ()
-        self._pane = PlanPane((*NO_PLAN, *changes), id="plan")
+        changes = (texts.CHANGES,) if host.findings.tree.is_written else ()
+        self._pane = PlanPane((*texts.NO_PLAN, *changes), id="plan")
         self._changes = Changes(host, id="changes")
 
     def compose(self) -> ComposeResult:
@@ -264,12 +254,13 @@ class RepairView(View):
         )
         self._begin(task)
         if self._rows is None:
-            self._pane.show_message(PLANNING)
+            self._pane.show_message(texts.PLANNING)
 
     def _prepare(self, request: Request, plan: "Plan", then: Callable[..., None]) -> None:
-        before = self._rows if self._request is not None else None
-        if before is None or self._request is None or not request.is_like(self._request):
-            before = None
+        old = self._request
+        # Of an earlier plan for the same, whatever it may write, what was chosen stays so.
+        is_like = old is not None and old.with_truth(False) == request.with_truth(False)
+        before = self._rows if is_like else None
         prepare = partial(prepared, plan, request, before, self._begun_with)
         self._compute(plan, prepare, then, group="plan rows")
 
@@ -296,7 +287,7 @@ class RepairView(View):
         chosen, store = frozenset(rows.chosen), self.host.store_option
 
         def count_up() -> tuple[ChosenSteps, str]:
-            found = commands(rows.plan, chosen, is_whole=request.is_whole, whole=whole)
+            found = texts.commands(rows.plan, chosen, is_whole=request.is_whole, whole=whole)
             words = " && ".join(f"filestore {store}{words}" for words in found)
             return chosen_of(rows.plan, chosen), words
 
@@ -306,7 +297,7 @@ class RepairView(View):
             self._chosen, self._command = found
             none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
             command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
-            self._costs = [command, totals_line(self._chosen.plan)]
+            self._costs = [command, texts.totals_line(self._chosen.plan)]
             self._draw()
             self.host.context_changed()
 
@@ -326,19 +317,16 @@ class RepairView(View):
         elif not plan.steps:
             self.host.notify("no applicable step is chosen", severity="warning")
         else:
-            removed = [path for step in plan.steps for path in removed_by(step)]
-            question = ConfirmScreen(scope(plan), self._question(plan), removes=len(removed))
+            lines: list[Line] = []
+            if self._stale:
+                stale = f"{self._stale}: steps that no longer apply are skipped and reported"
+                lines.append(line(stale, "warning"))
+            shown = texts.question_lines(plan.steps, most=MOST_NAMED)
+            kept = line("files are backed up first: u undoes all of it", "note")
+            lines += [*shown, kept] if shown else [line("only the sidecar is written")]
+            removed = [path for step in plan.steps for path in texts.removed_by(step)]
+            question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
             self.app.push_screen(question, partial(self._answered, plan, self.command()))
-
-    def _question(self, plan: "Plan") -> list[Line]:
-        """The lines of the question before applying."""
-        stale = f"{self._stale}: steps that no longer apply are skipped and reported"
-        shown = question_lines(plan.steps, most=MOST_NAMED)
-        kept = "files are backed up first: u undoes all of it"
-        return [
-            *([line(stale, "warning")] if self._stale else []),
-            *([*shown, line(kept, "note")] if shown else [line("only the sidecar is written")]),
-        ]
 
     def _answered(self, plan: "Plan", command: str, wanted: bool | None) -> None:
         if not wanted:
@@ -488,25 +476,24 @@ class RepairView(View):
 
     def _draw(self) -> None:
         """Show what the plan is for, what it does, and the progress."""
-        self._head.show([self._title()])
+        if self.has_class("-changes"):
+            title = line("changes: u undoes, U redoes, b shows the plan", "title")
+        elif self._rows is None or self._request is None:
+            title = line("planning …" if self._is_working() else "no plan", "quiet")
+        else:
+            title = texts.plan_line(
+                self._rows.plan,
+                about=self._request.about,
+                stale=self._stale,
+                may_write=self.host.findings.tree.is_written,
+            )
+            if self._pane.text.has_focus:
+                words = "reading the step: space chooses it, esc goes back  "
+                title = (*line(words, "key"), *title)
+        self._head.show([title])
         lines = [*self._costs]
         if self._job is not None:
             files = ", u restores files" if self._writes_files else ""
             safe = f"x stops it safely{files}" if self._job.writes else "x stops it"
             lines.append((*self._job.progress(), *line(f"  {safe}", "quiet")))
         self._footer.show(lines)
-
-    def _title(self) -> Line:
-        if self.has_class("-changes"):
-            return line("changes: u undoes, U redoes, b shows the plan", "title")
-        if self._rows is None or self._request is None:
-            return line("planning …" if self._is_working() else "no plan", "quiet")
-        title = plan_line(
-            self._rows.plan,
-            about=self._request.about,
-            stale=self._stale,
-            may_write=self.host.findings.tree.is_written,
-        )
-        if not self._pane.text.has_focus:
-            return title
-        return (*line("reading the step: space chooses it, esc goes back  ", "key"), *title)

@@ -13,19 +13,8 @@ from textual.timer import Timer
 from filestore import Step
 from filestore.browse import Left
 from tui.formatting import Line, line
+from tui.formatting import reports as texts
 from tui.formatting.plans import kind_lines, left_lines, step_lines
-from tui.formatting.reports import (
-    Side,
-    batch_line,
-    batch_lines,
-    file_change_lines,
-    file_changes,
-    refusal_lines,
-    removals,
-    undo_lines,
-    undo_scope,
-    undo_summary,
-)
 from tui.state.lists import PlanRows
 from tui.state.rows import Listed, Way
 from tui.views.context import View, ViewContext
@@ -159,7 +148,7 @@ def _is_group(way: Hashable) -> TypeGuard[Way]:
     return isinstance(way, tuple) and len(way) == 1
 
 
-JOBS: Final[dict[Side, str]] = {"before": "undo", "after": "redo"}
+JOBS: Final[dict[texts.Side, str]] = {"before": "undo", "after": "redo"}
 
 
 class Changes(Horizontal):
@@ -190,7 +179,7 @@ class Changes(Horizontal):
     def _show(self, groups: "Sequence[Group]") -> None:
         newest_first = sorted(groups, key=lambda group: int(group.id), reverse=True)
         self._groups = {group.id: group for group in newest_first}
-        rows = [(group.id, batch_line(group)) for group in newest_first]
+        rows = [(group.id, texts.batch_line(group)) for group in newest_first]
         self.list.show(Listed(rows), at=self.list.cursor_key)
         self._show_detail()
 
@@ -211,7 +200,7 @@ class Changes(Horizontal):
         elif group is None:
             self.text.show([line("no change is kept", "quiet")])
         else:
-            self.text.show(batch_lines(group), key=group.id)
+            self.text.show(texts.batch_lines(group), key=group.id)
 
 
 class UndoActions:
@@ -223,7 +212,7 @@ class UndoActions:
         self._host = view.host
         self._show_lines = show
 
-    def begin(self, side: Side, identifier: str = "") -> None:
+    def begin(self, side: texts.Side, identifier: str = "") -> None:
         """Ask about a change; without a name the one that comes first."""
         self._host.task_manager.read(
             lambda store: (store.batches(), store.next_undo_redo()),
@@ -233,7 +222,7 @@ class UndoActions:
         )
 
     def _ask(
-        self, side: Side, identifier: str, kept: "tuple[Sequence[Group], tuple[str, str]]"
+        self, side: texts.Side, identifier: str, kept: "tuple[Sequence[Group], tuple[str, str]]"
     ) -> None:
         groups, (undo, redo) = kept
         wanted = identifier or (undo if side == "before" else redo)
@@ -244,20 +233,23 @@ class UndoActions:
             self._host.notify(group.problem, severity="error")
         else:
             question = ConfirmScreen(
-                undo_scope(group, side),
-                [line(group.what, "quiet"), *file_change_lines(file_changes(group, side))],
-                removes=removals(group, side),
+                texts.undo_scope(group, side),
+                [
+                    line(group.what, "quiet"),
+                    *texts.file_change_lines(texts.file_changes(group, side)),
+                ],
+                removes=texts.removals(group, side),
             )
             self._view.app.push_screen(question, partial(self._answered, side, group.id))
 
-    def _answered(self, side: Side, identifier: str, wanted: bool | None) -> None:
+    def _answered(self, side: texts.Side, identifier: str, wanted: bool | None) -> None:
         if not wanted:
             return
         job = JOBS[side]
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
 
         def refused(error: "FilestoreError") -> None:
-            self._show_lines(refusal_lines(error))
+            self._show_lines(texts.refusal_lines(error))
             self._host.fail(error)
             self._host.look_again()
 
@@ -274,7 +266,7 @@ class UndoActions:
             writes=True,
         )
 
-    def _done(self, side: Side, result: "UndoResult | None") -> None:
-        self._show_lines(undo_lines(result, side=side))
-        self._host.notify(undo_summary(result, side=side))
+    def _done(self, side: texts.Side, result: "UndoResult | None") -> None:
+        self._show_lines(texts.undo_lines(result, side=side))
+        self._host.notify(texts.undo_summary(result, side=side))
         self._host.look_again()

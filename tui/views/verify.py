@@ -17,15 +17,7 @@ from filestore import CODES, UsageError
 from filestore.browse import NameFilter
 from tui.actions import MOST_PATHS, ActionContext, Place
 from tui.formatting import Span, line
-from tui.formatting.findings import (
-    LEVELS,
-    SEVERITY,
-    counts_line,
-    empty_lines,
-    filters_line,
-    group_evidence_lines,
-    not_checked_line,
-)
+from tui.formatting import findings as texts
 from tui.state.lists import (
     ORDERS,
     SEVERITIES,
@@ -122,13 +114,23 @@ class VerifyView(View):
         tree = self.host.findings.tree
         is_part = path == tree.sidecar or path.startswith(f"{tree.sidecar}/")
         is_editable = not is_part and path not in (tree.pathspec, ".")
-        codes, paths = self._codes_and_paths()
+        # Of what is marked, or under the cursor; whole codes need no paths.
+        codes: tuple[str, ...] = (key[0],) if key is not None else ()
+        paths: tuple[str, ...] = (key[1],) if key is not None and len(key) > 1 and key[1] else ()
+        marked = self.host.findings.marked
+        if marked:
+            codes, paths = self._rows.marked_codes(), ()
+            known = self.host.findings.by_code()
+            if len(marked) != sum(known[code] for code in codes):
+                # One more than a command line may name is enough to tell that there are too many.
+                some = islice((one[1] for one in marked if one[1]), MOST_PATHS + 1)
+                paths = tuple(sorted(set(some)))
         level = self.host.findings.coverage.level
         return ActionContext(
             place="verify",
             path=path if is_editable else "",
             code=under.code if under is not None else "",
-            level=level if level in LEVELS else "fast",
+            level=level if level in texts.LEVELS else "fast",
             codes=codes,
             paths=paths,
         )
@@ -137,22 +139,6 @@ class VerifyView(View):
         """The line that the finding under the cursor names."""
         finding = self._rows.finding(self._cursor)
         return line_named(finding.detail) if finding is not None else 0
-
-    def _codes_and_paths(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Codes and paths of what is marked, or under the cursor; whole codes need no paths."""
-        marked = self.host.findings.marked
-        if not marked:
-            key = self._cursor
-            if key is None:
-                return (), ()
-            return (key[0],), (key[1],) if len(key) > 1 and key[1] else ()
-        codes = self._rows.marked_codes()
-        known = self.host.findings.by_code()
-        if len(marked) == sum(known[code] for code in codes):
-            return codes, ()
-        # One more than a command line may name is enough to tell that there are too many.
-        paths = (key[1] for key in marked if key[1])
-        return codes, tuple(sorted(set(islice(paths, MOST_PATHS + 1))))
 
     def entered(self) -> None:
         """Show what came meanwhile, and focus the list."""
@@ -215,7 +201,9 @@ class VerifyView(View):
 
     def do_level(self) -> None:
         """Ask how thoroughly."""
-        choices = [Choice(name=name, title=name, about=about) for name, about in LEVELS.items()]
+        choices = [
+            Choice(name=name, title=name, about=about) for name, about in texts.LEVELS.items()
+        ]
         self.app.push_screen(
             ChoiceScreen("Verify how thoroughly?", choices, at=self.host.findings.coverage.level),
             lambda level: self.verify(level) if level is not None else None,
@@ -232,7 +220,7 @@ class VerifyView(View):
         known = self.host.findings.by_code()
         choices = [Choice(name=_ALL, title=_ALL)]
         for code in worst_first(known):
-            sign, word, _ = SEVERITY[CODES[code].severity]
+            sign, word, _ = texts.SEVERITY[CODES[code].severity]
             about = f"{known[code]:,}  {CODES[code].severity} {sign} {word}"
             choices.append(Choice(name=code, title=code, about=about))
 
@@ -408,10 +396,12 @@ class VerifyView(View):
             coverage = self.host.findings.coverage
             is_known = bool(coverage.level) and not coverage.is_running and not coverage.was_stopped
             is_filtered = len(self.host.findings) > 0
-            self._following.show(empty_lines(is_filtered=is_filtered, is_known=is_known), key="")
+            self._following.show(
+                texts.empty_lines(is_filtered=is_filtered, is_known=is_known), key=""
+            )
         elif len(key) == 1:
             members = len(self._rows.members(key))
-            self._following.show(group_evidence_lines(finding, members), key=key[0])
+            self._following.show(texts.group_evidence_lines(finding, members), key=key[0])
         else:
             self._following.follow(finding)
 
@@ -437,16 +427,20 @@ class VerifyView(View):
         if not self.is_mounted:
             return
         findings, shown = self.host.findings, self._rows.filter
-        counts = counts_line(findings.index.severities, marked=len(findings.marked))
+        counts = texts.counts_line(findings.index.severities, marked=len(findings.marked))
         order = Span(f"by {self._rows.order}", "quiet")
         if self.is_reading:
             order = Span("reading the evidence: esc goes back", "key")
         head = [self._verifying.line(), (*counts, order)]
         if not findings.coverage.is_running:
-            head.append(not_checked_line(findings.coverage.level, findings.coverage.not_checked))
+            head.append(
+                texts.not_checked_line(findings.coverage.level, findings.coverage.not_checked)
+            )
         if self._mistake:
             head.append(line(self._mistake, "warning"))
         elif not shown.is_all:
             shown_here = self._rows.shown
-            head.append(filters_line(shown.text, shown.severities, shown.code, shown=shown_here))
+            head.append(
+                texts.filters_line(shown.text, shown.severities, shown.code, shown=shown_here)
+            )
         self._head.show(head)

@@ -20,24 +20,7 @@ from textual.timer import Timer
 from filestore import FilestoreError, Finding
 from filestore.browse import SideChoice, is_clean, shown_path
 from tui.formatting import Line, Role, Span, duration, line, span
-from tui.formatting.findings import (
-    BASE_TITLE,
-    TAB,
-    Coverage,
-    Facing,
-    Mark,
-    choice_lines,
-    evidence_lines,
-    facing,
-    finding_lines,
-    looked_line,
-    neighbour_lines,
-    problem_lines,
-    side_titles,
-    sides_title,
-    stacked_lines,
-    wanted_side,
-)
+from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext, line_named
 from tui.views.dialogs import Steady
@@ -181,16 +164,16 @@ class EvidenceLoader:
         if finding is None:
             return
         known = self._evidence
-        lines = finding_lines(finding) if known is None else evidence_lines(known)
+        lines = texts.finding_lines(finding) if known is None else texts.evidence_lines(known)
         if self._neighbours:
-            lines += neighbour_lines(
+            lines += texts.neighbour_lines(
                 self._neighbours.get(False),
                 self._neighbours.get(True),
                 compared=self._is_compared,
                 tree=self._host.findings.tree,
             )
         for problem in self._problems:
-            lines += problem_lines(problem)
+            lines += texts.problem_lines(problem)
         self._pane.show(lines, key=str(key_of(finding)))
         self._pane.find(self._sought)
 
@@ -261,7 +244,7 @@ class VerifyRun:
 
     def _end(self, checked: "Checked", found: tuple[FindingIndex, bool]) -> None:
         self._has_begun = True
-        coverage = Coverage(
+        coverage = texts.Coverage(
             level=checked.level,
             at=_now(),
             checked=checked.checked,
@@ -285,7 +268,7 @@ class VerifyRun:
             # Without a total, the time that has passed shows that it goes on.
             passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
             return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
-        return looked_line(findings.coverage, found=len(findings), clean=findings.clean)
+        return texts.looked_line(findings.coverage, found=len(findings), clean=findings.clean)
 
 
 def _now() -> str:
@@ -296,7 +279,7 @@ def _now() -> str:
 
 SIDE_BY_SIDE: Final = 90
 """So wide the screen has to be for both sides next to each other."""
-_ROLES: Final[dict[Mark, tuple[Role, Role]]] = {
+_ROLES: Final[dict[texts.Mark, tuple[Role, Role]]] = {
     "": ("text", "text"),
     "<": ("removed", "quiet"),
     ">": ("quiet", "added"),
@@ -329,7 +312,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         self._host = host
         self._finding = finding
         self._sides: Sides | None = None
-        self._rows: Sequence[Facing] = ()
+        self._rows: Sequence[texts.Facing] = ()
         self._shows_base = False
 
     def compose(self) -> ComposeResult:
@@ -365,9 +348,9 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         if not self.is_attached:
             return
         self._sides = sides
-        self._rows = facing(sides.ours, sides.theirs or "")
-        self.query_one("#sides-title", Caption).show([sides_title(sides)])
-        self.query_one("#sides-choices", Caption).show(choice_lines(sides))
+        self._rows = texts.facing(sides.ours, sides.theirs or "")
+        self.query_one("#sides-title", Caption).show([texts.sides_title(sides)])
+        self.query_one("#sides-choices", Caption).show(texts.choice_lines(sides))
         self._draw()
 
     def on_resize(self, _: Resize) -> None:
@@ -377,18 +360,19 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
     def _draw(self) -> None:
         if self._sides is None:
             return
-        left, right = side_titles(self._sides)
+        left, right = texts.side_titles(self._sides)
         pane = self.query_one(TextPane)
         width = pane.scrollable_content_region.width
         labels = self.query_one("#sides-labels", Caption)
         if self._shows_base and self._sides.base is not None:
-            labels.show([line(BASE_TITLE, "title")])
+            labels.show([line(texts.BASE_TITLE, "title")])
             pane.show(
-                [line(text.expandtabs(TAB)) for text in self._sides.base.splitlines()], key="base"
+                [line(text.expandtabs(texts.TAB)) for text in self._sides.base.splitlines()],
+                key="base",
             )
         elif self.app.size.width < SIDE_BY_SIDE:
             labels.show([(Span("< ", "removed"), *left), (Span("> ", "added"), *right)])
-            pane.show(stacked_lines(self._rows), key="stacked")
+            pane.show(texts.stacked_lines(self._rows), key="stacked")
         else:
             half = half_of(width)
             labels.show([(*_padded(left, half), Span("   "), *right)])
@@ -410,7 +394,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         """Take a side, or both."""
         if self._sides is None:
             return
-        choice = wanted_side(self._sides, side)
+        choice = texts.wanted_side(self._sides, side)
         if choice is None:
             self._host.notify("that cannot be chosen here: see the list below", severity="warning")
         else:
@@ -428,7 +412,7 @@ def half_of(width: int) -> int:
     return max((width - 3) // 2, 2)
 
 
-def columns(rows: Sequence[Facing], width: int) -> list[Line]:
+def columns(rows: Sequence[texts.Facing], width: int) -> list[Line]:
     """Both sides next to each other, each wrapped to its half."""
     half = half_of(width)
     found: list[Line] = []
@@ -442,7 +426,7 @@ def columns(rows: Sequence[Facing], width: int) -> list[Line]:
 
 
 def _wrapped(text: str, role: Role, width: int) -> list[Line]:
-    wrapping = Wrapping([line(text.expandtabs(TAB), role)], width)
+    wrapping = Wrapping([line(text.expandtabs(texts.TAB), role)], width)
     wrapping.advance(len(text) + 1)
     return [wrapping.row(number) for number in range(len(wrapping))]
 

@@ -11,7 +11,7 @@ those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings d
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
@@ -459,7 +459,15 @@ class Wrapping:
     def row(self, row: int) -> Line:
         """The text of a row."""
         line, start = self.begins(row)
-        return tuple(cut_out(self.lines[line], start, self.ends(row)))
+        end = self.ends(row)
+        found = []
+        for span in self.lines[line]:
+            length = len(span.text)
+            if start < length and end > 0:
+                found.append(Span(span.text[max(start, 0) : end], span.role))
+            start -= length
+            end -= length
+        return tuple(found)
 
     def text(self, line: int) -> str:
         """The text of a whole line."""
@@ -472,40 +480,23 @@ class Wrapping:
 
     def _step(self) -> None:
         """Break off one row."""
-        text = self.text(self._next)
+        text, start = self.text(self._next), self._from
         self._line_of.append(self._next)
-        self._start_of.append(self._from)
-        indent = self._indent_of(self._next) if self._from else 0
-        end = _break(text, self._from, self.width - indent)
+        self._start_of.append(start)
+        width = self.width - (self._indent_of(self._next) if start else 0)
+        window = text[start : start + width + 1]
+        plain = window.isascii() and "\t" not in window
+        end = start + (min(len(window), width) if plain else _fitting(text, start, width))
+        if end >= len(text) or text[end] == " ":
+            # The space goes with the row that it ends, where it cannot be seen.
+            end = min(end + 1, len(text))
+        elif (space := text.rfind(" ", start, end)) >= start:
+            end = space + 1
         if end >= len(text):
             self._next += 1
             self._from = 0
         else:
             self._from = end
-
-
-def cut_out(line: Line, start: int, end: int) -> Iterator[Span]:
-    """The part of a line between two of its characters."""
-    for span in line:
-        length = len(span.text)
-        if start < length and end > 0:
-            yield Span(span.text[max(start, 0) : end], span.role)
-        start -= length
-        end -= length
-        if end <= 0:
-            return
-
-
-def _break(text: str, start: int, width: int) -> int:
-    """Where the row that begins at a character ends."""
-    window = text[start : start + width + 1]
-    plain = window.isascii() and "\t" not in window
-    end = start + (min(len(window), width) if plain else _fitting(text, start, width))
-    if end >= len(text) or text[end] == " ":
-        # The space goes with the row that it ends, where it cannot be seen.
-        return min(end + 1, len(text))
-    space = text.rfind(" ", start, end)
-    return end if space < start else space + 1
 
 
 def _fitting(text: str, start: int, width: int) -> int:

@@ -9,22 +9,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from rich.style import Style
-from textual import events, on
+from textual import events
 from textual.actions import SkipAction
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.cache import LRUCache
-from textual.containers import Vertical
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.timer import Timer
-from textual.widgets import Input
 
 from tui.formatting import Line, Span, count
 from tui.state.rows import Listed, Marking, Rows, TreeRows
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
-from tui.widgets.text import Caption, LineField
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""
@@ -33,8 +28,6 @@ _REACH: Final = 64
 _KEPT: Final = 512
 """Rows kept drawn."""
 _BOLD: Final = Style(bold=True)
-FILTER_S: Final = 0.06
-"""How long typing pauses before a filter is applied."""
 
 
 class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
@@ -230,11 +223,14 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             return Strip.blank(self._width, PLAIN)
         key = self._rows.key(index)
         has_cursor = int(index == self._cursor) * (2 if self.has_focus else 1)
-        name = (key, self._width, has_cursor, self._is_marked(key))
+        marks = self._marking.keys
+        with_it = self._marked_with(key) if marks else ()
+        is_marked = bool(with_it) and marks.issuperset(with_it)
+        name = (key, self._width, has_cursor, is_marked)
         drawn = self._strips.get(name)
         if drawn is None:
             line = self._rows.row(index)
-            drawn = self._drawn(line, has_cursor, marked=name[3])
+            drawn = self._drawn(line, has_cursor, marked=is_marked)
             if line is not None:
                 self._strips[name] = drawn
         return drawn
@@ -255,13 +251,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
         look = (lambda role: looks(role) + _BOLD) if marked else looks
         return strip(line, self._width, look, rest)
-
-    def _is_marked(self, key: Hashable) -> bool:
-        marks = self._marking.keys
-        if not marks:
-            return False
-        keys = self._marked_with(key)
-        return bool(keys) and marks.issuperset(keys)
 
     # Place
 
@@ -377,7 +366,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         """Mark the row or unmark it, and go to the next one."""
         self._marking.toggle(self._markable())
         self._marks_changed()
-        self.action_move(1)
+        self._move(self._cursor + 1)
 
     def action_range(self) -> None:
         """Begin a range of marks at the cursor, or end it."""
@@ -477,56 +466,3 @@ class _KeysAround:
             if index is not None:
                 return index
         return min(cursor, max(len(rows) - 1, 0))
-
-
-class FilteredRows(Vertical):
-    """A list, above it a box in which a filter is typed, below it a caption."""
-
-    DEFAULT_CSS: ClassVar[str] = """
-    FilteredRows, FilteredRows > VirtualRows { height: 1fr; }
-    FilteredRows > LineField.filter { display: none; height: 1; border: none; padding: 0 1; }
-    FilteredRows > LineField.filter.-open { display: block; }
-    """
-
-    def __init__(self, name: str, rows: VirtualRows) -> None:
-        """Put the parts together; their ids begin with the name."""
-        super().__init__(id=f"{name}-list")
-        self.rows = rows
-        self.input = LineField(then=rows, placeholder="words   !not   ~regex", id=f"{name}-filter")
-        """Where a filter is typed."""
-        self.input.add_class("filter")
-        self.caption = Caption(id=f"{name}-count")
-        self._typing: Timer | None = None
-
-    def compose(self) -> ComposeResult:
-        """The filter, the rows, the numbers."""
-        yield self.input
-        yield self.rows
-        yield self.caption
-
-    def begin_filter(self) -> None:
-        """Let a filter be typed."""
-        self.input.add_class("-open")
-        # At once: the next key may be here already.
-        self.screen.set_focus(self.input)
-
-    def put_filter(self, text: str) -> None:
-        """Show a filter as if it had been typed, without applying it; "" for no box."""
-        with self.input.prevent(Input.Changed):
-            self.input.value = text
-        self.input.set_class(bool(text), "-open")
-
-    def filter_typed(self, text: str) -> None:
-        """Apply a filter."""
-        raise NotImplementedError
-
-    @on(Input.Changed)
-    def _typing_goes_on(self, event: Input.Changed) -> None:
-        event.stop()
-        if self._typing is not None:
-            self._typing.stop()
-        self._typing = self.set_timer(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
-
-    @on(Input.Submitted)
-    def _typing_ends(self, event: Input.Submitted) -> None:
-        event.stop()

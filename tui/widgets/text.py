@@ -121,15 +121,14 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             row = self._row_of(line, start)
             first = row if top <= row < top + self.page else top
         for row in range(first, min(first + self.page, self._rows())):
-            if words := self._words_of(row).strip():
+            words = ""
+            if self._strips is not None:
+                words = self._strips[row].text.strip()
+            elif self._wrapping is not None:
+                words = "".join(span.text for span in self._wrapping.row(row)).strip()
+            if words:
                 return words, row / total
         return "", 0.0
-
-    def _words_of(self, row: int) -> str:
-        if self._strips is not None:
-            return self._strips[row].text
-        spans = self._wrapping.row(row) if self._wrapping is not None else ()
-        return "".join(span.text for span in spans)
 
     def _take(self, lines: Sequence[Line], strips: Sequence[Strip] | None, key: str) -> None:
         is_same = key == self._key and (bool(self._lines) or self._strips is not None)
@@ -439,24 +438,20 @@ class Bar(Drawn, can_focus=False):
         return strip(line, width, self.style_of, self.rich_style)
 
     def _placed(self) -> Iterator[tuple[int, int, Item]]:
-        """From which column to which each item is drawn."""
+        """From which column to which each item is drawn, of those that there is room for."""
+        kept, right = list(self._left), cells(self._right)
+        while sum(cells(item.line) + GAP for item in kept) + right > self.size.width:
+            first = max(kept, key=lambda item: item.gives_way, default=None)
+            if first is None or not first.gives_way:
+                break
+            kept.remove(first)
         at = 0
-        for item in self._kept():
+        for item in kept:
             last = at + cells(item.line)
             if last > self.size.width:
                 return
             yield at, last, item
             at = last + GAP
-
-    def _kept(self) -> list[Item]:
-        """The items for which there is room."""
-        kept = list(self._left)
-        while True:
-            needed = sum(cells(item.line) + GAP for item in kept) + cells(self._right)
-            first = max(kept, key=lambda item: item.gives_way, default=None)
-            if first is None or not first.gives_way or needed <= self.size.width:
-                return kept
-            kept.remove(first)
 
     def on_click(self, event: Click) -> None:
         """Post which item was clicked."""

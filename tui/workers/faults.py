@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Thread
 from typing import Any, Final
 
@@ -64,33 +64,24 @@ class InspectorFailedError(FilestoreError):
 
 def trace_of(error: BaseException) -> str:
     """Where an error and its causes happened, and of what kinds they are."""
-    found = [
-        "".join(traceback.format_tb(one.__traceback__, -_MOST_FRAMES)) + f"  error: {_kind(one)}\n"
-        for one in _errors(error)
-    ]
-    return "\nwhile that was handled:\n".join(reversed(found[:_MOST_ERRORS]))
-
-
-def _errors(error: BaseException) -> Iterator[BaseException]:
-    """An error and its causes, each once, the last one first."""
+    found: list[str] = []
     waiting, seen = [error], set[int]()
-    while waiting:
+    while waiting and len(found) < _MOST_ERRORS:
         one = waiting.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
-        yield one
+        kind = type(one)
+        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        if isinstance(one, OSError) and one.errno is not None:
+            name += f" {errno.errorcode.get(one.errno, one.errno)}"
+        frames = traceback.format_tb(one.__traceback__, -_MOST_FRAMES)
+        found.append("".join(frames) + f"  error: {name}\n")
         before = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
-        inner = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
-        waiting += [*([before] if before is not None else []), *inner]
-
-
-def _kind(error: BaseException) -> str:
-    kind = type(error)
-    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"{name} {errno.errorcode.get(error.errno, error.errno)}"
-    return name
+        waiting += [before] if before is not None else []
+        waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+    # The last one first.
+    return "\nwhile that was handled:\n".join(reversed(found))
 
 
 def trace_in(output: str) -> str:

@@ -39,7 +39,7 @@ from tui.formatting.reports import (
     undo_lines,
     undo_scope,
 )
-from tui.state.lists import PlanRows, as_before, begin_with, chosen_of, request_for
+from tui.state.lists import PlanRows, begin_with, chosen_of, prepared, request_for
 from tui.state.rows import Marking
 
 NASTY = st.text(
@@ -297,14 +297,14 @@ def test_what_removes_files_waits_for_a_person() -> None:
 
 def test_a_plan_made_again_keeps_what_a_person_chose_and_left() -> None:
     """New steps come as they would; those that were left stay left, those chosen stay chosen."""
-    old, chosen, left, new = (step(path=f"chunked/{name}.md") for name in "abcd")
-    found = as_before(
-        {old.key, left.key, new.key},
-        [old, chosen, left, new],
-        before={old.key, chosen.key},
-        begun={old.key, left.key},
-    )
-    assert found == {old.key, chosen.key, new.key}
+    old, left, new = (step(path=f"chunked/{name}.md") for name in "acd")
+    chosen = step("forget", "chunked/b.md", codes=("missing",))
+    request = request_for(None, None)
+    before, begun = prepared(plan(old, chosen, left), request, None, set())
+    assert begun == {old.key, left.key}
+    before.chosen ^= {chosen.key, left.key}
+    rows, _ = prepared(plan(old, chosen, left, new), request, before, begun)
+    assert rows.chosen == {old.key, chosen.key, new.key}
 
 
 # The command line
