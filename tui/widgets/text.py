@@ -438,7 +438,7 @@ class Bar(Drawn, can_focus=False):
         return strip(line, width, self.style_of, self.rich_style)
 
     def _placed(self) -> Iterator[tuple[int, int, Item]]:
-        """From which column to which each item is drawn, of those that there is room for."""
+        """From which column to which each item is drawn for which there is room."""
         kept, right = list(self._left), cells(self._right)
         while sum(cells(item.line) + GAP for item in kept) + right > self.size.width:
             first = max(kept, key=lambda item: item.gives_way, default=None)
