@@ -25,7 +25,7 @@ from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import _parser
 from filestore.config import settings
-from filestore.core.packages import DISTRIBUTION, PACKAGES, UPGRADE
+from filestore.core.errors import DISTRIBUTION, PACKAGES, UPGRADE
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
 from filestore.server.operations import COMMANDS
@@ -457,7 +457,7 @@ def test_nothing_of_a_stranger_is_told_to_be_installed() -> None:
         if path.suffix == ".md":
             text = re.sub(r"\n(?=\S)", " ", text)  # a line of a paragraph goes on in the next
         if path.suffix == ".py":
-            assert "pip install" not in text or name == "filestore/core/packages.py", name
+            assert "pip install" not in text or name == "filestore/core/errors.py", name
             assert not re.search(r"\b(upgrade|update|reinstall) filestore\b(?!-)", text), name
         elif name != "CHANGELOG.md":
             unsafe = [word for word in _installed(text) if not _is_safe_to_install(word)]

@@ -16,7 +16,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from filestore import FilestoreError, Hit, RefusedError, Store, StoreThreads, UsageError
-from filestore.core.packages import install_line
+from filestore.core.errors import install_line
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Where = Mapping[str, Any]

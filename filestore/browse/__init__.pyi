@@ -26,10 +26,10 @@ from filestore.chunks.chunk_file import Section as Section
 from filestore.config.layout import copy_example as copy_example
 from filestore.config.layout import find_root as find_root
 from filestore.core.codes import Code as Code
+from filestore.core.errors import install_line as install_line
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
 from filestore.core.findings import is_clean as is_clean
 from filestore.core.findings import not_checked_words as not_checked_words
-from filestore.core.packages import install_line as install_line
 from filestore.core.paths import CHUNKS as CHUNKS
 from filestore.core.paths import ChunkPath as ChunkPath
 from filestore.core.paths import StorePath as StorePath

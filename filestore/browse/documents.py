@@ -26,8 +26,8 @@ from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.chunk_file import Section
+from filestore.chunks.layout import look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
-from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow, queries
 from filestore.chunks import kept
+from filestore.chunks.layout import describe_unread
 from filestore.chunks.observation import MAX_CHUNK_BYTES
-from filestore.chunks.observe import describe_unread
 from filestore.config.layout import Places
 from filestore.config.user_config import Originals
 from filestore.core.errors import FilestoreError

@@ -15,7 +15,7 @@ from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, look_at, observe_entry
 from filestore.chunks.observation import (
     DOCUMENT,
     INDEXED,
@@ -24,7 +24,6 @@ from filestore.chunks.observation import (
     Observation,
     why_excluded,
 )
-from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where

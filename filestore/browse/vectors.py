@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks import kept
+from filestore.chunks.layout import look_at
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import look_at
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath, StorePath, Tree

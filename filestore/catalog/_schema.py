@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from filestore.core.errors import FilestoreError, on_error
-from filestore.core.packages import UPGRADE
+from filestore.core.errors import UPGRADE, FilestoreError, on_error
 from filestore.core.paths import sidecar_named
 from filestore.fs import database, part
 from filestore.fs.disk import pass_hidden_limits, pass_limits

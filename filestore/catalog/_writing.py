@@ -99,7 +99,7 @@ class CatalogWriter(Catalog):
         Documents in place are read again for their titles.
         """
         from filestore.chunks import questions_file, resource_record
-        from filestore.chunks.chunk_file import pairs_of
+        from filestore.chunks.kept import pairs_of
 
         statement = "SELECT id, path, data FROM files JOIN contents ON file = id WHERE state = ''"
         for file, path, data in self.rows(f"{statement} AND kind <> '{DOCUMENT}'"):

@@ -1,22 +1,22 @@
-"""Splits a text into pieces that each make a good file: whole sections, tables, code that fits.
+"""What of a text counts: its tokens, not the data in it. And what was split says of how.
 
 Pure: no disk, no model; tokens are counted in one way, so that another model means no other pieces.
 A token is about a word piece of an English BERT vocabulary: up to seven letters, two digits, one
 character of a script without spaces, one sign.
 
-One rule: the pieces partition the text, character for character, whatever it holds. Block structure
-comes from markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and
-every size is then verified. A size is counted without the white space around a piece, plus its
-heading path. Source code is split by the outline that comes with it, as no grammar is known here.
+Data is letters and digits: pictures in `data:` addresses, keys, files as Base64. It says nothing to
+a person, so neither words nor meaning are taken from it. Data is the address of a `data:` link; a
+run of at least 256 letters, digits and `+/=_-` without a blank; and four or more lines that are one
+run of at least 48 each. A run is data only with a digit among 25 signs and few hyphens, as rules
+and long names have not. All in linear time whatever the text.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import AnyStr, Final
 
 from msgspec import Struct
 
-from filestore.core.encoded_data import blanked_data
 from filestore.core.spelling import UNSPACED
 
 _LETTERS_PER_TOKEN: Final = 7
@@ -46,16 +46,15 @@ def count_tokens(text: str) -> int:
 
 
 CHUNKER: Final = "structure/2"
-"""Name and version of what `split` makes; another output needs another version."""
+"""Name and version of what `blocks.split` makes; another output needs another version."""
 
 
-_BLANKS: Final = re.compile(r" {2,}")
 _COUNTED: Final = re.compile(r"(?P<way>[^:]*):(?P<size>[0-9]{1,6}):(?P<counter>.*)", re.DOTALL)
 _BUILTIN_WINDOW: Final = 256
 """What the builtin embedder took."""
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class Symbol(Struct, frozen=True, kw_only=True):
     """A named part without a heading: a class, a function."""
 
     start: int
@@ -65,22 +64,6 @@ class Section(Struct, frozen=True, kw_only=True):
     title: str
     """A name on one line, such as ``Reader`` or ``Reader.open``; empty where the text goes back to
     the section around, after the end of one inside it."""
-
-
-class Piece(Struct, frozen=True, kw_only=True):
-    """One stretch of the text, ``text[start:end]``."""
-
-    start: int
-    """In characters."""
-    end: int
-    """In characters; not included."""
-    headings: tuple[str, ...]
-    """Titles of the sections around the start, outermost first, with the heading it starts with.
-
-    Plain text. The title of the text comes first, unless the first heading says the same. Outer
-    titles are left out where the path would take more than half the budget. Of code that is several
-    sections, the names around all of them; a name that the next begins with is left out.
-    """
 
 
 def label(budget: int, *, way: str = CHUNKER) -> str:
@@ -108,64 +91,120 @@ def is_split_alike(found: str, wanted: str) -> bool:
     return before["way"] == way and size == min(int(budget), window)
 
 
-def split(
-    text: str,
-    *,
-    syntax: Literal["text", "markdown", "code"],
-    budget: int,
-    count_tokens: Callable[[str], int] = count_tokens,
-    title: str = "",
-    outline: Sequence[Section] = (),
-) -> list[Piece]:
-    """Splits a text into pieces that partition it.
+def join(texts: Sequence[str]) -> str:
+    """The text whose pieces these are, the inverse of `blocks.split`."""
+    return "".join(texts)
 
-    The first piece starts at 0, each starts where the one before ended, the last ends with the
-    text. No piece is only white space, unless the whole text is.
+
+_LONG: Final = 256
+_LINE: Final = 48
+_SIGNS: Final = "[A-Za-z0-9+/=_-]"
+_ADDRESS: Final = re.compile(
+    r"\bdata:(?:(?:image|audio|video|font|text|application|model)/[\w.+-]+)?"
+    r"(?:;[\w.+-]+(?:=[\w.+-]+)?)*,[^\s\"'()<>\\]*",
+    re.IGNORECASE,
+)
+_RUN: Final = re.compile(rf"(?<!{_SIGNS}){_SIGNS}{{{_LONG},}}")
+_WHOLE_LINE: Final = re.compile(rf"^[ \t>]*{_SIGNS}{{{_LINE},}}[ \t\r]*$", re.MULTILINE)
+_LAST_LINE: Final = re.compile(rf"\n[ \t>]*(?=\S*[\d=]){_SIGNS}+[ \t\r]*$", re.MULTILINE)
+_LEAST_LINES: Final = 4
+_JOINTS: Final = re.compile(r"[_-]")
+_DIGITS: Final = re.compile(r"\d")
+_VISIBLE: Final = re.compile(r"[^\n]")
+
+
+def data_spans(text: str) -> list[tuple[int, int]]:
+    """Where data is in a text: start and end in characters, in order."""
+    is_long = _has_long_word(text)
+    if not is_long and "data:" not in text and "DATA:" not in text:
+        return []
+    found = [one.span() for one in _ADDRESS.finditer(text) if ";" in one[0] or "/" in one[0]]
+    if is_long:
+        runs = [match.span() for match in _RUN.finditer(text)]
+        for start, end in (*runs, *_blocks(text)):
+            run = text[start:end]
+            is_dense = len(_DIGITS.findall(run)) * 25 >= len(run)
+            if is_dense and len(_JOINTS.findall(run)) * 10 <= len(run):
+                found.append((start, end))
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def _has_long_word(text: str) -> bool:
+    """Whether some word may be as long as a line of data: most windows of a text have a blank."""
+    at = 0
+    while at + _LINE <= len(text):
+        blank = text.rfind(" ", at, at + _LINE)
+        if blank < 0:
+            blank = text.rfind("\n", at, at + _LINE)
+        if blank < 0:
+            return max(map(len, text.split()), default=0) >= _LINE
+        at = blank + 1
+    return False
+
+
+def without_data(text: str) -> str:
+    """A text without its data."""
+    spans = data_spans(text)
+    if not spans:
+        return text
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def blanked_data(text: str) -> str:
+    """A text with blanks in place of its data, so that all else stays where it was."""
+    return blanked(text, data_spans(text))
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with blanks in place of some stretches, which are in order; line ends stay."""
+    pieces, end = [], 0
+    for start, stop in spans:
+        pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def fenced(
+    text: AnyStr, fence: re.Pattern[AnyStr], backtick: AnyStr, start: int = 0
+) -> Iterator[tuple[int, int]]:
+    """Where blocks of fenced code begin and end; one that is never closed ends with the text.
 
     Args:
-        text: Any string.
-        syntax: How the text marks its structure.
-        budget: Most tokens of a piece and its heading path together; exceeded only where a single
-            character has more.
-        count_tokens: Called a few times per block, never per character.
-        title: What the whole text is called; goes before the heading path of every piece.
-        outline: The sections of code, in the order of their starts; other syntaxes mark theirs.
-
-    Returns:
-        The pieces in order; none for an empty text.
-
-    Raises:
-        ValueError: The budget is below 1.
+        text: With the blocks.
+        fence: What begins or ends one: the mark, and the rest of its line.
+        backtick: The sign, as text has it.
+        start: Where to begin.
     """
-    if budget < 1:
-        raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
-    # Who only asks how a text would be split needs none of it.
-    from filestore.chunking._splitting import Measure, clean_title
-    from filestore.chunking.blocks import code_spans, text_spans
-
-    plain = blanked_data(text)
-    if plain is not text:
-        # Data has no place in what is embedded, so it takes none of the budget, either.
-        text, count_visible = plain, count_tokens
-        count_tokens = lambda some: count_visible(_BLANKS.sub(" ", some))  # noqa: E731
-    measure = Measure(
-        text=text,
-        budget=budget,
-        count_tokens=count_tokens,
-        title=clean_title(title),
-        keeps_title=syntax == "code",
-    )
-    if not text or text.isspace():
-        return [Piece(start=0, end=len(text), headings=measure.headings(()))] if text else []
-    symbols = ((section.start, section.level, clean_title(section.title)) for section in outline)
-    is_markdown = syntax == "markdown"
-    spans = code_spans(measure, symbols) if syntax == "code" else text_spans(measure, is_markdown)
-    return [
-        Piece(start=start, end=end, headings=measure.headings(titles))
-        for start, end, titles in spans
-    ]
+    opened: re.Match[AnyStr] | None = None
+    for match in fence.finditer(text, start):
+        mark, words = match[1], match[2]
+        if opened is None:
+            # Backticks after backticks are a span of code on one line, not a fence.
+            if not (mark[:1] == backtick and backtick in words):
+                opened = match
+        elif mark.startswith(opened[1]) and not words.strip():
+            yield opened.start(), match.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(text)
 
 
-def join(texts: Sequence[str]) -> str:
-    """The text whose pieces these are, the inverse of `split`."""
-    return "".join(texts)
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Adjacent lines of one run each, with the shorter one that ends them."""
+    lines = [match.span() for match in _WHOLE_LINE.finditer(text)]
+    first = 0
+    for place, (_, end) in enumerate(lines):
+        if place + 1 < len(lines) and lines[place + 1][0] == end + 1:
+            continue
+        last = _LAST_LINE.match(text, end)
+        if place - first + 1 + (last is not None) >= _LEAST_LINES:
+            yield lines[first][0], last.end() if last else end
+        first = place + 1

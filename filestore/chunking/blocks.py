@@ -1,4 +1,9 @@
-"""Finds the blocks of a text: paragraphs, headings, fences, tables, lists; and their sections.
+"""Splits a text into pieces that each make a good file: whole sections, tables, code that fits.
+
+One rule: the pieces partition the text, character for character, whatever it holds. Block structure
+comes from markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and
+every size is then verified. A size is counted without the white space around a piece, plus its
+heading path.
 
 Of source code the outline becomes a tree of parts. A part that fits is one piece; of one that does
 not, the head and the members are pieces, and small neighbours are joined again. The path of a piece
@@ -7,14 +12,15 @@ is what the parts in it have in common.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise, takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from filestore.chunking import Symbol, blanked_data, count_tokens
 from filestore.chunking._splitting import (
     LINE_END,
     VISIBLE,
@@ -25,6 +31,7 @@ from filestore.chunking._splitting import (
     Span,
     TokenLimits,
     Unit,
+    clean_title,
     join_small,
     pack,
     split_at,
@@ -41,6 +48,7 @@ _TITLE_LIMIT: Final = 1_000
 _MAX_NESTING: Final = 60  # of block quotes and lists; deeper ones end at the end of the text
 _STRETCH: Final = 1 << 20  # characters
 
+_BLANKS: Final = re.compile(r" {2,}")
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _KINDS: Final[dict[str, Kind]] = {
     "heading_open": "heading",
@@ -52,6 +60,75 @@ _KINDS: Final[dict[str, Kind]] = {
     "ordered_list_open": "nested",
     "blockquote_open": "nested",
 }
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """One stretch of the text, ``text[start:end]``."""
+
+    start: int
+    """In characters."""
+    end: int
+    """In characters; not included."""
+    headings: tuple[str, ...]
+    """Titles of the sections around the start, outermost first, with the heading it starts with.
+
+    Plain text. The title of the text comes first, unless the first heading says the same. Outer
+    titles are left out where the path would take more than half the budget. Of code that is several
+    sections, the names around all of them; a name that the next begins with is left out.
+    """
+
+
+def split(
+    text: str,
+    *,
+    syntax: Literal["text", "markdown", "code"],
+    budget: int,
+    count_tokens: Callable[[str], int] = count_tokens,
+    title: str = "",
+    outline: Sequence[Symbol] = (),
+) -> list[Piece]:
+    """Splits a text into pieces that partition it.
+
+    The first piece starts at 0, each starts where the one before ended, the last ends with the
+    text. No piece is only white space, unless the whole text is.
+
+    Args:
+        text: Any string.
+        syntax: How the text marks its structure.
+        budget: Most tokens of a piece and its heading path together; exceeded only where a single
+            character has more.
+        count_tokens: Called a few times per block, never per character.
+        title: What the whole text is called; goes before the heading path of every piece.
+        outline: The sections of code, in the order of their starts; other syntaxes mark theirs.
+
+    Returns:
+        The pieces in order; none for an empty text.
+
+    Raises:
+        ValueError: The budget is below 1.
+    """
+    if budget < 1:
+        raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
+    plain = blanked_data(text)
+    if plain is not text:
+        # Data has no place in what is embedded, so it takes none of the budget, either.
+        text, count_visible = plain, count_tokens
+        count_tokens = lambda some: count_visible(_BLANKS.sub(" ", some))  # noqa: E731
+    measure = Measure(
+        text=text,
+        budget=budget,
+        count_tokens=count_tokens,
+        title=clean_title(title),
+        keeps_title=syntax == "code",
+    )
+    if not text or text.isspace():
+        return [Piece(start=0, end=len(text), headings=measure.headings(()))] if text else []
+    is_markdown = syntax == "markdown"
+    spans = code_spans(measure, outline) if syntax == "code" else text_spans(measure, is_markdown)
+    return [
+        Piece(start=start, end=end, headings=measure.headings(titles))
+        for start, end, titles in spans
+    ]
 
 
 @cache
@@ -241,8 +318,6 @@ def sections_of(units: Iterable[Unit]) -> Iterator[list[Unit]]:
 
 
 Titles = tuple[str, ...]
-Symbol = tuple[int, int, str]
-"""Start, level from 1, and name; without a name, the text goes back to the part around it."""
 
 _MAX_DEPTH: Final = 12
 _SMALL_SHARE: Final = 4  # a function under budget / 4 goes with its neighbours
@@ -313,16 +388,16 @@ def _parts(text: str, outline: Iterable[Symbol]) -> list[_Part]:
     """Parts that partition the text, each from a line start on, none blank."""
     parts = [_Part(start=0, end=0, level=0, titles=())]
     path: list[tuple[int, str]] = []
-    for offset, wanted_level, title in outline:
+    for symbol in outline:
         # The start of the line there, or of the next that is not blank; the end without one.
-        visible = VISIBLE.search(text, text.rfind("\n", 0, max(offset, 0)) + 1)
+        visible = VISIBLE.search(text, text.rfind("\n", 0, max(symbol.start, 0)) + 1)
         start = text.rfind("\n", 0, visible.start()) + 1 if visible else len(text)
-        level = min(max(wanted_level, 1), _MAX_DEPTH)
+        level = min(max(symbol.level, 1), _MAX_DEPTH)
         if start < parts[-1].start or start >= len(text):
             continue
         is_shared = start == parts[-1].start and bool(path)
         # Of several next to each other on one line, none names it.
-        name = "" if is_shared and path[-1][0] >= level else title
+        name = "" if is_shared and path[-1][0] >= level else clean_title(symbol.title)
         while path and path[-1][0] >= level:
             path.pop()
         path.append((level, name))

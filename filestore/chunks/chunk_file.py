@@ -8,24 +8,22 @@ only in our keys.
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, Protocol, TypedDict, Unpack
 
 from msgspec import Struct
 
+from filestore.chunking import without_data
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
-    QUESTIONS_FROM,
     Split,
-    metadata_pairs,
     parse_block,
     serialize,
     split,
     with_keys,
 )
 from filestore.core import hashing
-from filestore.core.encoded_data import without_data
 from filestore.core.errors import FilestoreError
 from filestore.core.frontmatter_yaml import Value
 from filestore.core.paths import ChunkPath
@@ -553,24 +551,3 @@ def _base32(data: bytes) -> str:
     import base64
 
     return base64.b32encode(hashlib.sha256(data).digest()).decode().rstrip("=").lower()
-
-
-def pairs_of(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
-    """Every pair of a file, each once, in order."""
-    origin = chunk.questions_origin
-    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
-    own = chunk.pairs if chunk.sections else pairs_of_user(chunk, path)
-    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *own, *made_from))
-
-
-def pairs_of_user(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
-    """The pairs of the keys of a chunk file that are not ours, and the tags in its text.
-
-    A text that is not of a note has none, nor has a summary.
-    """
-    from filestore.extract import is_note
-    from filestore.extract.about import said_pairs
-
-    is_tagged = chunk.kind in (None, "chunk") and is_note(chunk.source or path.partition("/")[0])
-    yield from metadata_pairs(chunk.user)
-    yield from said_pairs(chunk.user, chunk.body if is_tagged else "")

@@ -19,14 +19,16 @@ import orjson
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from filestore import chunking
 from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.frontmatter import QUESTIONS_FROM, metadata_pairs
 from filestore.chunks.links import link_key
 from filestore.chunks.observation import DOCUMENT, MAGIC, Observation, kept_hash
-from filestore.core import encoded_data
 from filestore.core.errors import FilestoreError
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import DIGEST_BYTES, content_hash, embedding_key
+from filestore.core.paths import ChunkPath
 from filestore.extract.links import Link
 
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
@@ -127,7 +129,7 @@ def conflict_outside_code(data: bytes, start: int) -> tuple[int, int, int] | Non
 
 def fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Where blocks of fenced code begin and end; one that is never closed ends with the file."""
-    return encoded_data.fenced(data, _CODE_FENCE, b"`", start)
+    return chunking.fenced(data, _CODE_FENCE, b"`", start)
 
 
 def _triples(data: bytes, start: int) -> Iterator[tuple[int, int, int]]:
@@ -324,6 +326,27 @@ def _fill(seen: Observation, data: bytes, document: Extracted) -> None:
     seen.chunk = as_chunk(document)
     seen.texts = chunk_file.texts(seen.chunk)
     seen.keys = tuple(embedding_key(text) for text in seen.texts)
+
+
+def pairs_of(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
+    """Every pair that filters match of a file, each once, in order."""
+    origin = chunk.questions_origin
+    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
+    own = chunk.pairs if chunk.sections else pairs_of_user(chunk, path)
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *own, *made_from))
+
+
+def pairs_of_user(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
+    """The pairs of the keys of a chunk file that are not ours, and the tags in its text.
+
+    A text that is not of a note has none, nor has a summary.
+    """
+    from filestore.extract import is_note
+    from filestore.extract.about import said_pairs
+
+    is_tagged = chunk.kind in (None, "chunk") and is_note(chunk.source or path.partition("/")[0])
+    yield from metadata_pairs(chunk.user)
+    yield from said_pairs(chunk.user, chunk.body if is_tagged else "")
 
 
 def part_name(kind: str, number: int) -> str:

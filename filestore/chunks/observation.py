@@ -1,6 +1,6 @@
-"""The observation of one entry of the truth tree, as a value; `observe` makes them.
+"""The observation of one entry of the truth tree, as a value; `layout` makes them.
 
-Apart from `observe`, because a clean tree is recognised by stats and needs no parser.
+Apart from `layout`, because a clean tree is recognised by stats and needs no parser.
 """
 
 from typing import TYPE_CHECKING, Final, Self

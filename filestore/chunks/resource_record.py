@@ -10,8 +10,7 @@ import orjson
 from msgspec import Struct, to_builtins
 
 from filestore.chunks.frontmatter import metadata_pairs
-from filestore.core.errors import FilestoreError
-from filestore.core.packages import UPGRADE
+from filestore.core.errors import UPGRADE, FilestoreError
 from filestore.core.safe_text import brief
 from filestore.core.schema import UnfitError, converted, json_of
 

@@ -17,8 +17,13 @@ from filestore.config.layout import NoStoreError, configuration_folder
 from filestore.config.settings import BACKENDS, ModelOptions
 from filestore.config.user_config import Machine
 from filestore.core.caller import absolute
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.packages import PACKAGES, install_line, missing_packages
+from filestore.core.errors import (
+    PACKAGES,
+    FilestoreError,
+    UsageError,
+    install_line,
+    missing_packages,
+)
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders

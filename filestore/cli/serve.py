@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config.layout import NoStoreError
 from filestore.core.caller import answering, leads
-from filestore.core.errors import FilestoreError
-from filestore.core.packages import install_line, missing_packages
+from filestore.core.errors import FilestoreError, install_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import wire

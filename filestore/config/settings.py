@@ -17,8 +17,7 @@ from msgspec.structs import asdict
 
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.packages import UPGRADE
+from filestore.core.errors import UPGRADE, FilestoreError, UsageError
 from filestore.core.paths import CHUNKS, DOCUMENTS, Tree
 from filestore.core.safe_text import brief
 from filestore.core.schema import UnfitError, converted, unknown_keys

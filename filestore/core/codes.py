@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.packages import UPGRADE
+from filestore.core.errors import UPGRADE
 
 Severity = Literal["E", "W", "I"]
 Subject = Literal[

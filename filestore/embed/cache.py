@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Final, Self
 from msgspec import Struct
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
-from filestore.core.errors import FilestoreError, on_error
-from filestore.core.packages import UPGRADE
+from filestore.core.errors import UPGRADE, FilestoreError, on_error
 from filestore.fs import disk
 from filestore.fs.database import UNREADABLE, connect, is_plain_table, open_untrusted, size_bytes
 from filestore.fs.disk import pass_hidden_limits, pass_limits

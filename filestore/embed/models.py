@@ -23,8 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.config.settings import ModelOptions
-from filestore.core.errors import FilestoreError
-from filestore.core.packages import install_line, missing_packages
+from filestore.core.errors import FilestoreError, install_line, missing_packages
 from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable
 from filestore.embed._model_folder import LARGEST, clipped
 from filestore.embed._model_folder import json_object as json_object

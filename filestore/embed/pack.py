@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 
-from filestore.core.errors import FilestoreError, on_error
+from filestore.core.errors import UPGRADE, FilestoreError, on_error
 from filestore.core.hashing import ORIGIN_PREFIX, content_hash
-from filestore.core.packages import UPGRADE
 from filestore.core.schema import JsonObject
 from filestore.embed import odd_lengths
 from filestore.embed.cache import are_sound, is_sound, row_checksum, seed_of

@@ -16,9 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import orjson
 from msgspec import Struct, field
 
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import UPGRADE, FilestoreError, UsageError
 from filestore.core.limits import USUAL, Counter, Limits, Size
-from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean

@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file, kept, questions_file
-from filestore.chunks.layout import shown_name
+from filestore.chunks.layout import look_at, shown_name
 from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
-from filestore.chunks.observe import look_at
 from filestore.config.layout import RECORD_NAME, Places
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError

@@ -16,9 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, install_line, missing_packages
 from filestore.core.limits import LINE_BYTES, Size
-from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.core.schema import json_of
 from filestore.exchange.base import (

@@ -5,12 +5,9 @@ An extractor is one private module and one line in `_FAMILY`; it is imported whe
 
 import os
 import re
-from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
-
-from filestore.fs import disk
 
 if TYPE_CHECKING:
     from filestore.extract.base import Document as Document
@@ -139,18 +136,19 @@ def language_of(name: str) -> str:
 
 
 _CODE: Final = "_code:CodeExtractor"
+_MARKDOWN: Final = "markdown:MarkdownExtractor"
 _PROSE: Final = (
     ".adoc .asciidoc .bib .csv .log .org .po .rest .rst .srt .tex .textile .tsv .typ .vtt"
 )
 """Read as plain text; what a person writes to be read, unlike settings and keys."""
 _FAMILY: Final = (
     ("base:TextExtractor", ".txt .text"),
-    ("markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
+    (_MARKDOWN, ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
     ("_pdf:PdfExtractor", ".pdf"),
     ("_office.docx:DocxExtractor", ".docx"),
     ("_office.pptx:PptxExtractor", ".pptx"),
-    ("_notebook:NotebookExtractor", ".ipynb"),
+    ("markdown:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
 )
 """Class and suffixes of every extractor; the first also reads whatever name is not known."""
@@ -242,8 +240,7 @@ def is_text(name: str) -> bool:
 def is_note(name: str) -> bool:
     """Whether a file, by its name, may be a note: its suffix says so, or nothing else."""
     suffix = os.path.splitext(name)[1].lower()
-    is_markdown = _BY_SUFFIX.get(suffix, "").startswith("markdown:")
-    return is_markdown or not (suffix in _UNREAD or is_known(name))
+    return _BY_SUFFIX.get(suffix) == _MARKDOWN or not (suffix in _UNREAD or is_known(name))
 
 
 def is_known(name: str) -> bool:
@@ -297,10 +294,6 @@ LITTER_STARTS: Final = (
 )
 """Every name of a file that is litter begins with one of these, or ends with one of those."""
 LITTER_ENDS: Final = ("~", ".swp", ".swo")
-TOOL_MARKS: Final = ("pyvenv.cfg", "CACHEDIR.TAG")
-"""Files by which a folder may say that tools made it."""
-
-_PYTHON_ENVIRONMENT, _CACHE_TAG = TOOL_MARKS
 _FOLDERS: Final = frozenset(
     {"__pycache__", "node_modules", "_static", "_images", "_sources", "_downloads", "_modules"}
 )
@@ -309,8 +302,6 @@ _FILES: Final = re.compile(
     r"|py-modindex\.html?|objects\.inv|Thumbs\.db|desktop\.ini",
     re.DOTALL,
 )
-_CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""How the file begins that marks a folder as somebody's cache."""
 
 
 def is_litter(name: str, *, is_folder: bool) -> bool:
@@ -318,22 +309,3 @@ def is_litter(name: str, *, is_folder: bool) -> bool:
     if is_folder:
         return name in _FOLDERS or name.startswith(".") or name.endswith(".egg-info")
     return _FILES.fullmatch(name) is not None
-
-
-def is_made_by_tools(handle: int, names: Collection[str]) -> bool:
-    """Whether a folder is a cache that says so, or a Python environment.
-
-    Args:
-        handle: Its directory handle.
-        names: What is in it; others than `TOOL_MARKS` do not matter.
-    """
-    if _PYTHON_ENVIRONMENT in names:
-        return True
-    if _CACHE_TAG not in names:
-        return False
-    try:
-        data, _ = disk.read_at(handle, _CACHE_TAG, limit=len(_CACHE_SIGNATURE))
-    except OSError as error:
-        disk.pass_limits(error)
-        return False
-    return data == _CACHE_SIGNATURE

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.chunking import Section
-from filestore.core.encoded_data import without_data
+from filestore.chunking import Symbol, without_data
 from filestore.extract import language_of
 from filestore.extract.base import (
     Document,
@@ -219,7 +218,7 @@ class _Frame(Struct, kw_only=True):
     """Last row of the child before; a comment on it belongs to that."""
 
 
-def parsed_outline(text: str, language: str) -> tuple[Section, ...]:
+def parsed_outline(text: str, language: str) -> tuple[Symbol, ...]:
     """The outline of source code; empty where no grammar for it is installed or it finds nothing.
 
     Args:
@@ -389,11 +388,11 @@ def _text(node: "Node", data: bytes) -> str:
     return " ".join(words)[:_NAME_LIMIT].strip("\"'")
 
 
-def _sections(text: str, definitions: Iterable[Definition]) -> tuple[Section, ...]:
+def _sections(text: str, definitions: Iterable[Definition]) -> tuple[Symbol, ...]:
     """Definitions as sections, with one more wherever the text goes back to the part around."""
     rows = [0, *(line_end.end() for line_end in _LINE_END.finditer(text))]
     rows.append(len(text))
-    found: list[Section] = []
+    found: list[Symbol] = []
     around: list[Definition] = []
 
     def close(until: int) -> None:
@@ -403,13 +402,13 @@ def _sections(text: str, definitions: Iterable[Definition]) -> tuple[Section, ..
             limit = min(until, around[-1].last + 1) if around else until
             start, end = rows[closed.last + 1], rows[limit]
             if _CONTENT.search(text, start, end):
-                found.append(Section(start=start, level=closed.level, title=""))
+                found.append(Symbol(start=start, level=closed.level, title=""))
 
     last_row = len(rows) - 1
     for definition in definitions:
         close(definition.first)
         start = rows[definition.first]
-        found.append(Section(start=start, level=definition.level, title=definition.title))
+        found.append(Symbol(start=start, level=definition.level, title=definition.title))
         around.append(definition)
     close(last_row)
     # In damaged code a part may end behind the one that it is in.
@@ -489,11 +488,11 @@ class CodeExtractor(Extractor):
         )
 
 
-def _marked_outline(text: str, language: str) -> tuple[Section, ...]:
+def _marked_outline(text: str, language: str) -> tuple[Symbol, ...]:
     """The parts of a language without a grammar, as far as the starts of lines tell them."""
     if language not in _MARKED:
         return ()
-    found: list[Section] = []
+    found: list[Symbol] = []
     floor = 0
     for mark in re.finditer(f"^{_MARKED[language]}", text, re.MULTILINE):
         start = mark.start()
@@ -505,6 +504,6 @@ def _marked_outline(text: str, language: str) -> tuple[Section, ...]:
                 break
             start = line
         title = " ".join(mark["name"].split()).replace('"', "").strip("`[] ")
-        found.append(Section(start=start, level=1, title=title))
+        found.append(Symbol(start=start, level=1, title=title))
         floor = mark.end()
     return tuple(found)

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.encoded_data import blanked
+from filestore.chunking import blanked
 from filestore.extract import FRONTMATTER_ERROR, for_name
 from filestore.extract.base import Document, ExtractionError, decode, document_text
 from filestore.extract.links import MOST_LINKS, Link, links

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
 
-from filestore.chunking import Section
+from filestore.chunking import Symbol
 from filestore.core.errors import FilestoreError
 
 MAX_DEPTH: Final = 8
@@ -66,7 +66,7 @@ class Document(Struct, frozen=True, kw_only=True):
     """Name and version of what made it, `markdown/1`. Another output needs another version."""
     title: str = ""
     """What the whole document is called, on one line; heads the path of every chunk."""
-    outline: tuple[Section, ...] = ()
+    outline: tuple[Symbol, ...] = ()
     """Where the functions and classes of `code` start; other syntaxes have headings in the text."""
     pages: tuple["Page", ...] = ()
     """Where pages or slides start, ascending; none where the format has none."""

@@ -21,11 +21,17 @@ from filestore.config.layout import Places
 from filestore.extract import (
     DRESSING_SUFFIXES,
     is_litter,
-    is_made_by_tools,
     is_read,
     unread_document,
 )
-from filestore.extract.ignore_files import Applied, FolderAt, entered, path_bytes, start
+from filestore.extract.ignore_files import (
+    Applied,
+    FolderAt,
+    entered,
+    is_made_by_tools,
+    path_bytes,
+    start,
+)
 from filestore.fs import disk
 
 _INDEX_PAGES: Final = frozenset({"index", "readme", "_index"})

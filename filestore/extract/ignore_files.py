@@ -466,3 +466,29 @@ def _read(folder: str, name: str, limit: int) -> bytes:
     """The beginning of a file that is no link."""
     with disk.folder_at(folder) as handle:
         return disk.read_at(handle, name, limit=limit)[0]
+
+
+TOOL_MARKS: Final = ("pyvenv.cfg", "CACHEDIR.TAG")
+"""Files by which a folder may say that tools made it."""
+_PYTHON_ENVIRONMENT, _CACHE_TAG = TOOL_MARKS
+_CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How the file begins that marks a folder as somebody's cache."""
+
+
+def is_made_by_tools(handle: int, names: Collection[str]) -> bool:
+    """Whether a folder is a cache that says so, or a Python environment.
+
+    Args:
+        handle: Its directory handle.
+        names: What is in it; others than `TOOL_MARKS` do not matter.
+    """
+    if _PYTHON_ENVIRONMENT in names:
+        return True
+    if _CACHE_TAG not in names:
+        return False
+    try:
+        data, _ = disk.read_at(handle, _CACHE_TAG, limit=len(_CACHE_SIGNATURE))
+    except OSError as error:
+        disk.pass_limits(error)
+        return False
+    return data == _CACHE_SIGNATURE

@@ -1,13 +1,16 @@
-"""Markdown files: the body byte for byte, the frontmatter of other tools as metadata.
+"""Markdown files, and notebooks as Markdown: the body, the frontmatter of other tools as metadata.
 
-Holds no knowledge of the store's own frontmatter. One rule: a frontmatter that cannot be read, or
-that tries to do harm, is no reason to lose the document: it stays in the text, and is reported.
+Holds no knowledge of the store's own frontmatter. Two rules: a frontmatter that cannot be read, or
+that tries to do harm, is no reason to lose the document: it stays in the text, and is reported. A
+cell of a notebook is never cut in two by its own contents, whatever fences it holds; what it
+printed is left out.
 """
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -25,6 +28,7 @@ from filestore.extract import FRONTMATTER_ERROR
 from filestore.extract.base import (
     DepthError,
     Document,
+    ExtractionError,
     Extractor,
     decode,
     document_text,
@@ -282,3 +286,92 @@ def _leave_out(read: _Read, lines: str, line: int) -> None:
     """Note every line that is not blank or a comment."""
     written = enumerate(lines.split("\n"), line)
     read.left_out += [at for at, text in written if not _NO_VALUE.fullmatch(text)]
+
+
+# ---- notebooks -----------------------------------------------------------------------------------
+
+_MOST_BYTES: Final = 64_000_000
+_CODE_FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,})", re.MULTILINE)
+_LANGUAGE: Final = re.compile(r"[\w+#.-]{1,40}")
+
+
+class NotebookExtractor(Extractor):
+    """Jupyter notebooks of version 3 and 4."""
+
+    name = "notebook"
+    version = 1
+    isolated = True
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Reads the cells; see `Extractor.extract`."""
+        if len(data) > _MOST_BYTES:
+            raise ExtractionError(
+                f"{name}: larger than {_MOST_BYTES // 1_000_000} MB",
+                remedy="clear the outputs of the notebook, or leave it out",
+            )
+        decoded, encoding = decode(data, name=name)
+        notebook = _notebook(document_text(decoded, name=name), name)
+        language = _language(notebook)
+        text = "\n\n".join(_cells(notebook, language))
+        if not text.strip():
+            raise empty_error(name, "found no cell with anything in it")
+        text = document_text(text + "\n", name=name)
+        title = first_title(text)
+        metadata = {"language": language} if language else {}
+        if title:
+            metadata["title"] = title
+        return Document(
+            text=text,
+            syntax="markdown",
+            metadata=metadata | encoding_metadata(encoding),
+            extractor=self.label,
+            title=title or " ".join(name.rpartition("/")[2].split()),
+        )
+
+
+def _notebook(text: str, name: str) -> Mapping[str, Any]:
+    found, cause = "JSON of another form", None
+    try:
+        notebook = json.loads(text)
+        if isinstance(notebook, dict):
+            return notebook
+    except (ValueError, RecursionError) as error:
+        found, cause = "something that is not JSON", error
+    raise ExtractionError(
+        f"{name}: expected a Jupyter notebook, found {found}",
+        remedy="open and save it with Jupyter, or leave it out",
+    ) from cause
+
+
+def _language(notebook: Mapping[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    for key, of in (("language_info", "name"), ("kernelspec", "language")):
+        info = metadata.get(key) if isinstance(metadata, dict) else None
+        found = info.get(of) if isinstance(info, dict) else None
+        if isinstance(found, str) and _LANGUAGE.fullmatch(found):
+            return found.lower()
+    return ""
+
+
+def _cells(notebook: Mapping[str, Any], language: str) -> Iterator[str]:
+    sheets = notebook.get("worksheets")  # where the cells lay before version 4
+    parts = [notebook, *(sheets if isinstance(sheets, list) else ())]
+    lists = [part.get("cells") for part in parts if isinstance(part, dict)]
+    for cell in chain.from_iterable(cells for cells in lists if isinstance(cells, list)):
+        if not isinstance(cell, dict):
+            continue
+        source = cell.get("source", cell.get("input", ""))
+        lines = source if isinstance(source, list) else [source]
+        source = "".join(line for line in lines if isinstance(line, str))
+        # NUL and halves of characters can be written in JSON, and belong in no text.
+        source = source.replace("\0", "\ufffd").encode(errors="replace").decode()
+        source = source.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+        if not source.strip():
+            continue
+        kind = cell.get("cell_type")
+        if kind == "code":
+            fence = max(("```", *(found + "`" for found in _CODE_FENCE.findall(source))), key=len)
+            yield f"{fence}{language}\n{source}\n{fence}"
+        elif kind in ("markdown", "heading"):
+            level = cell.get("level") if kind == "heading" else None
+            yield f"{'#' * level} {source}" if level in (1, 2, 3, 4, 5, 6) else source

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from filestore.core.encoded_data import blanked, fenced
+from filestore.chunking import blanked, fenced
 
 _FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BACKTICKS: Final = re.compile(r"(?<!\\)`+")

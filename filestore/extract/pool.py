@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from filestore import extract
-from filestore.chunking import Section
+from filestore.chunking import Symbol
 from filestore.extract import for_name
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.fs.programs import Child, parent_line
@@ -78,7 +78,7 @@ class ExtractionProcess:
             metadata=answer["metadata"],
             extractor=answer["extractor"],
             title=answer["title"],
-            outline=tuple(Section(**one) for one in answer["outline"]),
+            outline=tuple(Symbol(**one) for one in answer["outline"]),
             pages=tuple(Page(**one) for one in answer["pages"]),
         )
 

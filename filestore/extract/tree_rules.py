@@ -22,9 +22,7 @@ from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of, inside
 from filestore.extract import (
     LITTER_ENDS,
     LITTER_STARTS,
-    TOOL_MARKS,
     is_litter,
-    is_made_by_tools,
     is_read,
     suffix_is_read,
     unread_document,
@@ -32,12 +30,14 @@ from filestore.extract import (
 from filestore.extract.ignore import IgnoreRulesError
 from filestore.extract.ignore_files import (
     RULE_FILES,
+    TOOL_MARKS,
     Applied,
     FolderAt,
     Suffixes,
     entered,
     exclude_files,
     files_around,
+    is_made_by_tools,
     places,
     start,
     starting,

@@ -22,8 +22,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from filestore.core.errors import FilestoreError
-from filestore.core.packages import install_line
+from filestore.core.errors import FilestoreError, install_line
 from filestore.core.paths import TOP, ChunkPath, folder_of, inside
 from filestore.fs import disk, part, scan
 from filestore.fs.scan import FolderRules, FolderScan, TopRules, TreeScan, Walk

@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
 from filestore.core.findings import Finding

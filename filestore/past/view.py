@@ -27,8 +27,8 @@ from filestore.catalog import (
     queries,
 )
 from filestore.chunking import is_split_alike
+from filestore.chunks.layout import look_at
 from filestore.chunks.observation import RECORD, Observation
-from filestore.chunks.observe import look_at
 from filestore.config import settings
 from filestore.config.layout import DOCUMENTS, SETTINGS
 from filestore.config.user_config import Originals

@@ -251,7 +251,7 @@ class Looker:
 
     def _observed(self, row: FileRow, layout: Layout) -> Observation | Look:
         """A file as it is now, or why it cannot be read."""
-        from filestore.chunks.observe import observe
+        from filestore.chunks.layout import observe
 
         assert self._chunked is not None
         (seen,) = observe(self._chunked, [row.path], layout=layout, unmerged=self._unmerged)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries
+from filestore.chunking import blanked_data
 from filestore.chunks.observation import DOCUMENT
-from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
 from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Mark, Marker, Named

@@ -31,6 +31,7 @@ from filestore.extract.links import Link
 from filestore.fs import database, disk, part
 
 if TYPE_CHECKING:
+    from filestore.chunking.blocks import Piece
     from filestore.extract.pool import Pending
 
 
@@ -47,9 +48,11 @@ class Chunker(Struct, frozen=True, kw_only=True):
         """Says how a text is cut: another label means other chunks."""
         return chunking.label(self.budget, way=self.way)
 
-    def pieces(self, document: Document) -> list[chunking.Piece]:
-        """The pieces of a document's text, in order; see `chunking.split`."""
-        return chunking.split(
+    def pieces(self, document: Document) -> "list[Piece]":
+        """The pieces of a document's text, in order; see `chunking.blocks.split`."""
+        from filestore.chunking.blocks import split
+
+        return split(
             document.text,
             syntax=document.syntax,
             budget=self.budget,
@@ -262,15 +265,13 @@ def _with_lines(links: Sequence[Link], text: str, lines: Lines | None) -> list[L
 
 def _document(before: Extracted) -> Document:
     """The document that was cut, to be cut again."""
-    from filestore.chunking import Section as Symbol
-
     return Document(
         text=before.text,
         syntax=before.syntax,
         metadata=before.metadata,
         extractor=before.extractor,
         title=before.heading,
-        outline=tuple(Symbol(start=s, level=v, title=t) for s, v, t in before.outline),
+        outline=tuple(chunking.Symbol(start=s, level=v, title=t) for s, v, t in before.outline),
         pages=tuple(Page(start=start, number=number) for start, number in before.pages),
     )
 

@@ -23,13 +23,12 @@ from filestore.catalog import (
     queries,
     text_id,
 )
+from filestore.chunking import without_data
 from filestore.chunks import chunk_file, kept
-from filestore.chunks.chunk_file import pairs_of
-from filestore.chunks.layout import Layout
+from filestore.chunks.kept import pairs_of, pairs_of_user
+from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
-from filestore.chunks.observe import look_at
 from filestore.config.layout import RECORD_NAME, Places
-from filestore.core.encoded_data import without_data
 from filestore.core.paths import TOP, ChunkPath, folder_of, is_made
 from filestore.fs.stats import unpack_stat
 
@@ -195,13 +194,13 @@ def entries(identifier: int, path: ChunkPath, chunk: "Chunk", named: Named) -> "
         text = "\n\n".join((without_data(chunk.body), *chunk.questions))
         title, described = " > ".join(chunk.headings), ""
         if not is_made(path):
-            own = chunk_file.pairs_of_user(chunk, path)
+            own = pairs_of_user(chunk, path)
             pairs = sorted({*named.pairs, *own})
             title = _title(chunk.headings, pairs, named.source)
             described = _description(pairs, (named.source, folder_of(path)))
         yield Entry(id=identifier, title=title, text=text, description=described)
         return
-    pairs = sorted(set(chunk_file.pairs_of(chunk, path)))
+    pairs = sorted(set(pairs_of(chunk, path)))
     titles = [pair for pair in pairs if pair[0] == "title"]
     for part, (section, header) in enumerate(zip(chunk.sections, _headers(chunk), strict=True)):
         text = without_data(chunk.body[section.start : section.end])

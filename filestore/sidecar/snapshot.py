@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from msgspec import Struct, field
 
 from filestore.catalog import Catalog, encode_path
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
 from filestore.config.user_config import Originals
@@ -53,7 +52,7 @@ class SeenFiles:
         *,
         unmerged: Set[ChunkPath] = frozenset(),
     ) -> Iterator[Observation | tuple[ChunkPath, OSError]]:
-        """Observe files as `chunks.observe.look_at` does, each path once."""
+        """Observe files as `chunks.layout.look_at` does, each path once."""
         unread = dict.fromkeys(path for path in paths if path not in self._kept or path in unmerged)
         fresh = look_at(places, list(unread), layout, unmerged=unmerged)
         for path in dict.fromkeys(paths):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from filestore.catalog import AWAITED, FileRow
+from filestore.chunks.layout import look_at, unreadable
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import look_at, unreadable
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore

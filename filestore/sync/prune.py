@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from filestore.catalog import Catalog, in_batches, queries
+from filestore.chunks.layout import observe_bytes
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import observe_bytes
 from filestore.core.errors import RefusedError
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject

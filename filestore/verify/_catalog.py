@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog, decode_path, file_of_text, part_of_text, queries, summaries
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
-from filestore.chunks.chunk_file import pairs_of
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import Names, own_links, written_path
 from filestore.chunks.observation import DOCUMENT, RECORD
@@ -127,7 +126,7 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     except ValueError:
         # Of bytes that are damaged themselves the rows tell.
         return ""
-    if catalog.metadata_of(identifier) != set(pairs_of(chunk, path)):
+    if catalog.metadata_of(identifier) != set(kept.pairs_of(chunk, path)):
         return "its metadata is not that of its frontmatter"
     named = {(one.path, one.key) for one in chunk.children}
     # What a file of questions names is in its text.

@@ -16,9 +16,8 @@ from typing import Final
 from xxhash import xxh3_128, xxh3_128_digest
 
 from filestore.catalog import decode_path
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, describe_unread, look_at, unreadable
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import describe_unread, look_at, unreadable
 from filestore.config.layout import CATALOG, EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding

@@ -13,9 +13,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from filestore.catalog import CatalogPages, FileRow
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, look_at, unreadable
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import look_at, unreadable
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
 from filestore.core.findings import Finding, as_told, worst_first

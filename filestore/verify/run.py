@@ -19,8 +19,8 @@ from filestore.catalog import (
     CatalogMissingError,
     CatalogNewerError,
 )
+from filestore.chunks.layout import unreadable
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import unreadable
 from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import LEFT_BY_STATS, Finding, as_told, is_clean, worst_first

@@ -15,8 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.chunks import observe
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, describe_unread
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
 from filestore.config import settings
 from filestore.config.layout import MAX_SOURCE_BYTES, SETTINGS, Places, folded_path
@@ -170,7 +169,7 @@ def _observed(entry: _StagedFile, blobs: Blobs, layout: Layout) -> Observation:
     seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
     if code:
         most = layout.most_bytes
-        seen.detail = observe.describe_unread(code, name, entry.mode, size, most_bytes=most)
+        seen.detail = describe_unread(code, name, entry.mode, size, most_bytes=most)
     else:
         layout.interpret(seen, name)
     return seen

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 import filestore
-from filestore.core.packages import PACKAGES, imported_name
+from filestore.core.errors import PACKAGES, imported_name
 from tests.test_docs import Block, blocks
 
 SCRIPTS: Final = list(

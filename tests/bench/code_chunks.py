@@ -20,7 +20,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from filestore.chunking import Piece, Section, count_tokens, split
+from filestore.chunking import Symbol, count_tokens
+from filestore.chunking.blocks import Piece, split
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.extract._code import parsed_outline
 from filestore.fulltext import Entry, Reader, Writer, parse_query
@@ -157,7 +158,7 @@ def _at(node: ast.stmt) -> int:
 def _cut(sources: Sequence[Source], way: str) -> Tally:
     tally = Tally()
     for source in sources:
-        outline: tuple[Section, ...] = ()
+        outline: tuple[Symbol, ...] = ()
         if way == "grammar":
             outline = parsed_outline(source.text, "python")
         pieces = split(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from filestore.chunking import split
+from filestore.chunking.blocks import split
 from filestore.extract import for_name
 
 MOST_DOCUMENTS: Final = 1200

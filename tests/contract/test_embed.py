@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from filestore.config.user_config import Machine
-from filestore.core.packages import missing_packages
+from filestore.core.errors import missing_packages
 from filestore.embed import (
     Choice,
     Embedder,

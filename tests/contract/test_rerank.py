@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from filestore.config.user_config import Machine
-from filestore.core.packages import missing_packages
+from filestore.core.errors import missing_packages
 from filestore.embed import ModelMissing, ModelUnusable
 from filestore.rerank import Reranker, UnknownReranker, open_reranker
 

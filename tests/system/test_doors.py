@@ -37,8 +37,7 @@ from filestore.embed._model_folder import (
 from filestore.exchange import document_map, markdown, parquet, rows
 from filestore.exchange.base import LeftOut
 from filestore.exchange.vector_store import USE
-from filestore.extract._notebook import NotebookExtractor
-from filestore.extract.markdown import read_frontmatter
+from filestore.extract.markdown import NotebookExtractor, read_frontmatter
 from filestore.generate import Task
 from filestore.generate._checked import read_answer
 from filestore.history import batch
@@ -257,7 +256,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
         {"format": 1, "pages": {"a.md": HASH}},
         lambda data, folder: markdown._refuse_others(_placed(data, folder, markdown.MANIFEST)),
     ),
-    "extract/_notebook._parse": (
+    "extract/markdown._notebook": (
         NOTEBOOK,
         lambda data, _: NotebookExtractor().extract(data, name="a.ipynb"),
     ),

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
-from filestore.core.errors import FilestoreError
-from filestore.core.packages import install_line
+from filestore.core.errors import FilestoreError, install_line
 from filestore.core.safe_text import Unshown, safe_text
 from filestore.index.backend import (
     WITHOUT,

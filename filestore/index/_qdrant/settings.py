@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filestore.core.packages import install_line, missing_packages
+from filestore.core.errors import install_line, missing_packages
 from filestore.core.safe_text import brief, shown_path
 from filestore.index._qdrant import Place
 from filestore.index._qdrant.folder import FolderPlace

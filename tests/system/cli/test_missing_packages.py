@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from filestore.config.user_config import Machine
-from filestore.core.packages import PACKAGES, imported_name, install_line, missing_packages
+from filestore.core.errors import PACKAGES, imported_name, install_line, missing_packages
 from filestore.embed import Choice, ModelMissing, open_embedder
 from filestore.embed.models import fetch_model
 from filestore.rerank import open_reranker

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from filestore.cli._parser import command_parser
-from filestore.core.packages import missing_packages
+from filestore.core.errors import missing_packages
 from filestore.exchange import base
 from filestore.server.operations import COMMANDS
 

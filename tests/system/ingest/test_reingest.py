@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filestore import chunking, extract
+from filestore import extract
 from filestore.catalog import Catalog, Conflict
+from filestore.chunking.blocks import split
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
@@ -665,7 +666,7 @@ class Model:
         extractor = extract.for_name("manual.md")
         assert extractor is not None
         text = extractor.extract(written(self.sections).encode(), name="manual.md")
-        pieces = chunking.split(
+        pieces = split(
             text.text,
             syntax=text.syntax,
             budget=self.store.settings.budget,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filestore
-from filestore.chunks import chunk_file, observe
+from filestore.chunks import chunk_file, layout
 
 WORDS = ("amber", "basalt", "copper", "diorite", "emerald", "flint")
 
@@ -663,7 +663,7 @@ def test_what_is_saved_after_a_reading_is_never_overwritten(
     record.write_bytes(b"")
     workspace("sync", code=None)
     saved, readings = b'{"mine": "edited just now"}\n', 0
-    observe_entry = observe.observe_entry
+    observe_entry = layout.observe_entry
 
     def observing(handle: int, path: Any, name: str, **named: Any) -> Any:
         nonlocal readings
@@ -675,7 +675,7 @@ def test_what_is_saved_after_a_reading_is_never_overwritten(
         return seen
 
     with monkeypatch.context() as patch:
-        patch.setattr(observe, "observe_entry", observing)
+        patch.setattr(layout, "observe_entry", observing)
         workspace("repair", "--write-files", "--yes", code=None)
     assert readings
     assert readings < reading or record.read_bytes() == saved

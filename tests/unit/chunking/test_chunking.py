@@ -10,9 +10,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filestore import chunking
-from filestore.chunking import Piece, Section, join, split
+from filestore.chunking import Symbol, join
 from filestore.chunking._splitting import HEADING_SEPARATOR
-from filestore.chunking.blocks import _parsed_by_parser, _plain_blocks, markdown_blocks
+from filestore.chunking.blocks import (
+    Piece,
+    _parsed_by_parser,
+    _plain_blocks,
+    markdown_blocks,
+    split,
+)
 
 Syntax = Literal["text", "markdown", "code"]
 
@@ -63,7 +69,7 @@ CODE_LIKE = st.lists(
 ).map("".join)
 OUTLINES = st.lists(
     st.builds(
-        Section,
+        Symbol,
         start=st.integers(-2, 400),
         level=st.integers(-1, 15),
         title=st.sampled_from(["", "A", "A.b", "A.b.c", "B::c", "long name " * 20, "\n"]),
@@ -158,7 +164,7 @@ def test_a_character_over_the_budget_is_a_piece(text: str, syntax: Syntax) -> No
     syntax="code",
     budget=5,
     title="",
-    outline=[Section(start=2, level=1, title="A"), Section(start=2, level=2, title="A.b")],
+    outline=[Symbol(start=2, level=1, title="A"), Symbol(start=2, level=2, title="A.b")],
     count_tokens=len,
 )
 def test_any_title_and_outline_keep_partition_and_budget(
@@ -166,7 +172,7 @@ def test_any_title_and_outline_keep_partition_and_budget(
     syntax: Syntax,
     budget: int,
     title: str,
-    outline: list[Section],
+    outline: list[Symbol],
     count_tokens: Callable[[str], int],
 ) -> None:
     """Whatever the title and the outline say, pieces partition the text within the budget."""
@@ -455,7 +461,7 @@ def tiny():
 '''
 
 
-def sections(source: str) -> list[Section]:
+def sections(source: str) -> list[Symbol]:
     names = {
         "class Reader": (1, "Reader"),
         "    def open": (2, "Reader.open"),
@@ -465,7 +471,7 @@ def sections(source: str) -> list[Section]:
         "# Tiny": (1, "tiny"),
     }
     return [
-        Section(start=source.index(f"\n{line}") + 1, level=level, title=title)
+        Symbol(start=source.index(f"\n{line}") + 1, level=level, title=title)
         for line, (level, title) in names.items()
     ]
 
@@ -512,7 +518,7 @@ def test_a_function_over_the_budget_is_cut_at_blank_lines_then_statements() -> N
     """Parts of a long function start at whole lines, every part under its name."""
     body = "".join(f"    {words(5, name)}\n    {words(5, name)}\n\n" for name in "abcd")
     text = f"def long():\n{body}"
-    outline = [Section(start=0, level=1, title="long")]
+    outline = [Symbol(start=0, level=1, title="long")]
     pieces = split(
         text, syntax="code", budget=28, count_tokens=count_words, title="x.py", outline=outline
     )
@@ -525,9 +531,7 @@ def test_a_function_over_the_budget_is_cut_at_blank_lines_then_statements() -> N
 
 @settings(deadline=None)
 @given(lines=st.lists(st.integers(1, 12).map(words), min_size=1, max_size=60), outline=OUTLINES)
-def test_code_is_never_cut_inside_a_line_that_fits(
-    lines: list[str], outline: list[Section]
-) -> None:
+def test_code_is_never_cut_inside_a_line_that_fits(lines: list[str], outline: list[Symbol]) -> None:
     """Every piece of code starts at a line start where no line alone is over the budget."""
     text = "\n".join(lines)
     pieces = split(text, syntax="code", budget=40, count_tokens=count_words, outline=outline)

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
 from filestore.chunks.kept import conflict_lines
-from filestore.chunks.layout import TREE
+from filestore.chunks.layout import TREE, describe_unread
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import describe_unread
 
 MARKS = b"<<<<<<< ours\nOne.\n=======\nTwo.\n>>>>>>> theirs\n"
 LINES = st.lists(

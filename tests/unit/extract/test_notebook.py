@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filestore.chunking import split
+from filestore.chunking.blocks import split
 from filestore.extract import ExtractionError
-from filestore.extract._notebook import NotebookExtractor
+from filestore.extract.markdown import NotebookExtractor
 
 
 def extract(*cells, **rest):

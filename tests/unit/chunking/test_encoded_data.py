@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.encoded_data import blanked_data, data_spans, without_data
+from filestore.chunking import blanked_data, data_spans, without_data
 
 _SOME = random.Random(11)
 _LONG = base64.b64encode(_SOME.randbytes(900)).decode()
