@@ -47,7 +47,6 @@ from filestore.verify.drift import is_as_recorded
 from filestore.verify.run import verified
 
 if TYPE_CHECKING:
-    from filestore.sidecar.commit import Commit
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 Made = dict[StorePath, bytes | None]
@@ -271,7 +270,18 @@ class SidecarChanges:
         """Do what steps ask for; those whose files are not as planned are skipped."""
         for step in steps:
             self.steps[step.key] = step
-            self._take(step)
+            if step.kind == "rebuild-catalog":
+                self.is_whole = True
+            elif step.part:
+                self.kinds.add(step.kind)
+            elif step.kind == "repoint":
+                self._repoint(step)
+            elif step.kind == "forget":
+                if self.holds(step, step.path, self.reader.state(step.path)):
+                    self.forgotten.append(step)
+            elif self.tree.holds(step.path):
+                # What lies outside the tree was collected when the parts were opened.
+                self.read.setdefault(self.tree.chunk_path(step.path), []).append(step)
         report = syncing.apply(
             self.session, syncing.plan(self.session) if self.is_whole else self._plan()
         )
@@ -281,21 +291,6 @@ class SidecarChanges:
                 if step.key in self.steps and (now := self.reader.state(step.path)) == ABSENT:
                     self.holds(step, step.path, now)
         return report
-
-    def _take(self, step: Step) -> None:
-        """Note what one step asks of a sync."""
-        if step.kind == "rebuild-catalog":
-            self.is_whole = True
-        elif step.part:
-            self.kinds.add(step.kind)
-        elif step.kind == "repoint":
-            self._repoint(step)
-        elif step.kind == "forget":
-            if self.holds(step, step.path, self.reader.state(step.path)):
-                self.forgotten.append(step)
-        elif self.tree.holds(step.path):
-            # What lies outside the tree was collected when the parts were opened.
-            self.read.setdefault(self.tree.chunk_path(step.path), []).append(step)
 
     def _repoint(self, step: Step) -> None:
         if not all(self.holds(step, path, self.reader.state(path)) for path in step.seen):
@@ -398,7 +393,8 @@ class _Applying:
             repository.refuse_during_operation(self._parts.places.root)
         self._parts.model.ask()
         with self._parts.locked("repair") as require_alone:
-            steps = self._of_this_generation(steps)
+            if self._plan.identity and any(step.part for step in steps):
+                steps = self._of_this_generation(steps)
             files, sidecar, sources = (
                 [step for step in steps if KINDS[step.kind].phase == phase]
                 for phase in ("tree", "sidecar", "source")
@@ -422,7 +418,7 @@ class _Applying:
                 (snapshot.catalog.identity, snapshot.catalog.generation) if has_catalog else ("", 0)
             )
         planned = (self._plan.identity, self._plan.generation)
-        if now == planned or not self._plan.identity:
+        if now == planned:
             return list(steps)
         for step in steps:
             if step.part:
@@ -438,35 +434,27 @@ class _Applying:
             changes, batch = write_files(snapshot, steps, group=self.group, on_skipped=self._skip)
             self.group = self.group or batch
             self.applied += changes.steps
-            if changes.resolved or any(map(changes.tree.holds, changes.after)):
-                commit = self._parts.commit(catalog, embeddings, embed=True)
-                self._index(snapshot, commit, changes, batch)
-
-    def _index(
-        self, snapshot: "StoreSnapshot", commit: "Commit", changes: TreeChanges, batch: str
-    ) -> None:
-        tree = changes.tree
-        ours = {
-            tree.chunk_path(path): changes.after[path] for path in changes.after if tree.holds(path)
-        }
-        is_mass = any("mass-missing" in step.codes for step in changes.steps)
-        rest = drift.detect(snapshot).gone if is_mass else ()
-        with commit:
-            if is_mass:
-                commit.catalog.set_meta(AWAITED, int(bool(rest)))
-            commit.forget([path for path, data in ours.items() if data is None])
-            put_settled(
-                snapshot,
-                commit,
-                [path for path, data in ours.items() if data is not None],
-                self._clock,
-                self._on_progress,
-            )
-            waiting = {one.path: one for one in snapshot.catalog.conflicts()}
-            resolved = [waiting[path] for path in changes.resolved if path in waiting]
-            commit.catalog.keep_resolved(batch, resolved)
-            commit.catalog.delete_conflicts(changes.resolved)
-            done = commit.finish()
+            tree = changes.tree
+            ours = {
+                tree.chunk_path(path): data
+                for path, data in changes.after.items()
+                if tree.holds(path)
+            }
+            if not ours and not changes.resolved:
+                return
+            is_mass = any("mass-missing" in step.codes for step in changes.steps)
+            rest = drift.detect(snapshot).gone if is_mass else ()
+            with self._parts.commit(catalog, embeddings, embed=True) as commit:
+                if is_mass:
+                    commit.catalog.set_meta(AWAITED, int(bool(rest)))
+                commit.forget([path for path, data in ours.items() if data is None])
+                written = [path for path, data in ours.items() if data is not None]
+                put_settled(snapshot, commit, written, self._clock, self._on_progress)
+                waiting = {one.path: one for one in snapshot.catalog.conflicts()}
+                resolved = [waiting[path] for path in changes.resolved if path in waiting]
+                commit.catalog.keep_resolved(batch, resolved)
+                commit.catalog.delete_conflicts(changes.resolved)
+                done = commit.finish()
         self.count(done.embedded, done.reused, done.problem)
 
     def count(self, embedded: int, reused: int, problem: FilestoreError | None) -> None:
@@ -507,33 +495,27 @@ class _Applying:
         """Add the documents of records again: those of steps, and of resolved conflicts."""
         with self._parts.opened(require_alone) as (catalog, embeddings, _):
             store = self._parts.held(catalog, embeddings)
-            records = self._records(store.snapshot, steps)
+            tree = store.snapshot.places.tree
+            reader, recorded = TreeReader(store.snapshot), Recorded(tree, catalog)
+            records: dict[ChunkPath, list[Step]] = {}
+            for step in steps:
+                states = ((path, was, reader.state(path)) for path, was in step.seen.items())
+                late = next((one for one in states if not one[1].holds(one[2])), None)
+                record = recorded.record_of(step.path)
+                if late is not None:
+                    self._skip(step, moved_on(*late))
+                elif record is None:
+                    self._skip(step, "no record names it any more")
+                else:
+                    records.setdefault(record[0], []).append(step)
+            resolved = [step for step in self.applied if KINDS[step.kind].resolves]
+            done = [tree.chunk_path(step.path) for step in resolved]
+            names = {row.resource for row in catalog.files(done).values()}
+            names |= {path.partition("/")[0] for path in done}
+            for path in sorted({path for name in names for path in catalog.record_paths(name)}):
+                records.setdefault(path, [])
             for path, wanted in records.items():
                 self._add(store, path, wanted)
-
-    def _records(
-        self, snapshot: "StoreSnapshot", steps: Sequence[Step]
-    ) -> dict[ChunkPath, list[Step]]:
-        """The records whose documents are added again, each with the steps that ask for it."""
-        tree, catalog = snapshot.places.tree, snapshot.catalog
-        reader, recorded = TreeReader(snapshot), Recorded(tree, catalog)
-        found: dict[ChunkPath, list[Step]] = {}
-        for step in steps:
-            states = ((path, planned, reader.state(path)) for path, planned in step.seen.items())
-            late = next((one for one in states if not one[1].holds(one[2])), None)
-            record = recorded.record_of(step.path)
-            if late is not None:
-                self._skip(step, moved_on(*late))
-            elif record is None:
-                self._skip(step, "no record names it any more")
-            else:
-                found.setdefault(record[0], []).append(step)
-        done = [tree.chunk_path(step.path) for step in self.applied if KINDS[step.kind].resolves]
-        names = {row.resource for row in catalog.files(done).values()}
-        names |= {path.partition("/")[0] for path in done}
-        for path in sorted({path for name in names for path in catalog.record_paths(name)}):
-            found.setdefault(path, [])
-        return found
 
     def _add(self, store: "Writing", record_path: ChunkPath, steps: Sequence[Step]) -> None:
         snapshot = store.snapshot

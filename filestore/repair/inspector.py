@@ -4,7 +4,7 @@ Reads files, catalog, embeddings and git; changes nothing and decides nothing.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from filestore.catalog import Catalog, Conflict
 from filestore.chunks import links, resource_record
 from filestore.chunks.kept import conflict_lines
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
@@ -159,7 +158,7 @@ class Inspector:
                     self._restoring.recorded(self._tree.chunk_path(finding.path)),
                 )
             elif finding.code == "record-invalid":
-                kept = self._restoring.last_good(self._tree.chunk_path(finding.path), _is_record)
+                kept = self._restoring.last_good_record(self._tree.chunk_path(finding.path))
                 self._offer(found, finding.path, kept)
         for number, path in enumerate(sorted(lost)):
             if number % 100 == 0:
@@ -358,17 +357,16 @@ class Inspector:
         seen = self._reader.observed(path)
         if seen is None:
             return "it cannot be read"
-        return planner.without(self._tree, path, seen, next(self._twins(seen), None))
-
-    def _twins(self, seen: Observation) -> Iterator[Observation]:
-        """The files that have the text of a file, and stay."""
         goes = {self._tree.chunk_path(path) for path in self._policy.remove}
         owners = self._catalog.files_of_vectors(seen.vector_ids()[:1])
         ids = [file for pairs in owners.values() for file, part in pairs if not part]
         paths = sorted(set(self._catalog.indexed_paths(ids).values()) - goes)
-        for _, other in self._reader.each(paths):
-            if isinstance(other, Observation) and planner.is_twin(seen, other):
-                yield other
+        twins = (
+            other
+            for _, other in self._reader.each(paths)
+            if isinstance(other, Observation) and planner.is_twin(seen, other)
+        )
+        return planner.without(self._tree, path, seen, next(twins, None))
 
     def _interpreted(self, path: StorePath, data: bytes) -> Observation:
         """What these bytes would mean in a file."""
@@ -394,23 +392,20 @@ class Inspector:
         seen = {source: source_state(self._snapshot, source) for source in sources}
         if document is not None and seen[path].hash == document.hash:
             return "its copy is as it was: 'filestore add' the original"
+        rows = [row for one in documents for row in self._recorded.made_of(record, one)]
+        edited = sum(row.edited for row in rows)
+        files = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
+        hand = f" ({edited:,} edited by hand)" if edited else ""
+        may = f"up to {files}{hand} may change, others come; texts are counted once it is read"
         return Step(
             kind="reingest",
             path=path,
             codes=(),
             seen=seen,
-            detail=self._affected(record, documents),
+            detail=may,
             read_bytes=sum(state.stat[0] for state in seen.values() if state.stat),
             texts=None,
         )
-
-    def _affected(self, record: Record, documents: Sequence[SourceDocument]) -> str:
-        """Which files may change where documents are re-ingested."""
-        rows = [row for document in documents for row in self._recorded.made_of(record, document)]
-        edited = sum(row.edited for row in rows)
-        files = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
-        hand = f" ({edited:,} edited by hand)" if edited else ""
-        return f"up to {files}{hand} may change, others come; texts are counted once it is read"
 
     @cached_property
     def _waiting(self) -> set[str]:
@@ -442,14 +437,6 @@ class Inspector:
             if left
             else 0,
         )
-
-
-def _is_record(data: bytes) -> bool:
-    try:
-        resource_record.parse(data)
-    except RecordInvalidError:
-        return False
-    return True
 
 
 def _size(path: str) -> int:

@@ -20,7 +20,7 @@ from filestore.core.safe_text import shown_path
 from filestore.git import merge
 from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
-from filestore.repair.tree_files import difference
+from filestore.repair.tree_files import difference, state_of
 
 
 class Look(Struct, frozen=True, kw_only=True):
@@ -291,18 +291,10 @@ class _Planner:
         self._add(step, prepared.wanted)
 
     def finished(self) -> Iterator[Step]:
-        """Every step, those of a derived part as one each."""
-        for step in self._merged():
-            self.keys |= self._keys[step.key]
-            yield step
-        if "rebuild-catalog" in self._parts:
-            # Everything is indexed anew, so what lacks a vector is among it.
-            self._parts.pop("embed", None)
-        for kind, found in self._parts.items():
-            yield self._of_part(kind, found)
+        """Every step, those of a derived part as one each.
 
-    def _merged(self) -> Iterator[Step]:
-        """The steps of files; what is written anew is indexed by that, not by a step of its own."""
+        What is written anew is indexed by that, not by a step of its own.
+        """
         written = {
             step.path: step
             for step in self._steps.values()
@@ -313,10 +305,18 @@ class _Planner:
             if not step.truth and step.path in codes:
                 codes[step.path] += step.codes
         for step in self._steps.values():
+            if not step.truth and step.path in written:
+                continue
+            self.keys |= self._keys[step.key]
             if written.get(step.path) is step:
                 yield replace(step, codes=tuple(dict.fromkeys(codes[step.path])))
-            elif step.truth or step.path not in written:
+            else:
                 yield step
+        if "rebuild-catalog" in self._parts:
+            # Everything is indexed anew, so what lacks a vector is among it.
+            self._parts.pop("embed", None)
+        for kind, found in self._parts.items():
+            yield self._of_part(kind, found)
 
     def _of_part(self, kind: str, found: Sequence[Finding]) -> Step:
         keys: set[bytes] = set()
@@ -390,7 +390,7 @@ def one_side(
         kind=f"take-{side}",
         path=path,
         codes=(),
-        seen={path: _state(seen)},
+        seen={path: state_of(seen)},
         detail=f"{whose} in lines {where}{left_out}",
         read_bytes=len(seen.data),
         write_bytes=len(made),
@@ -433,17 +433,13 @@ def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | 
         kind="remove-duplicate",
         path=path,
         codes=(),
-        seen={path: _state(seen), other: _state(twin)},
+        seen={path: state_of(seen), other: state_of(twin)},
         detail=f"its text stays in {other}",
         other=other,
         read_bytes=len(seen.data) + len(twin.data),
         # Keys and questions of its own go with it, and have to be seen.
         diff=difference(path, seen.data, b"", most=None),
     )
-
-
-def _state(seen: Observation) -> State:
-    return State(stat=seen.values, hash=seen.file_hash.hex())
 
 
 def is_twin(seen: Observation, other: Observation) -> bool:

@@ -314,11 +314,29 @@ def sides(parts: Parts, finding: Finding) -> Sides:
         with parts.reading() as catalog:
             return _of_ingest(parts, finding.path, catalog)
     if finding.code == "duplicate":
-        return _of_copies(parts, finding)
+        path, other = finding.path, finding.other
+        if not other:
+            remedy = "filestore verify"
+            raise NoSidesError(f"{path}: the finding names no second file", remedy=remedy)
+        return Sides(
+            code="duplicate",
+            path=path,
+            other=other,
+            ours=_present(parts, path).text,
+            theirs=_present(parts, other).text,
+            ours_label=path,
+            theirs_label=other,
+            choices=(
+                _removal("remove-other", other, kept=path),
+                _removal("remove-this", path, kept=other),
+                SideChoice(name="keep-both", label="keep both files"),
+            ),
+        )
     if finding.code == "conflict-markers":
         data = _present(parts, finding.path).data or b""
-        marked = merge.conflicts(data)
-        return _of_marks(parts, finding.path) if marked else _of_index(parts, finding.path)
+        if marked := merge.conflicts(data):
+            return _of_marks(parts, finding.path, data, marked[0])
+        return _of_index(parts, finding.path)
     raise NoSidesError(f"{finding.code} is no choice between two versions")
 
 
@@ -349,32 +367,8 @@ def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
     )
 
 
-def _of_copies(parts: Parts, finding: Finding) -> Sides:
-    path, other = finding.path, finding.other
-    if not other:
-        raise NoSidesError(f"{path}: the finding names no second file", remedy="filestore verify")
-    return Sides(
-        code="duplicate",
-        path=path,
-        other=other,
-        ours=_present(parts, path).text,
-        theirs=_present(parts, other).text,
-        ours_label=path,
-        theirs_label=other,
-        choices=(
-            _removal("remove-other", other, kept=path),
-            _removal("remove-this", path, kept=other),
-            SideChoice(name="keep-both", label="keep both files"),
-        ),
-    )
-
-
-def _of_marks(parts: Parts, path: StorePath) -> Sides:
+def _of_marks(parts: Parts, path: StorePath, data: bytes, first: merge.ConflictHunk) -> Sides:
     """Both sides of all conflicts of a file, each as the whole file would be."""
-    data = _present(parts, path).data or b""
-    marked = merge.conflicts(data)
-    if not marked:
-        raise NoSidesError(f"{path}: it has no conflict markers", remedy="filestore status")
     # While git is in the middle of something it decides what the files are to be.
     is_gits = repository.operation(parts.places.root)
     return Sides(
@@ -382,8 +376,8 @@ def _of_marks(parts: Parts, path: StorePath) -> Sides:
         path=path,
         ours=Present(data=merge.with_side(data, "ours")).text,
         theirs=Present(data=merge.with_side(data, "theirs")).text,
-        ours_label=marked[0].ours_label or "ours",
-        theirs_label=marked[0].theirs_label or "theirs",
+        ours_label=first.ours_label or "ours",
+        theirs_label=first.theirs_label or "theirs",
         choices=_by_git(path, has_ours=True, has_theirs=True)
         if is_gits
         else (_ours(path, "take our side"), _theirs(path, "take their side")),

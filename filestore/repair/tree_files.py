@@ -8,7 +8,7 @@ marked as different.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import resource_record
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.resource_record import Record, SourceDocument
+from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.config.layout import Places
 from filestore.core.diff import unified
 from filestore.core.hashing import content_hash, source_hash
@@ -199,6 +199,14 @@ class _Seen(Struct, frozen=True, kw_only=True):
     """When it was written; 0 where that is not known."""
 
 
+def _is_record(data: bytes) -> bool:
+    try:
+        resource_record.parse(data)
+    except RecordInvalidError:
+        return False
+    return True
+
+
 class Restoring:
     """Finds the bytes of lost files of one store; keeps what it asked git."""
 
@@ -231,19 +239,14 @@ class Restoring:
             return self._kept("last seen", seen.data, row)
         return self._from_git(path, row)
 
-    def last_good(self, path: ChunkPath, is_good: Callable[[bytes], bool]) -> KeptBytes | None:
-        """What a file held before it became unusable.
-
-        Args:
-            path: Below `chunked/`.
-            is_good: Whether bytes can be used; no hash tells it of a file that is excluded.
-        """
+    def last_good_record(self, path: ChunkPath) -> KeptBytes | None:
+        """What a record held before it became unusable: no hash proves a file that is excluded."""
         row = self._row(path)
         held = self._good_bytes(path, row)
-        if held is not None and is_good(held):
+        if held is not None and _is_record(held):
             return self._kept("last seen", held, row)
         committed = self._from_git(path, row)
-        return committed if committed is not None and is_good(committed.data) else None
+        return committed if committed is not None and _is_record(committed.data) else None
 
     def fetch(self, path: ChunkPath, digest: str, blob: str) -> bytes | None:
         """The bytes that were offered; None where they cannot be had any more.

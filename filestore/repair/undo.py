@@ -314,19 +314,13 @@ class UndoResult(JsonObject, Struct, frozen=True, kw_only=True, rename={"identif
 def undo_or_redo(
     store: Writing, identifier: str | None, wanted: State, on_progress: OnProgress = ignore
 ) -> UndoResult | None:
-    """Undo or redo: bring the files of a command to what they held before it, or after it.
-
-    One that died in the middle is completed.
+    """Undo or redo a command, also one that died in the middle; None where there is none.
 
     Args:
         store: Written to.
-        identifier: Any batch of it; None for the newest that is not undone, or what was undone
-            last.
+        identifier: Any batch of it; None for the newest not undone, or what was undone last.
         wanted: ``before`` undoes, ``after`` redoes.
         on_progress: Called with the progress of indexing.
-
-    Returns:
-        What was done; None where there is nothing to do.
 
     Raises:
         EditedSinceError: Files were edited since; none was touched.
@@ -347,10 +341,10 @@ def undo_or_redo(
         disk.folder_at(snapshot.places.root) as root,
         Originals.open(snapshot.places.undo) as originals,
     ):
-        if identifier is not None:
-            group: Group | None = named(originals, identifier)
-        else:
+        if identifier is None:
             group = _chosen(root, originals, wanted)
+        else:
+            group = named(originals, identifier)
         if group is None:
             return None
         change = KeptChange(root, originals, group, wanted)
@@ -359,27 +353,14 @@ def undo_or_redo(
         for folder in {os.path.dirname(path) for path in group.links()}:
             collect_staged(root, folder)
         found_again = _found_again(change)
-        there = {StorePath(path): seen is not None for path, seen in change.seen.items()}
-        there |= {StorePath(one.path): one.after is not None for one in replaced}
-        report = _index(store, change, there, found_again, on_progress)
+        report = _index(store, change, replaced, found_again, on_progress)
         # Last: if the process dies before this, the next call updates the sidecar.
         for batch in group.batches:
             originals.finish(batch.identifier)
-    return _result(group, wanted, there, replaced, found_again, report)
-
-
-def _result(
-    group: Group,
-    wanted: State,
-    there: Iterable[StorePath],
-    replaced: Sequence[Replacement],
-    found_again: Iterable[str],
-    report: CommitReport | None,
-) -> UndoResult:
     return UndoResult(
         identifier=group.id,
         what=group.what,
-        paths=tuple(sorted(there)),
+        paths=tuple(sorted(change.links)),
         brought_back=sum(one.before is None for one in replaced),
         changed=sum(one.before is not None and one.after is not None for one in replaced),
         removed=sum(one.after is None for one in replaced),
@@ -407,7 +388,11 @@ def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
 
 
 def _put(change: KeptChange) -> Sequence[Replacement]:
-    """Bring the files of a command to one side; returns what had to be replaced."""
+    """Bring the files of a command to one side; returns what had to be replaced.
+
+    Raises:
+        BatchInvalidError: The record holds other lines of git's attributes: it may be crafted.
+    """
     group = change.group
     edited = change.edited()
     if edited:
@@ -419,9 +404,22 @@ def _put(change: KeptChange) -> Sequence[Replacement]:
             f"{group.id} ({group.what}) is {word} already",
             remedy=f"filestore {other} {group.id}",
         )
-    _refuse_other_attributes(change, replacements)
+    for one in replacements:
+        if one.path != attributes.NAME:
+            continue
+        # An attributes file is written only as a repair of ours left it, or found it.
+        now, then = (side.read() if side else b"" for side in (one.before, one.after))
+        first, second = (then, now) if change.wanted == "before" else (now, then)
+        if attributes.corrected(first) != second:
+            reason = f"{one.path} would hold other lines than a repair leaves there"
+            raise invalid(group.id, reason)
+    made = [batch.folders for batch in group.batches]
+    removable = None
+    if change.wanted == "before" and None not in made:
+        # A person made the other folders, and may want them empty.
+        removable = frozenset(name for names in made for name in names or ())
     noted: list[Batch] = []
-    with transaction.Replacing(change.root, replacements, removable=_removable(change)) as swap:
+    with transaction.Replacing(change.root, replacements, removable=removable) as swap:
         swap.check()
 
         def turn_back() -> None:
@@ -431,22 +429,6 @@ def _put(change: KeptChange) -> Sequence[Replacement]:
         record = partial(_note, change, replacements, noted, swap.lacking())
         carry_out(swap, command=change.command, take_back=turn_back, record=record)
     return replacements
-
-
-def _refuse_other_attributes(change: KeptChange, replacements: Sequence[Replacement]) -> None:
-    """Write an attributes file only as a repair of ours left it, or found it.
-
-    Raises:
-        BatchInvalidError: The record holds other lines: it may be crafted.
-    """
-    for one in replacements:
-        if one.path != attributes.NAME:
-            continue
-        now, then = (side.read() if side else b"" for side in (one.before, one.after))
-        first, second = (then, now) if change.wanted == "before" else (now, then)
-        if attributes.corrected(first) != second:
-            reason = f"{one.path} would hold other lines than a repair leaves there"
-            raise invalid(change.group.id, reason)
 
 
 def _found_again(change: KeptChange) -> frozenset[str]:
@@ -464,17 +446,6 @@ def _found_again(change: KeptChange) -> frozenset[str]:
         if first.batch in repaired
         and (first.entry.before is None or not first.entry.before.indexed)
     )
-
-
-def _removable(change: KeptChange) -> frozenset[str] | None:
-    """The folders that go with the files of an undo: the ones that were made for them; None: any.
-
-    A person made the others, and may want them empty.
-    """
-    made = [batch.folders for batch in change.group.batches]
-    if change.wanted == "after" or None in made:
-        return None
-    return frozenset(name for names in made for name in names or ())
 
 
 def _note(
@@ -528,7 +499,7 @@ def _folders(batch: Batch, wanted: State, made: Sequence[str]) -> tuple[str, ...
 def _index(
     store: Writing,
     change: KeptChange,
-    there: Mapping[StorePath, bool],
+    replaced: Sequence[Replacement],
     found_again: Collection[str],
     on_progress: OnProgress,
 ) -> CommitReport | None:
@@ -537,12 +508,14 @@ def _index(
     Args:
         store: Written to.
         change: What was undone or redone.
-        there: Each file with whether it is there now.
+        replaced: What of it was replaced.
         found_again: Files of which the index is left as it is.
         on_progress: Called with the progress.
     """
     snapshot = store.snapshot
     tree = snapshot.places.tree
+    there = {StorePath(path): seen is not None for path, seen in change.seen.items()}
+    there |= {StorePath(one.path): one.after is not None for one in replaced}
     ours = tree.chunk_paths(sorted(there.keys() - found_again))
     present = [path for path in ours if there[tree.store_path(path)]]
     if not ours:
