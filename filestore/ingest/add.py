@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from filestore.catalog import Conflict, Deleted, FileRow
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import Observation
 from filestore.config.layout import Places, folded_path
 from filestore.config.user_config import Originals, remember_originals, stored_path
 from filestore.core.errors import FilestoreError, RefusedError
@@ -334,22 +333,19 @@ def recorded_sources(
         source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))
         leads = reachable.tree if record.kind == "folder" else reachable.followed
         if leads(record.source) is None:
-            raise _not_looked_at(record.source, reachable)
+            if reachable.is_outside(record.source):
+                raise SourceOutside(
+                    f"the source {record.source!r} lies outside the work tree",
+                    remedy="filestore trust",
+                )
+            raise SourceOutside(
+                f"the source {record.source!r} is hidden or of no known format, and you did not"
+                " add it",
+                remedy="add it yourself: filestore add PATH",
+            )
         name = record.resource or path.partition("/")[0]
         found.append(SourcePath(path=source, resource=name, named=True, recorded=record.source))
     return found
-
-
-def _not_looked_at(reference: str, reachable: Reachable) -> SourceOutside:
-    if reachable.is_outside(reference):
-        return SourceOutside(
-            f"the source {reference!r} lies outside the work tree",
-            remedy="filestore trust",
-        )
-    return SourceOutside(
-        f"the source {reference!r} is hidden or of no known format, and you did not add it",
-        remedy="add it yourself: filestore add PATH",
-    )
 
 
 def _ingested(
@@ -477,37 +473,24 @@ def _changes(snapshot: StoreSnapshot, outcomes: Sequence[Outcome]) -> _Changes:
             folder = folder_of(outcome.record_path)
             names = chunk_files(os.path.join(snapshot.places.chunked, folder)) if folder else ()
             files = [inside(folder, name) for name in names]
-            there = [outcome.record_path, *files, *outcome.looked_at]
-            others |= dict.fromkeys(there)
-            done.lost |= dict.fromkeys(_lost(snapshot, outcome, set(there)))
-    left = [path for path in others if path not in done.put and path not in done.gone]
-    for look in _unlike(snapshot, left):
-        done.put[look.path] = None
-    done.lost = {path: None for path in done.lost if path not in done.gone}
-    return done
-
-
-def _lost(snapshot: StoreSnapshot, outcome: Outcome, there: set[ChunkPath]) -> Iterator[ChunkPath]:
-    """Catalogued files of a resource that are gone."""
-    folder = folder_of(outcome.record_path)
-    for row in _rows(snapshot, folder, list(outcome.documents)):
-        if row.path not in there and is_gone(snapshot.places, row.path):
-            yield row.path
-
-
-def _unlike(snapshot: StoreSnapshot, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
-    """Those of some files that are not as the catalog has them, read where their stat differs."""
+            there = dict.fromkeys([outcome.record_path, *files, *outcome.looked_at])
+            others |= there
+            rows = _rows(snapshot, folder, list(outcome.documents))
+            gone = (row.path for row in rows if row.path not in there)
+            done.lost |= {path: None for path in gone if is_gone(snapshot.places, path)}
     folders = snapshot.catalog.folders()
     entries: dict[ChunkPath, dict[str, bytes]] = {}
     unsure = []
-    for path in paths:
+    for path in others.keys() - done.put.keys() - done.gone.keys():
         folder, name = folder_of(path), path.rpartition("/")[2]
         if folder not in entries:
             entries[folder] = folders[folder].entries() if folder in folders else {}
         if not is_clean(snapshot.places, path, entries[folder].get(name)):
             unsure.append(path)
     known = snapshot.catalog.files(unsure)
-    for look in look_at_existing(snapshot.places, unsure, snapshot.layout):
+    for look in look_at_existing(snapshot.places, sorted(unsure), snapshot.layout):
         row = known.get(look.path)
         if row is None or not is_as_recorded(row, look):
-            yield look
+            done.put[look.path] = None
+    done.lost = {path: None for path in done.lost if path not in done.gone}
+    return done

@@ -213,13 +213,10 @@ def _longest_chain(candidates: Iterable[_Pair]) -> list[_Pair]:
         elif pair[1] < ends[length]:
             ends[length] = pair[1]
             chains[length] = link
-    return _unlinked(chains[-1] if chains else None)
-
-
-def _unlinked(link: object) -> list[_Pair]:
     chain: list[_Pair] = []
-    while isinstance(link, tuple):
-        pair, link = link
+    last: object = chains[-1] if chains else None
+    while isinstance(last, tuple):
+        pair, last = last
         chain.append(pair)
     return chain[::-1]
 
@@ -280,14 +277,28 @@ def _similar(comparison: _Comparison, old_range: range, new_range: range) -> lis
     """Pairs of similar texts in a stretch without equal keys, ascending in both indices."""
     if len(old_range) * len(new_range) <= _COMPARISON_LIMIT:
         return _best_pairing(comparison, old_range, new_range)
-    anchors = _by_rare_phrases(comparison, old_range, new_range)
+    # Anchors share word pairs that are at the start of one new piece only.
+    homes: dict[_Phrase, int | None] = {}
+    for index in new_range:
+        for phrase in set(pairwise(comparison.new.words(index)[:_OPENING_WORDS])):
+            homes[phrase] = None if phrase in homes else index
+    chosen: list[_Pair] = []
+    for index in old_range:
+        phrases = pairwise(comparison.old.words(index))
+        found = [home for phrase in phrases if (home := homes.get(phrase)) is not None]
+        likeliest = max(sorted(set(found)), key=found.count, default=None)
+        if likeliest is not None and comparison.score(index, likeliest):
+            chosen.append((index, likeliest))
+    anchors = _longest_chain(chosen)
     pairs: list[_Pair] = []
     start, stop = (old_range.start - 1, new_range.start - 1), (old_range.stop, new_range.stop)
     for before, after in pairwise([start, *anchors, stop]):
         between = range(before[0] + 1, after[0]), range(before[1] + 1, after[1])
-        small = len(between[0]) * len(between[1]) <= _COMPARISON_LIMIT
-        pairing = _best_pairing if small else _by_position
-        pairs.extend(pairing(comparison, *between))
+        if len(between[0]) * len(between[1]) <= _COMPARISON_LIMIT:
+            pairs.extend(_best_pairing(comparison, *between))
+        else:
+            by_position = zip(*between, strict=False)
+            pairs.extend(pair for pair in by_position if comparison.score(*pair))
         pairs.append(after)
     return pairs[:-1]
 
@@ -317,24 +328,3 @@ def _best_pairing(comparison: _Comparison, old_range: range, new_range: range) -
         else:
             column += 1
     return pairs
-
-
-def _by_rare_phrases(comparison: _Comparison, old_range: range, new_range: range) -> list[_Pair]:
-    """Similar pairs sharing word pairs that are at the start of one new piece only."""
-    homes: dict[_Phrase, int | None] = {}
-    for index in new_range:
-        for phrase in set(pairwise(comparison.new.words(index)[:_OPENING_WORDS])):
-            homes[phrase] = None if phrase in homes else index
-    chosen: list[_Pair] = []
-    for index in old_range:
-        phrases = pairwise(comparison.old.words(index))
-        found = [home for phrase in phrases if (home := homes.get(phrase)) is not None]
-        likeliest = max(sorted(set(found)), key=found.count, default=None)
-        if likeliest is not None and comparison.score(index, likeliest):
-            chosen.append((index, likeliest))
-    return _longest_chain(chosen)
-
-
-def _by_position(comparison: _Comparison, old_range: range, new_range: range) -> list[_Pair]:
-    pairs = zip(old_range, new_range, strict=False)
-    return [(old, new) for old, new in pairs if comparison.score(old, new)]

@@ -116,9 +116,14 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
     head, body, own = _own_frontmatter(checked.text)
     heading = " ".join(title.split())
     newline = "\r\n" if "\r\n" in checked.text else "\n"
-    if heading and heading != own.get("title") and not _has_title(body, heading):
-        above = newline if head else ""
-        body = f"{above}# {heading}{newline * 2}" + body.lstrip("\r\n")
+    if heading and heading != own.get("title"):
+        has_title = any(
+            one.kind == "heading" and one.level == 1 and (not number or one.title == heading)
+            for number, one in enumerate(markdown_blocks(body))
+        )
+        if not has_title:
+            above = newline if head else ""
+            body = f"{above}# {heading}{newline * 2}" + body.lstrip("\r\n")
     if not body.strip():
         raise UsageError("the note is empty below its frontmatter: nothing could find it")
     first = next(line for line in body.splitlines() if line.strip())
@@ -157,15 +162,6 @@ def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
     return ("", lines[start:], values) if start else ("", text, {})
 
 
-def _has_title(body: str, heading: str) -> bool:
-    """Whether a text begins with a heading of the first level, or has this one."""
-    blocks = markdown_blocks(body)
-    return any(
-        one.kind == "heading" and one.level == 1 and (not number or one.title == heading)
-        for number, one in enumerate(blocks)
-    )
-
-
 def _letters(name: str) -> str:
     """The letters and digits of a name, whatever case, accents and signs it is written with."""
     plain = unicodedata.normalize("NFKD", name.casefold())
@@ -185,7 +181,10 @@ def _stem(title: str) -> str:
 
 
 class NoteWriter(Struct, frozen=True):
-    """Writes notes into a store, as chunk files."""
+    """Writes notes into a store: as chunk files, or as documents where these are indexed in place.
+
+    Of a document a note is the whole, its frontmatter included.
+    """
 
     store: "Writing"
 
@@ -205,17 +204,24 @@ class NoteWriter(Struct, frozen=True):
         """
         folder = self._folder(wanted)
         alike = self._alike(note.name)
-        return replace(self._added(note, folder), alike=alike)
-
-    def _added(self, note: NewNote, folder: str) -> Note:
-        taken = self._free_name(ChunkPath(folder), note.name)
+        inner = ChunkPath(folder.rstrip("/"))
+        name = self._free_name(inner, note.name)
+        if not self.store.snapshot.places.tree.is_written:
+            path = inside(inner, f"{name}.md")
+            self._require_document(path)
+            try:
+                data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
+            except ValueError as error:
+                raise UsageError(f"the metadata cannot be written: {error}") from error
+            return replace(self._written(path, data, None, "add_note"), alike=alike)
         own, _ = frontmatter.parse(note.head.encode())
         renamed = put.NewChunk(
-            text=note.body.lstrip("\r\n"), name=taken, metadata={**own, **note.metadata}
+            text=note.body.lstrip("\r\n"), name=name, metadata={**own, **note.metadata}
         )
         done = put.put(self.store, [renamed], folder, replace=False, on_progress=ignore)
         return Note(
             path=done.paths[0],
+            alike=alike,
             embedded=done.embedded,
             reused=done.reused,
             problem=done.problem,
@@ -266,15 +272,17 @@ class NoteWriter(Struct, frozen=True):
             ChangedMeanwhile: It was edited at this moment; nothing was written.
         """
         places = self.store.snapshot.places
+        has_chunks = places.tree.is_written
         shown = shown_path(places.tree.store_path(path))
-        if not path.endswith(".md") or not self._may_edit(path):
+        may_edit = is_truth(CHUNKS.store_path(path)) if has_chunks else is_note(path)
+        if not path.endswith(".md") or not may_edit:
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
         with disk.folder_at(places.chunked) as handle:
             try:
                 data, _ = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
             except OSError as error:
                 raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
-        head = self._kept_head(data)
+        head = frontmatter.split(data).head if has_chunks else b""
         try:
             before = data[len(head) :].decode()
         except UnicodeDecodeError as error:
@@ -284,34 +292,26 @@ class NoteWriter(Struct, frozen=True):
                 f"a person wrote or edited {shown}: it is not replaced as a whole",
                 remedy="read it again, and replace a passage of it",
             )
-        if not edit.old:
-            head, edit = self._with_own_keys(head, edit)
+        if has_chunks and not edit.old:
+            # The file gets the keys that a whole new text has above it.
+            _, text, own = _own_frontmatter(edit.new.removeprefix("\ufeff"))
+            put.check_keys(own)
+            try:
+                head, edit = frontmatter.with_keys(head, own), Edit(new=text.lstrip("\r\n"))
+            except ValueError as error:
+                raise UsageError(f"the frontmatter cannot be written: {error}") from error
         after = _replaced(before, edit, shown)
         if not after.strip():
             raise UsageError(f"{shown} would be empty: nothing could find it")
         if len(after) > MAX_CHUNK_BYTES:
             raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
-        return self._written(path, self._joined(path, data, head, after), data, "edit_note")
+        made = head + after.encode()
+        if has_chunks:
+            made = self._with_origin(path, data, made, after)
+        return self._written(path, made, data, "edit_note")
 
-    def _may_edit(self, path: ChunkPath) -> bool:
-        return is_truth(CHUNKS.store_path(path))
-
-    def _kept_head(self, data: bytes) -> bytes:
-        """What of a file an edit does not reach."""
-        return frontmatter.split(data).head
-
-    def _with_own_keys(self, head: bytes, edit: Edit) -> tuple[bytes, Edit]:
-        """The frontmatter of a chunk file with the keys that a whole new text has above it."""
-        _, text, own = _own_frontmatter(edit.new.removeprefix("\ufeff"))
-        put.check_keys(own)
-        try:
-            return frontmatter.with_keys(head, own), Edit(new=text.lstrip("\r\n"))
-        except ValueError as error:
-            raise UsageError(f"the frontmatter cannot be written: {error}") from error
-
-    def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
-        """A file with another text; what no person wrote stays so."""
-        changed = head + text.encode()
+    def _with_origin(self, path: ChunkPath, data: bytes, changed: bytes, text: str) -> bytes:
+        """A chunk file with another text; what no person wrote stays so."""
         chunk = chunk_file.parse(data)
         record = os.path.join(self.store.snapshot.places.chunked, folder_of(path), RECORD_NAME)
         is_of_source = chunk.source is not None or os.path.lexists(record)
@@ -372,32 +372,6 @@ class NoteWriter(Struct, frozen=True):
             number += 1
             name = f"{wanted} {number}"
         return name
-
-
-class DocumentNoteWriter(NoteWriter, frozen=True):
-    """Writes notes among documents, as files of which a note is the whole."""
-
-    def _added(self, note: NewNote, folder: str) -> Note:
-        inner = ChunkPath(folder.rstrip("/"))
-        path = inside(inner, f"{self._free_name(inner, note.name)}.md")
-        self._require_document(path)
-        try:
-            data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
-        except ValueError as error:
-            raise UsageError(f"the metadata cannot be written: {error}") from error
-        return self._written(path, data, None, "add_note")
-
-    def _may_edit(self, path: ChunkPath) -> bool:
-        return is_note(path)
-
-    def _kept_head(self, data: bytes) -> bytes:
-        return b""
-
-    def _with_own_keys(self, head: bytes, edit: Edit) -> tuple[bytes, Edit]:
-        return head, edit
-
-    def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
-        return head + text.encode()
 
     def _require_document(self, path: ChunkPath) -> None:
         """Refuse a path where no document of the store can lie.
@@ -461,9 +435,3 @@ def _replaced(before: str, edit: Edit, shown: str) -> str:
             remedy="read it again, and give a passage that is in it exactly once",
         )
     return before.replace(old, new)
-
-
-def note_writer(store: "Writing") -> NoteWriter:
-    """What writes notes into a store, as its tree has them."""
-    is_written = store.snapshot.places.tree.is_written
-    return NoteWriter(store) if is_written else DocumentNoteWriter(store)

@@ -92,9 +92,18 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
     """
     refuse_during_operation(places.root)
     write.collect_leftovers(places)
-    its_paths = {resource: _paths_of(catalog, resource) for resource in resources}
+    its_paths: dict[str, list[ChunkPath]] = {}
+    records: list[ChunkPath] = []
+    for resource in resources:
+        rows = catalog.files_of(resource)
+        found = sorted(row.path for row in rows if row.state in (INDEXED, RECORD) or row.file_hash)
+        records += (its_records := catalog.record_paths(resource))
+        its_paths[resource] = [*found, *(path for path in its_records if path not in found)]
+        if not its_paths[resource]:
+            raise UnknownResourceError(
+                f"no resource {resource!r}", remedy="'filestore ls' lists what is there"
+            )
     paths = [path for one in its_paths.values() for path in one]
-    records = [path for resource in resources for path in catalog.record_paths(resource)]
     _, undo = _taken_out(places, paths, resources, last=records)
     return tuple(
         Removed(resource=resource, paths=tuple(one), undo=undo)
@@ -133,9 +142,26 @@ def _taken_out(
     named: Sequence[str] = (),
     last: Sequence[ChunkPath] = (),
 ) -> tuple[tuple[StorePath, ...], str | None]:
-    """The files that went, and the name that `undo` takes; without names it has theirs."""
+    """The files that went, and the name that `undo` takes; without names it has theirs.
+
+    Raises:
+        NotKeptError: One cannot be read.
+    """
     refuse_unmerged(places, paths)
-    before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
+    before = {}
+    with disk.folder_at(places.chunked) as handle:
+        for path in paths:
+            name = CHUNKS.store_path(path)
+            try:
+                before[name] = disk.read_below(handle, path)[0]
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                shown = shown_path(name)
+                raise NotKeptError(
+                    f"{shown} cannot be kept, so nothing was removed: {error.strerror or error}",
+                    remedy=f"make {shown} an ordinary, readable file again, or remove it by hand",
+                ) from error
     undo = write.change(
         places,
         dict.fromkeys(before),
@@ -144,18 +170,6 @@ def _taken_out(
         last=[CHUNKS.store_path(path) for path in last],
     )
     return tuple(before), undo
-
-
-def _paths_of(catalog: Catalog, resource: str) -> list[ChunkPath]:
-    """The files of a resource, its records last."""
-    rows = catalog.files_of(resource)
-    paths = sorted(row.path for row in rows if row.state in (INDEXED, RECORD) or row.file_hash)
-    paths += [path for path in catalog.record_paths(resource) if path not in paths]
-    if not paths:
-        raise UnknownResourceError(
-            f"no resource {resource!r}", remedy="'filestore ls' lists what is there"
-        )
-    return paths
 
 
 def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
@@ -178,28 +192,6 @@ def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
             f"git has {names} as unmerged: it is not touched until that is resolved",
             remedy="resolve the conflict, 'git add' the file, and run the command again",
         )
-
-
-def _read(places: Places, paths: Sequence[ChunkPath]) -> dict[ChunkPath, bytes]:
-    """What the files hold that are still there.
-
-    Raises:
-        NotKeptError: One cannot be read.
-    """
-    found = {}
-    with disk.folder_at(places.chunked) as handle:
-        for path in paths:
-            try:
-                found[path] = disk.read_below(handle, path)[0]
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                shown = shown_path(CHUNKS.store_path(path))
-                raise NotKeptError(
-                    f"{shown} cannot be kept, so nothing was removed: {error.strerror or error}",
-                    remedy=f"make {shown} an ordinary, readable file again, or remove it by hand",
-                ) from error
-    return found
 
 
 _SUFFIX: Final = ".md"
@@ -254,38 +246,34 @@ def new_chunks(
     every = [texts] if isinstance(texts, str) else list(texts)
     named = _each("names", [names] if isinstance(names, str) else names, every)
     keys = _each("metadata", [metadata] if isinstance(metadata, Mapping) else metadata, every)
-    return [
-        _new_chunk(f"text {number} of {len(every)}", *one)
-        for number, one in enumerate(zip(every, named, keys, strict=True), 1)
-    ]
+    found = []
+    for number, (text, name, values) in enumerate(zip(every, named, keys, strict=True), 1):
+        shown = f"text {number} of {len(every)}"
+        is_table = values is None or (
+            isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+        )
+        for what, given, expected, is_right in (
+            ("text", text, "a str", isinstance(text, str)),
+            ("name", name, "a str", isinstance(name, str | None)),
+            ("metadata", values, "a mapping of names", is_table),
+        ):
+            if not is_right:
+                was = type(given).__name__
+                raise UsageError(f"{shown}: its {what} is to be {expected}, not {was}")
+        if not text.strip():
+            raise UsageError(f"{shown} is empty: nothing could find it")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{shown} is not valid UTF-8") from error
+        found.append(NewChunk(text=text, name=name or "", metadata=dict(values or {})))
+    return found
 
 
 def _each(what: str, given: Sequence[Any] | None, texts: Sequence[str]) -> Sequence[Any]:
     if given is not None and len(given) != len(texts):
         raise UsageError(f"{len(texts)} texts with {len(given)} {what}: give one for each text")
     return [None] * len(texts) if given is None else given
-
-
-def _new_chunk(shown: str, text: str, name: str | None, metadata: Any) -> NewChunk:
-    """One text, where it can be found, and all is of the type that it has to be."""
-    wrong = [
-        f"its {what} is to be {expected}, not {type(found).__name__}"
-        for what, found, expected, is_right in (
-            ("text", text, "a str", isinstance(text, str)),
-            ("name", name, "a str", isinstance(name, str | None)),
-            ("metadata", metadata, "a mapping of names", _is_table(metadata)),
-        )
-        if not is_right
-    ]
-    if wrong:
-        raise UsageError(f"{shown}: {wrong[0]}")
-    if not text.strip():
-        raise UsageError(f"{shown} is empty: nothing could find it")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UsageError(f"{shown} is not valid UTF-8") from error
-    return NewChunk(text=text, name=name or "", metadata=dict(metadata or {}))
 
 
 def put(
@@ -514,9 +502,3 @@ def _not_indexed(snapshot: "StoreSnapshot", looks: Sequence[Observation]) -> lis
         for look in looks
         if look.path not in rows or not is_as_recorded(rows[look.path], look)
     ]
-
-
-def _is_table(metadata: Any) -> bool:
-    return metadata is None or (
-        isinstance(metadata, Mapping) and all(isinstance(key, str) for key in metadata)
-    )

@@ -5,7 +5,7 @@ nothing of theirs is overwritten: both changes are merged, or the file stays and
 """
 
 import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -176,7 +176,9 @@ class Regenerating:
 
     def _take(self, document: NewDocument) -> None:
         """Bring one document's files up to date."""
-        old = self._files_of(document.source)
+        old = self._ours
+        if self._name_sources:
+            old = [file for file in old if file.chunk.source == document.source]
         kept = len(self._result.kept)
         if document.chunks is None:
             self._result.chunks += len(old)
@@ -220,11 +222,6 @@ class Regenerating:
                 self._result.deleted[one.path] = one
         return [chunk for number, chunk in enumerate(new) if number not in left_out]
 
-    def _files_of(self, source: str) -> list[Existing]:
-        if not self._name_sources:
-            return self._ours
-        return [file for file in self._ours if file.chunk.source == source]
-
     def _pass(self, old: Sequence[Existing]) -> None:
         """Remember where the document ends, so that what follows is put after all of it."""
         if old:
@@ -262,15 +259,19 @@ class Regenerating:
         )
         moved = _moved(matches, [file.chunk.origin for file in old], new)
         moved |= self._followed(matches, moved, old, new)
+        # Neighbouring insertions after one old piece are one run.
+        runs: dict[int | None, list[int]] = {}
         for match in matches:
             if isinstance(match, align.Keep):
                 self._keep(old[match.old], new[match.new])
             elif isinstance(match, align.Replace):
                 self._replace(document, old[match.old], new[match.new])
-            elif isinstance(match, align.Drop) and match.old not in moved.values():
+            elif isinstance(match, align.Insert):
+                runs.setdefault(match.after, []).append(match.new)
+            elif match.old not in moved.values():
                 self._drop(old[match.old], document.source)
         before, end = self._anchor, self._end
-        for after, run in _runs(matches):
+        for after, run in runs.items():
             anchor = before if after is None else old[after]
             low = end if after is None else _effective_key(old[after])
             files = [old[moved[index]] if index in moved else None for index in run]
@@ -300,8 +301,12 @@ class Regenerating:
         }
         if not wanted:
             return {}
+        generated = {}
+        for number, file in dropped.items():
+            base = self._past.body(file) if chunk_file.hand_edited(file.chunk) else None
+            generated[number] = file.chunk.body if base is None else base
         found = align.follow(
-            {number: self._generated_text(file) for number, file in dropped.items()},
+            generated,
             {
                 match.new: new[match.new].body
                 for match in matches
@@ -309,10 +314,6 @@ class Regenerating:
             },
         )
         return {at: number for at, number in found.items() if number in wanted}
-
-    def _generated_text(self, file: Existing) -> str:
-        base = self._past.body(file) if chunk_file.hand_edited(file.chunk) else None
-        return file.chunk.body if base is None else base
 
     def _keep(self, file: Existing, chunk: NewChunk) -> None:
         self._result.chunks += 1
@@ -357,7 +358,14 @@ class Regenerating:
             return
         found = self._merge(base, file.chunk.body, chunk.body)
         if isinstance(found, Overlap):
-            self._leave_to_person(document, file, chunk, _overlapping(file, found))
+            where = ""
+            if found.line:
+                # Lines of the whole file.
+                above = frontmatter.split(file.data).head.count(b"\n")
+                first, last = found.line + above, found.last_line + above
+                where = f" in line {first}" if first == last else f" in lines {first}-{last}"
+            detail = f"your edit and the new source text overlap{where}: {found.detail}"
+            self._leave_to_person(document, file, chunk, detail)
             return
         headings = file.chunk.headings
         if headings != chunk.headings and self._past.headings(file) == headings:
@@ -443,16 +451,6 @@ def _is_a_persons(file: Existing) -> bool:
     return bool(mine or file.excluded)
 
 
-def _overlapping(file: Existing, found: Overlap) -> str:
-    """Where a merge failed, with the lines of the whole file."""
-    if not found.line:
-        return f"your edit and the new source text overlap: {found.detail}"
-    above = frontmatter.split(file.data).head.count(b"\n")
-    first, last = found.line + above, found.last_line + above
-    lines = f"line {first}" if first == last else f"lines {first}-{last}"
-    return f"your edit and the new source text overlap in {lines}: {found.detail}"
-
-
 def _name(file: Existing) -> str:
     return file.name or file.path
 
@@ -472,15 +470,6 @@ def _effective_key(file: Existing) -> str | None:
         return order
     number = chunk_file.number_of_name(_name(file))
     return None if number is None else order_key.number_key(number)
-
-
-def _runs(matches: Sequence[align.Match]) -> Iterator[tuple[int | None, list[int]]]:
-    """Neighbouring insertions after one old piece, as one run each."""
-    runs: dict[int | None, list[int]] = {}
-    for match in matches:
-        if isinstance(match, align.Insert):
-            runs.setdefault(match.after, []).append(match.new)
-    yield from runs.items()
 
 
 def _moved(

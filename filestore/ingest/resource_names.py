@@ -229,19 +229,17 @@ class Naming:
             if not copied or one in self._originals
         }
         for folder in _folders_around(path):
-            listed = folder in folders and self._reachable.tree(folder) is not None
-            if listed and self._has(folder, folders[folder], path):
-                raise _part_of(source.path, self._owners[folders[folder]])
-
-    def _has(self, folder: str, reference: str, path: str) -> bool:
-        """Whether a folder that was added has a file, or files of a folder, as its own."""
-        root = self._root
-        listing = list_documents(folder, leave_out=root.__eq__, patterns=self._patterns)
-        owner, below = self._owners[reference], os.path.relpath(path, folder)
-        return any(
-            is_below(one, below) and self._documents.get(f"{reference}/{one}", owner) == owner
-            for one in listing.paths
-        )
+            if folder not in folders or self._reachable.tree(folder) is None:
+                continue
+            # Whether the folder has the file, or files of the folder, as its own.
+            listing = list_documents(folder, leave_out=root.__eq__, patterns=self._patterns)
+            added, below = folders[folder], os.path.relpath(path, folder)
+            owner = self._owners[added]
+            if any(
+                is_below(one, below) and self._documents.get(f"{added}/{one}", owner) == owner
+                for one in listing.paths
+            ):
+                raise _part_of(source.path, owner)
 
     def _check(self, source: SourcePath) -> None:
         check_name(source.resource, chosen_in=self._places.chunked if source.named else "")

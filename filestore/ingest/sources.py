@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -390,11 +391,11 @@ class Lineage:
         names = sorted(chunk_files(folder)) if os.path.isdir(folder) else []
         paths = [inside(prefix, name) for name in names]
         if prefix:
+            record, followed = inside(prefix, RECORD_NAME), self._moves.get(prefix, ())
+            # The folder of the resource, and those it had before it was renamed.
+            own = {prefix, *(_top(old) for old, new in followed if new == record)}
             # The files in a resource's folder that are another's, whose folder is still there.
-            own = self._folders(prefix)
-            moves = [
-                (_top(old), new) for old, new in self._moves.get(prefix, ()) if _top(new) == prefix
-            ]
+            moves = [(_top(old), new) for old, new in followed if _top(new) == prefix]
             others = {
                 folder
                 for folder, _ in moves
@@ -403,7 +404,13 @@ class Lineage:
             }
             foreign = {new for folder, new in moves if folder in others}
             paths = [path for path in paths if path not in foreign]
-            paths += [path for path in self._went_elsewhere(prefix) if path not in paths]
+            went = {move for folder in own for move in self._moves.get(folder, ())}
+            elsewhere = {
+                new
+                for old, new in went
+                if _top(old) in own and _top(new) != prefix and new.endswith(".md")
+            }
+            paths += sorted(elsewhere.difference(paths))
         found = (self._existing(look) for look in self._looks(paths))
         return [
             file
@@ -424,22 +431,6 @@ class Lineage:
             for top in {_top(old), _top(new)}:
                 found.setdefault(top, []).append((old, new))
         return found
-
-    def _folders(self, prefix: ChunkPath) -> set[ChunkPath]:
-        """The folder of a resource, and those it had before it was renamed."""
-        record = inside(prefix, RECORD_NAME)
-        moves = self._moves.get(prefix, ())
-        return {prefix, *(_top(old) for old, new in moves if new == record)}
-
-    def _went_elsewhere(self, prefix: ChunkPath) -> list[ChunkPath]:
-        """Where the files are that were moved out of a resource's folder."""
-        moves = {move for folder in self._folders(prefix) for move in self._moves.get(folder, ())}
-        folders = self._folders(prefix)
-        return sorted(
-            new
-            for old, new in moves
-            if _top(old) in folders and _top(new) != prefix and new.endswith(".md")
-        )
 
     @cached_property
     def _unmerged(self) -> set[ChunkPath]:
@@ -522,15 +513,12 @@ class Lineage:
         """The text that a hand-edited file was made from; None where it is no longer kept."""
         origin = file.chunk.origin or ""
         if origin not in self._bodies:
-            self._bodies[origin] = self._find_body(file.path, origin)
+            kept = self._catalog.generated(origin)
+            text = None if kept is None else kept.decode(errors="replace")
+            if text is None or origin_hash(text) != origin:
+                text = next((chunk.body for chunk in self._made_as(file.path, origin)), None)
+            self._bodies[origin] = text
         return self._bodies[origin]
-
-    def _find_body(self, path: ChunkPath, origin: str) -> str | None:
-        kept = self._catalog.generated(origin)
-        with contextlib.suppress(UnicodeDecodeError):
-            if kept is not None and origin_hash(kept.decode()) == origin:
-                return kept.decode()
-        return next((chunk.body for chunk in self._made_as(path, origin)), None)
 
     def headings(self, file: Existing) -> tuple[str, ...] | None:
         """The headings that a hand-edited file was made with; None where that is not known."""
@@ -539,17 +527,18 @@ class Lineage:
         return found[-1] if found else None
 
     def _made_as(self, path: ChunkPath, origin: str) -> Iterator[chunk_file.Chunk]:
-        """What a file was while it had its generated text, newest first."""
-        for chunk in self._earlier(path):
+        """What a file was while it had its generated text, newest first.
+
+        As it was last indexed, then as in commits.
+        """
+        commits = (
+            data
+            for name in (path, *self._earlier_names(path))
+            for data in repository.history(self._places.chunked, name, COMMITS)
+        )
+        for chunk in chain([self._last_indexed(path)], map(_parsed, commits)):
             if chunk is not None and origin_hash(chunk.body) == origin:
                 yield chunk
-
-    def _earlier(self, path: ChunkPath) -> Iterator[chunk_file.Chunk | None]:
-        """What a file was, newest first: as last indexed, then in commits."""
-        yield self._last_indexed(path)
-        for name in (path, *self._earlier_names(path)):
-            for data in repository.history(self._places.chunked, name, COMMITS):
-                yield _parsed(data)
 
     # What waits for a person
 

@@ -5,7 +5,7 @@ from an original that is gone stays until a person asks for its removal.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -206,15 +206,10 @@ class _Looking:
 
     @cached_property
     def _edited(self) -> dict[str, str]:
-        """Of what was renamed, what was edited as well."""
-        return edited_on_the_way(self._pairs(), self._catalog, self._reachable)
+        """Of what was renamed, what was edited as well.
 
-    @cached_property
-    def _went(self) -> dict[str, str]:
-        return self._renamed | self._edited
-
-    def _pairs(self) -> Iterator[tuple[str, Sequence[FileRow], str]]:
-        """What went alone from a folder that was added, or next to which one alone came."""
+        Looked at is what went alone from a folder that was added, or next to which one alone came.
+        """
         there = {*self._renamed, *self._renamed.values()}
         sources = {path: source for path, _, source in self.records}
         went: dict[tuple[bool, str], list[tuple[str, str]]] = {}
@@ -223,6 +218,7 @@ class _Looking:
                 is_file = sources[path] == one
                 place = one.rpartition("/")[0] if is_file else resource
                 went.setdefault((is_file, place), []).append((one, resource))
+        pairs: list[tuple[str, Sequence[FileRow], str]] = []
         for (is_file, _), [(one, resource), *others] in went.items():
             if others:
                 continue
@@ -234,7 +230,12 @@ class _Looking:
                 rows = self._catalog.files_from([one])
             came = [each for each in came if each not in there]
             if len(came) == 1:
-                yield one, rows, came[0]
+                pairs.append((one, rows, came[0]))
+        return edited_on_the_way(pairs, self._catalog, self._reachable)
+
+    @cached_property
+    def _went(self) -> dict[str, str]:
+        return self._renamed | self._edited
 
     @cached_property
     def _moved_folders(self) -> dict[str, str]:
@@ -298,8 +299,13 @@ class _Looking:
         ]
         missing = [one for _, _, one, _ in documents if one in self._missing]
         is_file = [one for _, _, one, _ in documents] == [source]
-        place = self._went.get(source, source) if is_file else self._moved_folders.get(source)
-        renamed = {one: self._went[one] for one in missing if self._is_followed_to(one, source)}
+        home = self._moved_folders.get(source, source)
+        place = self._went.get(source, source) if is_file else home
+        # What went, and is one of its resource where it went.
+        went = [one for one in missing if one in self._went]
+        renamed = {
+            one: self._went[one] for one in went if one == source or is_below(self._went[one], home)
+        }
         gone = [one for one in missing if one not in renamed and (one, "") not in self._waiting]
         modified += [one for one in renamed if one in self._edited]
         there = set(renamed.values())
@@ -315,7 +321,7 @@ class _Looking:
             resource=resource,
             record_path=path,
             source=source,
-            place=place or source,
+            place=place,
             modified=(*modified, *again),
             copied_from=copied if again else "",
             new=tuple(new),
@@ -343,13 +349,6 @@ class _Looking:
                     renamed={},
                     found_in=new.found_in,
                 )
-
-    def _is_followed_to(self, document: str, source: str) -> bool:
-        """Whether a missing document is still one of its resource where it went."""
-        if document not in self._went:
-            return False
-        place = self._went[document]
-        return document == source or is_below(place, self._moved_folders.get(source, source))
 
 
 class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
@@ -438,7 +437,29 @@ def apply(store: Writing, planned: UpdatePlan, on_progress: OnProgress) -> AddRe
     Raises:
         GitBusyError: Git is in the middle of an operation.
     """
-    sources = list(_sources(store.snapshot, planned))
+    root = store.snapshot.places.root
+    sources = []
+    for change in planned.changes:
+        if not (change.has_news or (planned.remove_gone and change.gone)):
+            continue
+        if change.found_in:
+            folder = os.path.normpath(os.path.join(root, change.found_in))
+            path = os.path.join(folder, change.resource)
+            child = SourcePath(path=path, resource=change.resource, implied=True, found_in=folder)
+            sources.append(child)
+            continue
+        is_lost, renamed = change.is_all_gone, change.renamed
+        source = SourcePath(
+            path=change.copied_from or os.path.normpath(os.path.join(root, change.place)),
+            resource=change.resource,
+            named=True,
+            recorded=None if change.copied_from else change.place,
+            was=change.source if change.moved_to else None,
+            gone="keep" if not planned.remove_gone else "all" if is_lost else "drop",
+            drops=None if is_lost else frozenset(change.gone),
+            renames={one: renamed[one] for one in change.modified if one in renamed},
+        )
+        sources.append(source)
     if not sources:
         return AddReport()
     return add_all(
@@ -511,26 +532,3 @@ def plan(parts: Parts, wanted: UpdateRequest) -> UpdatePlan:
     """
     with parts.reading() as catalog:
         return look(parts.snapshot(catalog, None), wanted)
-
-
-def _sources(snapshot: StoreSnapshot, planned: UpdatePlan) -> Iterable[SourcePath]:
-    for change in planned.changes:
-        if not (change.has_news or (planned.remove_gone and change.gone)):
-            continue
-        is_lost = change.is_all_gone
-        root = snapshot.places.root
-        if change.found_in:
-            folder = os.path.normpath(os.path.join(root, change.found_in))
-            path = os.path.join(folder, change.resource)
-            yield SourcePath(path=path, resource=change.resource, implied=True, found_in=folder)
-            continue
-        yield SourcePath(
-            path=change.copied_from or os.path.normpath(os.path.join(root, change.place)),
-            resource=change.resource,
-            named=True,
-            recorded=None if change.copied_from else change.place,
-            was=change.source if change.moved_to else None,
-            gone="keep" if not planned.remove_gone else "all" if is_lost else "drop",
-            drops=None if is_lost else frozenset(change.gone),
-            renames={one: change.renamed[one] for one in change.modified if one in change.renamed},
-        )

@@ -317,7 +317,7 @@ class Store(ReadableStore):
 
         self.model.ask()
         with self._parts.writing(command) as (catalog, embeddings, _):
-            note = write(notes.note_writer(self._parts.held(catalog, embeddings)))
+            note = write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
         return self._with_vectors(note)
 
     @property
