@@ -30,7 +30,7 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import shown_path
-from filestore.git import repository
+from filestore.git import process, repository
 from filestore.sidecar.session import Parts
 from filestore.verify import recorded_state
 
@@ -317,7 +317,7 @@ class _File:
     def _notes_of_git(self) -> Iterator[str]:
         root = self._parts.places.root
         large = self._now.size_bytes > MAX_CHUNK_BYTES
-        if large or repository.git_work_tree(root) is None:
+        if large or process.work_tree(root) is None:
             return
         committed = repository.last_commit(root, self._tree.store_path(self._was))
         if committed is None:

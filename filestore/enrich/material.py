@@ -194,44 +194,33 @@ def shared_of(
     made: Mapping[ChunkPath, ChunkFile],
 ) -> dict[str, Any]:
     """What every `Material` has: its texts, by their keys, and the summaries of them."""
-    leaves, vectors, lacking = _leaves_of(snapshot, texts)
+    import numpy as np
+
+    leaves: tuple[Leaf, ...] = ()
+    vectors: NDArray[np.float32] = np.zeros((0, 1), dtype=np.float32)
+    embedder, embeddings = snapshot.embedder, snapshot.embeddings
+    if embedder is not None and embeddings is not None and texts:
+        every, found = embeddings.get(embedder.fingerprint, list(texts))
+        leaves = tuple(
+            Leaf(path=one.path, key=key, tokens=count_tokens(one.text))
+            for (key, one), is_there in zip(texts.items(), found.tolist(), strict=True)
+            if is_there
+        )
+        vectors = every[found]
+    present: list[Present] = []
+    for path in filter(tree.is_summary, made):
+        children: dict[ChunkPath, frozenset[bytes]] = {}
+        for child in tree.children(path):
+            children[child.path] = children.get(child.path, frozenset()) | {child.key}
+        present.append(Present(path=path, level=tree.level(path), children=children))
     return {
         "summaries": made,
         "leaves": leaves,
         "texts": {leaf.key: texts[leaf.key].text for leaf in leaves},
         "vectors": vectors,
-        "without_vector": lacking,
-        "present": _present_of(tree, made),
+        "without_vector": len(texts) - len(leaves),
+        "present": tuple(present),
     }
-
-
-def _leaves_of(
-    snapshot: StoreSnapshot, texts: Mapping[bytes, Text]
-) -> tuple[tuple[Leaf, ...], NDArray[np.float32], int]:
-    """What can be grouped of some texts, by their keys: leaves, vectors, how many have none."""
-    import numpy as np
-
-    embedder, embeddings = snapshot.embedder, snapshot.embeddings
-    if embedder is None or embeddings is None or not texts:
-        return (), np.zeros((0, 1), dtype=np.float32), len(texts)
-    vectors, found = embeddings.get(embedder.fingerprint, list(texts))
-    leaves = [
-        Leaf(path=one.path, key=key, tokens=count_tokens(one.text))
-        for (key, one), is_there in zip(texts.items(), found.tolist(), strict=True)
-        if is_there
-    ]
-    return tuple(leaves), vectors[found], len(texts) - len(leaves)
-
-
-def _present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:
-    """Those of some files that are summaries of something."""
-    found: list[Present] = []
-    for path in filter(tree.is_summary, paths):
-        children: dict[ChunkPath, frozenset[bytes]] = {}
-        for child in tree.children(path):
-            children[child.path] = children.get(child.path, frozenset()) | {child.key}
-        found.append(Present(path=path, level=tree.level(path), children=children))
-    return tuple(found)
 
 
 _HEADING_SEPARATOR: Final = " > "

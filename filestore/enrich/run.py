@@ -33,13 +33,14 @@ from filestore.enrich.plan import (
     FailedTask,
     Job,
     KeptFile,
+    PlannedResource,
+    Resources,
     Wish,
     WishOptions,
     Workshop,
     cut_to_window,
     question_task,
 )
-from filestore.enrich.resources import PlannedResource, Resources
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
     Leaf,
@@ -317,7 +318,14 @@ class Enriching:
             answered: dict[int, dict[bytes, Sequence[str]]] = {}
             for place, made in results.items():
                 resource, file, job = asked[place]
-                lines = self._lines(file, made)[: job.task.count]
+                lines = list(made.lines)
+                is_same = not (self._wish.replace or writing.are_stale(file.chunk, file.text))
+                if self._generator.lines != "questions" and is_same:
+                    # Keys come behind what was made of the same text by another generator.
+                    own = chunk_file.own_questions(file.chunk)
+                    there = [line for line in file.chunk.questions if line not in own]
+                    lines = list(dict.fromkeys([*there, *lines]))
+                lines = lines[: job.task.count]
                 if isinstance(file, SectionText):
                     answered.setdefault(id(resource), {})[file.key] = lines
                     continue
@@ -332,15 +340,6 @@ class Enriching:
                     self._asked.add(file.path)
             for one in wave:
                 self._of_document(one, answered.get(id(one), {}), writer)
-
-    def _lines(self, file: ChunkFile, made: Made) -> Sequence[str]:
-        """What was made; keys come behind what was made of the same text by another generator."""
-        is_same = not (self._wish.replace or writing.are_stale(file.chunk, file.text))
-        if self._generator.lines == "questions" or not is_same:
-            return made.lines
-        own = chunk_file.own_questions(file.chunk)
-        there = [line for line in file.chunk.questions if line not in own]
-        return list(dict.fromkeys([*there, *made.lines]))
 
     def _of_document(
         self, resource: PlannedResource, answered: Mapping[bytes, Sequence[str]], writer: Writer

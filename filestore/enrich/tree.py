@@ -116,11 +116,21 @@ class Merging:
             existing: Groups that are there already, and stay together.
         """
         for members in existing:
-            for other in members[1:]:
-                self._join(self._root(members[0]), self._root(other))
+            for member in members[1:]:
+                self._join(self._root(members[0]), self._root(member))
             self._is_there[self._root(members[0])] = True
         for first, second in _pairs(self._vectors, self._threshold):
-            self._consider(first, second)
+            # Two groups become one where they are alike and small enough.
+            one, other = self._root(first), self._root(second)
+            count = self._counts[one] + self._counts[other]
+            tokens = self._tokens[one] + self._tokens[other]
+            if one == other or (self._is_there[one] and self._is_there[other]):
+                continue
+            if count <= MOST_CHILDREN and tokens <= self._window:
+                product = float(self._sums[one] @ self._sums[other])
+                mean = round(product / (self._counts[one] * self._counts[other]), _DIGITS)
+                if mean >= self._threshold:
+                    self._join(one, other)
         found: dict[int, list[int]] = {}
         for place in range(len(self._parents)):
             found.setdefault(self._root(place), []).append(place)
@@ -131,21 +141,6 @@ class Merging:
             self._parents[place] = self._parents[self._parents[place]]
             place = self._parents[place]
         return place
-
-    def _consider(self, first: int, second: int) -> None:
-        """Make two groups one where they are alike and small enough."""
-        one, other = self._root(first), self._root(second)
-        if one == other:
-            return
-        count = self._counts[one] + self._counts[other]
-        if self._is_there[one] and self._is_there[other]:
-            return
-        if count > MOST_CHILDREN or self._tokens[one] + self._tokens[other] > self._window:
-            return
-        product = float(self._sums[one] @ self._sums[other])
-        mean = round(product / (self._counts[one] * self._counts[other]), _DIGITS)
-        if mean >= self._threshold:
-            self._join(one, other)
 
     def _join(self, one: int, other: int) -> None:
         if one == other:

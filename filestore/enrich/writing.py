@@ -271,14 +271,8 @@ class Writer(Struct, kw_only=True, dict=True):
         """
         changes, before = self._changes, self._before
         self._changes, self._before = {}, {}
-        if changes:
-            self._write(changes, before)
-
-    def _write(
-        self,
-        changes: Mapping[ChunkPath, bytes | None],
-        before: Mapping[ChunkPath, bytes | None],
-    ) -> None:
+        if not changes:
+            return
         places = self._parts.places
         repository.refuse_during_operation(places.root)
         with self._parts.writing(COMMAND) as (catalog, embeddings, _):
@@ -362,7 +356,15 @@ def moves(catalog: Catalog) -> list[Move]:
         new = _new_place(catalog, made[old])
         if new is not None and new not in taken:
             taken.add(new)
-            found.append(_move(catalog, old, new, made[old]))
+            folder = f"{SUMMARIES}/{old}/"
+            before: dict[ChunkPath, bytes | None] = {}
+            after: dict[ChunkPath, bytes | None] = {}
+            for path, row in catalog.files(made[old]).items():
+                data = catalog.content(row.id) or b""
+                target = _moved_path(path, folder, new)
+                before |= {path: data, target: None}
+                after |= {path: None, target: _renamed(data, old, new)}
+            found.append(Move(old=old, new=new, changes=after, before=before))
     return found
 
 
@@ -380,19 +382,6 @@ def _new_place(catalog: Catalog, paths: Iterable[ChunkPath]) -> ChunkPath | None
         if row.kind == DOCUMENT and 2 * counts[file] >= len(keys)
     ]
     return min(best)[1] if best else None
-
-
-def _move(catalog: Catalog, old: ChunkPath, new: ChunkPath, paths: Iterable[ChunkPath]) -> Move:
-    folder = f"{SUMMARIES}/{old}/"
-    before: dict[ChunkPath, bytes | None] = {}
-    after: dict[ChunkPath, bytes | None] = {}
-    rows = catalog.files(list(paths))
-    for path, row in rows.items():
-        data = catalog.content(row.id) or b""
-        target = _moved_path(path, folder, new)
-        before |= {path: data, target: None}
-        after |= {path: None, target: _renamed(data, old, new)}
-    return Move(old=old, new=new, changes=after, before=before)
 
 
 def _moved_path(path: ChunkPath, folder: str, new: ChunkPath) -> ChunkPath:

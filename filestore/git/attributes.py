@@ -11,7 +11,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.config.layout import Places
 from filestore.core.paths import StorePath
 from filestore.git import process
 
@@ -81,7 +80,15 @@ def culprit(files: Sequence[AttributesFile]) -> Culprit | None:
     for _, _, pattern, words in _words(files[0].data if files else b""):
         if pattern.startswith(_MACRO):
             macros[pattern.removeprefix(_MACRO)] = words
-    rules = [rule for one in files for rule in _rules(one, macros)]
+    rules: list[_Rule] = []
+    for file in files:
+        for number, line, pattern, words in _words(file.data):
+            values: dict[str, bool | str | None] = {}
+            for word in words:
+                _set(values, word, macros, set())
+            if values and not pattern.startswith(_MACRO):
+                where = Culprit(folder=file.folder, number=number, line=line, path="")
+                rules.append(_Rule(culprit=where, pattern=pattern, values=values))
     return next((found for path in _NO_TEXT if (found := _decisive(path, rules))), None)
 
 
@@ -137,16 +144,6 @@ def _words(data: bytes) -> Iterator[tuple[int, str, str, list[str]]]:
         else:
             pattern, *words = line.split()
             yield number, line, pattern, words
-
-
-def _rules(file: AttributesFile, macros: Mapping[str, Sequence[str]]) -> Iterator[_Rule]:
-    for number, line, pattern, words in _words(file.data):
-        values: dict[str, bool | str | None] = {}
-        for word in words:
-            _set(values, word, macros, set())
-        if values and not pattern.startswith(_MACRO):
-            where = Culprit(folder=file.folder, number=number, line=line, path="")
-            yield _Rule(culprit=where, pattern=pattern, values=values)
 
 
 def _set(
@@ -229,11 +226,6 @@ def lost_its_line_ends(data: bytes) -> bool:
 
 
 _MOST_BYTES: Final = 1 << 16
-
-
-def attributes_file(places: Places) -> bytes | None:
-    """What the store tells git; None where it is no file, or larger than anybody writes it."""
-    return attributes_in(places.root)
 
 
 def attributes_in(folder: str) -> bytes | None:

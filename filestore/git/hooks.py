@@ -187,7 +187,17 @@ def install(place: Repository) -> tuple[Hook, ...]:
     """
     with disk.disk_errors(place.hooks):
         os.makedirs(place.hooks, exist_ok=True)
-    return tuple(_install(place, name) for name in HOOKS)
+    hooks = []
+    for name in HOOKS:
+        hook, script = _look(place, name)
+        if hook.state not in ("foreign", "called"):
+            stores = sorted({*(script.stores or ()), place.store})
+            wanted = script.serving(name, stores, sys.executable)
+            if hook.state != "installed" or script.text != wanted:
+                _write(hook.path, wanted, _MODE)
+                hook = replace(hook, state="updated")
+        hooks.append(hook)
+    return tuple(hooks)
 
 
 def remove(place: Repository) -> tuple[Hook, ...]:
@@ -196,7 +206,21 @@ def remove(place: Repository) -> tuple[Hook, ...]:
     Raises:
         WriteFailedError: The disk refused.
     """
-    return tuple(_remove(place, name) for name in HOOKS)
+    hooks = []
+    for name in HOOKS:
+        hook, script = _look(place, name)
+        if place.store in (script.stores or ()):
+            others = [store for store in script.stores or () if store != place.store]
+            if others or script.is_shared:
+                # A hook that somebody switched off stays so.
+                mode = os.stat(hook.path).st_mode & 0o777
+                _write(hook.path, script.serving(name, others, sys.executable), mode)
+            else:
+                with disk.disk_errors(hook.path):
+                    os.unlink(hook.path)
+            hook = replace(hook, state="removed")
+        hooks.append(hook)
+    return tuple(hooks)
 
 
 def _look(place: Repository, name: str) -> tuple[Hook, "Script"]:
@@ -239,32 +263,6 @@ def _chained(path: str) -> tuple[tuple[str, ...], str]:
         # It keeps what it found, and runs that first.
         return (path, f"{path}.legacy"), path
     return (path,), path
-
-
-def _install(place: Repository, name: str) -> Hook:
-    hook, script = _look(place, name)
-    if hook.state in ("foreign", "called"):
-        return hook
-    wanted = script.serving(name, sorted({*(script.stores or ()), place.store}), sys.executable)
-    if hook.state == "installed" and script.text == wanted:
-        return hook
-    _write(hook.path, wanted, _MODE)
-    return replace(hook, state="updated")
-
-
-def _remove(place: Repository, name: str) -> Hook:
-    hook, script = _look(place, name)
-    if place.store not in (script.stores or ()):
-        return hook
-    others = [store for store in script.stores or () if store != place.store]
-    if others or script.is_shared:
-        # A hook that somebody switched off stays so.
-        mode = os.stat(hook.path).st_mode & 0o777
-        _write(hook.path, script.serving(name, others, sys.executable), mode)
-    else:
-        with disk.disk_errors(hook.path):
-            os.unlink(hook.path)
-    return replace(hook, state="removed")
 
 
 def _write(path: str, script: str, mode: int) -> None:

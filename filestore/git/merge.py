@@ -8,7 +8,7 @@ markers are incomplete, the end of a side is unknown, and none is taken.
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -152,10 +152,17 @@ def _overlap(output: str, ours: str, width: int) -> Overlap:
     """Where the first conflict of git's output is, and how many there are."""
     hunks = _hunks(output, width)
     mine, new = hunks[0]
-    line = _line_of(mine, ours.split("\n"))
+    lines = ours.split("\n")
+    starts = range(len(lines) - len(mine) + 1) if mine else ()
+    line = next((at + 1 for at in starts if lines[at : at + len(mine)] == mine), 0)
+    # Both sides, short, so that what differs is to be seen.
+    yours, now = (" ".join(" ".join(side).split()) for side in (mine, new))
+    pairs = enumerate(zip(yours, now, strict=False))
+    shorter = min(len(yours), len(now))
+    same = next((place for place, (one, other) in pairs if one != other), shorter)
     more = f", and {len(hunks) - 1} more" if len(hunks) > 1 else ""
     return Overlap(
-        detail=f"{_both_sides(mine, new)}{more}",
+        detail=f"yours {_quoted(yours, same)}, the source now {_quoted(now, same)}{more}",
         line=line,
         last_line=line + max(0, len(mine) - 1) if line else 0,
     )
@@ -176,23 +183,6 @@ def _hunks(output: str, width: int) -> list[tuple[list[str], list[str]]]:
         if side == "ours":
             found.append({name: [] for name in _SIDES})
     return [(hunk["ours"], hunk["theirs"]) for hunk in found]
-
-
-def _line_of(hunk: list[str], lines: list[str]) -> int:
-    """The line, from 1, at which a run of lines begins; 0 for a run that is empty."""
-    if not hunk:
-        return 0
-    starts = range(len(lines) - len(hunk) + 1)
-    return next((at + 1 for at in starts if lines[at : at + len(hunk)] == hunk), 0)
-
-
-def _both_sides(mine: list[str], new: list[str]) -> str:
-    """Both sides, short, so that what differs is to be seen."""
-    ours, theirs = (" ".join(" ".join(lines).split()) for lines in (mine, new))
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    shorter = min(len(ours), len(theirs))
-    same = next((place for place, (one, other) in pairs if one != other), shorter)
-    return f"yours {_quoted(ours, same)}, the source now {_quoted(theirs, same)}"
 
 
 def _quoted(text: str, place: int) -> str:
@@ -262,7 +252,19 @@ def conflicts(data: bytes) -> tuple[ConflictHunk, ...]:
             raise _broken(f"line {marker.line} has {marker.kind * 7}", wanted)
         markers.append(marker)
         if marker.kind == ">":
-            found.append(_hunk(data, markers))
+            first, *between, last = markers
+            middle = between[-1]
+            hunk = ConflictHunk(
+                start=first.start,
+                end=last.end,
+                lines=(first.line, last.line),
+                ours=data[first.end : between[0].start],
+                base=data[between[0].end : middle.start] if len(between) > 1 else None,
+                theirs=data[middle.end : last.start],
+                ours_label=first.label,
+                theirs_label=last.label,
+            )
+            found.append(hunk)
             markers = []
     if markers:
         raise _broken("the file ends", _AFTER[markers[-1].kind])
@@ -291,22 +293,6 @@ def _markers(data: bytes) -> Iterator[_Marker]:
             label = (match[2] or b"").decode("utf-8", "replace").rstrip("\r\n")
             yield _Marker(kind, number, start, start + len(line), label)
         start += len(line)
-
-
-def _hunk(data: bytes, markers: Sequence[_Marker]) -> ConflictHunk:
-    first, *between, last = markers
-    middle = between[-1]
-    base = data[between[0].end : middle.start] if len(between) > 1 else None
-    return ConflictHunk(
-        start=first.start,
-        end=last.end,
-        lines=(first.line, last.line),
-        ours=data[first.end : between[0].start],
-        base=base,
-        theirs=data[middle.end : last.start],
-        ours_label=first.label,
-        theirs_label=last.label,
-    )
 
 
 def _broken(found: str, wanted: str) -> MarkersBrokenError:

@@ -312,7 +312,9 @@ class Blobs:
         size, is_blob = int(words[2]), words[1] == b"blob"
         # What is no blob is read as well, or the next answer would begin with it.
         wanted = is_blob and size <= limit
-        data = answers.read(size) if wanted else _pass_over(answers, size)
+        data, left = (answers.read(size), 0) if wanted else (b"", size)
+        while left > 0:
+            left -= len(answers.read(min(left, _PIECE))) or left
         answers.read(1)
         if wanted and len(data) < size:
             return None
@@ -377,11 +379,17 @@ def _furnish(place: str, state: str) -> str:
     common = common_folder(state)
     config = read_start(os.path.join(common, "config"), _CONFIG_BYTES)
     needed = [line for pattern, line in _EXTENSIONS.items() if re.search(pattern, config)]
-    head = _head(state)
+    path = os.path.join(state, "HEAD")
+    # Old repositories have a link in its place.
+    is_link = os.path.islink(path) and os.readlink(path).startswith("refs/")
+    linked = b"ref: " + os.fsencode(os.readlink(path)) if is_link else b""
+    head = linked or read_start(path, POINTER_BYTES)
+    if not _HEAD.fullmatch(head.strip()) or b".." in head:
+        raise ValueError("HEAD names no commit")
     with open(os.path.join(place, "config"), "wb") as file:
         file.write(("\n\t".join([f"{_CONFIG}[extensions]", *needed]) + "\n").encode())
     with open(os.path.join(place, "HEAD"), "wb") as file:
-        file.write(head + b"\n")
+        file.write(head.strip() + b"\n")
     for name in _LINKED:
         found = os.path.join(state if name in _OF_ITS_OWN else common, name)
         if os.path.isdir(found) or os.path.isfile(found):
@@ -390,17 +398,6 @@ def _furnish(place: str, state: str) -> str:
         if name.startswith("sharedindex."):
             os.symlink(os.path.join(os.path.realpath(state), name), os.path.join(place, name))
     return common
-
-
-def _head(state: str) -> bytes:
-    path = os.path.join(state, "HEAD")
-    # Old repositories have a link in its place.
-    is_link = os.path.islink(path) and os.readlink(path).startswith("refs/")
-    linked = b"ref: " + os.fsencode(os.readlink(path)) if is_link else b""
-    head = linked or read_start(path, POINTER_BYTES)
-    if not _HEAD.fullmatch(head.strip()) or b".." in head:
-        raise ValueError("HEAD names no commit")
-    return head.strip()
 
 
 def _answer(
@@ -493,9 +490,3 @@ def _patience(process: "subprocess.Popen[bytes]") -> "Iterator[threading.Event]"
         yield late
     finally:
         timer.cancel()
-
-
-def _pass_over(stream: IO[bytes], size: int) -> bytes:
-    while size > 0:
-        size -= len(stream.read(min(size, _PIECE))) or size
-    return b""

@@ -8,7 +8,7 @@ from typing import Final
 
 from filestore.core.errors import RefusedError
 from filestore.core.paths import ChunkPath, StorePath, Tree
-from filestore.git import process as git_state
+from filestore.git import process
 
 _OPERATIONS: Final = {
     "rebase-merge": "rebase",
@@ -31,18 +31,13 @@ def work_tree(root: str) -> str:
 
     Without git it is the folder that the store lies in.
     """
-    return git_work_tree(root) or os.path.dirname(root)
-
-
-def git_work_tree(folder: str) -> str | None:
-    """The git work tree around a folder; None without git."""
-    return git_state.work_tree(folder)
+    return process.work_tree(root) or os.path.dirname(root)
 
 
 def git_folder(folder: str) -> str | None:
     """The folder in which git keeps the state of the work tree around a folder; None without."""
-    tree = git_state.work_tree(os.path.abspath(folder))
-    return None if tree is None else git_state.state_folder(tree)
+    tree = process.work_tree(os.path.abspath(folder))
+    return None if tree is None else process.state_folder(tree)
 
 
 def operation(folder: str) -> str:
@@ -148,11 +143,6 @@ def blob_namer(like: str) -> Callable[[bytes], str]:
     return lambda data: made(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
-def blob_name(data: bytes, like: str) -> str:
-    """The name that git gives to bytes, by the hash that made another name."""
-    return blob_namer(like)(data)
-
-
 def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
     """What a path held in earlier commits, newest first, each content once.
 
@@ -164,8 +154,6 @@ def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
     names = _blob_history(folder, path, most)
     if not names:
         return
-    from filestore.git import process
-
     try:
         with process.Blobs(folder) as blobs:
             for name in names:
@@ -183,7 +171,7 @@ def _blob_history(folder: str, path: str, most: int) -> list[str]:
     Goes as `git log --follow` does: where a commit adds the file, and took another one away that is
     much like it, the earlier commits are asked for that one. What a merge made itself counts, too.
     """
-    tree = git_state.work_tree(os.path.realpath(folder))
+    tree = process.work_tree(os.path.realpath(folder))
     if tree is None:
         return []
     names = [os.path.relpath(os.path.join(os.path.realpath(folder), path), tree)]
@@ -298,9 +286,6 @@ def _split(output: bytes | None) -> set[str]:
 
 def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
     """What a git command prints; None where it fails or there is no git."""
-    # Most commands have no question for git, and what starts a process takes time to load.
-    from filestore.git import process
-
     try:
         answer = process.ask(folder, *words, given=given)
     except (process.NoAnswerError, OSError):

@@ -245,8 +245,11 @@ class Originals:
         except OSError as error:
             raise invalid(identifier, error.strerror or str(error)) from error
         batch = parse(data, identifier=identifier, tree=self._tree)
-        if ignores_case and _names_one_twice(batch):
-            raise invalid(identifier, "it names a file twice, in other letters")
+        for side in ("before", "after") if ignores_case else ():
+            # A file that was given another case is fine: each of its names is on one side alone.
+            there = [one.path for one in batch.entries if getattr(one, side) is not None]
+            if len(set(map(folded_path, there))) < len(there):
+                raise invalid(identifier, "it names a file twice, in other letters")
         return replace(batch, underway=_UNDERWAY in sizes, size_bytes=sum(sizes.values()))
 
     def blob(self, identifier: str, name: str, digest: bytes) -> bytes:
@@ -357,15 +360,3 @@ def _ignores_case(handle: int) -> bool:
     except OSError:
         return False
     return os.path.samestat(other, os.stat(BATCH_NAME, dir_fd=handle, follow_symlinks=False))
-
-
-def _names_one_twice(batch: Batch) -> bool:
-    """Whether two files are to be there at one time that such a file system makes one.
-
-    A file that was given another case is not: each of its names is there on one side alone.
-    """
-    for side in ("before", "after"):
-        paths = [folded_path(one.path) for one in batch.entries if getattr(one, side) is not None]
-        if len(set(paths)) < len(paths):
-            return True
-    return False

@@ -227,14 +227,17 @@ _DEEPEST = 64
 
 def leftovers(places: Places) -> list[Finding]:
     """What is there; none where the root cannot be read."""
-    return [
-        Finding(
-            code="leftovers",
-            path=StorePath(path),
-            detail="left by a filestore process that was killed",
-        )
-        for path in [*_temporary(places), *_of_originals(places)]
-    ]
+    found = list(_temporary(places))
+    if disk.is_folder(places.undo):
+        # What was begun under `.undo/`: nothing was changed after it. A writer may begin, and
+        # remove what is there, while it is looked at.
+        with contextlib.suppress(OSError), Originals.open(places.undo) as originals:
+            for name in originals.leftovers():
+                mode = os.lstat(os.path.join(places.undo, name)).st_mode
+                if stat.S_ISREG(mode) == is_temporary(os.path.basename(name)):
+                    found.append(f"{places.undo_name}/{name}")
+    detail = "left by a filestore process that was killed"
+    return [Finding(code="leftovers", path=StorePath(path), detail=detail) for path in found]
 
 
 def remove_leftovers(places: Places) -> list[Finding]:
@@ -307,15 +310,3 @@ def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:
             elif folder.count("/") < _DEEPEST and entry.is_dir(follow_symlinks=False):
                 folders.append(start + entry.name)
     return sorted(found), sorted(folders)
-
-
-def _of_originals(places: Places) -> Iterator[str]:
-    """What was begun under `.undo/`: nothing was changed after it."""
-    if not disk.is_folder(places.undo):
-        return
-    # A writer may begin, and remove what is there, while it is looked at.
-    with contextlib.suppress(OSError), Originals.open(places.undo) as originals:
-        for name in originals.leftovers():
-            mode = os.lstat(os.path.join(places.undo, name)).st_mode
-            if stat.S_ISREG(mode) == is_temporary(os.path.basename(name)):
-                yield f"{places.undo_name}/{name}"

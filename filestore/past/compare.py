@@ -91,9 +91,18 @@ def goals_of(first: Moment, second: Moment, pairs: Pairs, questions: Sequence[Qu
             goal.append(goal_of(question.query, some))
     if problems:
         raise unknown(problems)
-    return Goals(
-        first=found[0], second=found[1], notes=_notes_on_lacking(first, earlier, second, later)
-    )
+    both = earlier.lacking.keys() & later.lacking.keys()
+    lacking = {
+        f"{first.name} and {second.name} lack": [one for one in earlier.lacking if one in both]
+    }
+    for moment, then in ((first, earlier), (second, later)):
+        lacking[f"{moment.name} lacks"] = [one for one in then.lacking if one not in both]
+    notes = [
+        f"not there, so not found: {who} {listed(map(brief, names), _SHOWN)}"
+        for who, names in lacking.items()
+        if names
+    ]
+    return Goals(first=found[0], second=found[1], notes=notes)
 
 
 def _then(moment: Moment) -> _KnownNames:
@@ -130,22 +139,6 @@ def _called(
     paths = (other.get(path) for path in known.of[found[0]])
     there = {keys_of(wanted.by_path[path])[kind] for path in paths if path is not None}
     return there.pop() if len(there) == 1 else None
-
-
-def _notes_on_lacking(
-    first: Moment, earlier: _KnownNames, second: Moment, later: _KnownNames
-) -> list[str]:
-    both = earlier.lacking.keys() & later.lacking.keys()
-    found = [
-        (f"{first.name} and {second.name} lack", list(filter(both.__contains__, earlier.lacking)))
-    ]
-    for moment, then in ((first, earlier), (second, later)):
-        found.append((f"{moment.name} lacks", [one for one in then.lacking if one not in both]))
-    return [
-        f"not there, so not found: {who} {listed(map(brief, names), _SHOWN)}"
-        for who, names in found
-        if names
-    ]
 
 
 _TINY: Final = 1e-9

@@ -23,8 +23,7 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import revisions
-from filestore.git.process import NoAnswerError
-from filestore.git.repository import git_work_tree
+from filestore.git.process import NoAnswerError, work_tree
 from filestore.git.revisions import Commit, renames, resolve
 from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.past.views import PastStore, not_embedded
@@ -65,23 +64,16 @@ def paired(
                 old[later], new[earlier] = earlier, later
 
     take((path, path) for path, text in second.items() if first.get(path) == text)
-    take(_with_same_text(first, second, set(old)))
+    # The same text under two paths; where several have it, in the order of paths.
+    known = set(old)
+    by_text: defaultdict[bytes, list[StorePath]] = defaultdict(list)
+    for path in sorted(first.keys() - known, reverse=True):
+        by_text[first[path]].append(path)
+    moved = (path for path in sorted(second.keys() - known) if by_text.get(second[path]))
+    take((path, by_text[second[path]].pop()) for path in moved)
     take((path, path) for path in second)
     take(iter(renames.items()))
     return Pairs(old=old, new=new)
-
-
-def _with_same_text(
-    first: Mapping[StorePath, bytes], second: Mapping[StorePath, bytes], known: set[StorePath]
-) -> Iterator[tuple[StorePath, StorePath]]:
-    """Files of the same text under two paths; where several have it, in the order of paths."""
-    by_text: defaultdict[bytes, list[StorePath]] = defaultdict(list)
-    for path in sorted(first, reverse=True):
-        if path not in known:
-            by_text[first[path]].append(path)
-    for path in sorted(second):
-        if path not in known and by_text.get(second[path]):
-            yield path, by_text[second[path]].pop()
 
 
 class ComparedAnswer(JsonObject, Struct, frozen=True, kw_only=True):
@@ -360,7 +352,7 @@ def log(
     if most < 1:
         raise UsageError(f"--max must be at least 1, found {most}")
     root = home.places.root
-    if git_work_tree(os.path.realpath(root)) is None:
+    if work_tree(os.path.realpath(root)) is None:
         raise NoAnswerError(f"{root} lies in no git work tree", remedy="git init")
     revisions.resolve(root, "HEAD")
     paths = (home.places.tree.pathspec, SETTINGS)

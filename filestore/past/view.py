@@ -10,7 +10,7 @@ for it.
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -40,8 +40,8 @@ from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.extract.tree_rules import documents_of
 from filestore.fs import database, disk, part
-from filestore.git.process import NoAnswerError
-from filestore.git.repository import blob_namer, git_work_tree
+from filestore.git.process import NoAnswerError, work_tree
+from filestore.git.repository import blob_namer
 from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
 from filestore.past.checkout import (
     GIT,
@@ -227,7 +227,7 @@ class PastParts(Parts):
 def root_in(home: Parts, top: str) -> str:
     """Where the root of a store is below another top of its work tree."""
     root = os.path.realpath(home.places.root)
-    tree = git_work_tree(root)
+    tree = work_tree(root)
     if tree is None:
         raise NoAnswerError(f"{home.places.root} lies in no git work tree", remedy="git init")
     return os.path.normpath(os.path.join(top, os.path.relpath(root, os.path.realpath(tree))))
@@ -362,16 +362,14 @@ def _index(
             blobs = parts.checkout.read_all([wanted[path] for path in batch])
             for path, data in zip(batch, blobs, strict=True):
                 parts.checkout.write(os.path.join(parts.places.chunked, path), data)
-            commit.put(list(_observed(parts, batch)), 0)
+            looks = list(look_at(parts.places, batch, parts.layout))
+            seen = [one for one in looks if isinstance(one, Observation)]
+            for one in looks:
+                if not isinstance(one, Observation):
+                    raise one[1]
+            commit.put(seen, 0)
         commit.finish()
     return bool(changed)
-
-
-def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
-    for seen in look_at(parts.places, paths, parts.layout):
-        if not isinstance(seen, Observation):
-            raise seen[1]
-        yield seen
 
 
 def _forked(

@@ -25,7 +25,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.fs import disk, part
 from filestore.fs.disk import Closing
 from filestore.fs.lock import writer_lock
-from filestore.git.repository import git_work_tree
+from filestore.git.process import work_tree
 from filestore.git.revisions import Commit, resolve
 from filestore.past.view import (
     TREE,
@@ -145,7 +145,7 @@ def text_keys(home: Parts) -> Iterator[bytes]:
     """The embedding keys of all texts that some view has."""
     past = os.path.join(home.places.sidecar, PAST)
     # Outside a git work tree no view can be opened.
-    if git_work_tree(home.places.root) is None or not os.path.isdir(past):
+    if work_tree(home.places.root) is None or not os.path.isdir(past):
         return
     for name in os.listdir(past):
         with contextlib.suppress(*_DAMAGED, FilestoreError):

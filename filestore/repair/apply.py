@@ -24,7 +24,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, merge, repository
-from filestore.git.attributes import attributes_file
+from filestore.git.attributes import attributes_in
 from filestore.history import write
 from filestore.ingest import add, put
 from filestore.repair import planner
@@ -104,7 +104,7 @@ class TreeChanges:
         planned = step.seen.get(path, ABSENT)
         if not planned.holds(now):
             raise _MovedOnError(moved_on(path, planned, now))
-        return attributes_file(self.snapshot.places) if path == attributes.NAME else data
+        return attributes_in(self.snapshot.places.root) if path == attributes.NAME else data
 
     def write(self, group: str) -> str:
         """Write them, or nothing; returns the batch with the originals.

@@ -20,7 +20,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.git import attributes, repository
-from filestore.git.attributes import attributes_file
+from filestore.git.attributes import attributes_in
 from filestore.repair import planner
 from filestore.repair.plan import Policy, Step
 from filestore.repair.planner import Inspection, Look, Restorable
@@ -244,7 +244,7 @@ class Inspector:
             yield ("remove-duplicate", path), self._without(path)
 
     def _attributes(self, path: StorePath) -> Step | str:
-        found = attributes_file(self._places)
+        found = attributes_in(self._places.root)
         if found is None and os.path.lexists(os.path.join(self._places.root, path)):
             return "it is not a regular file: replace it with one"
         data = found or b""

@@ -324,7 +324,7 @@ class Restoring:
             self._head_ns = (repository.head_time(self._places.root) or 0) * _SECOND_NS
         if seen.mtime_ns >= self._head_ns:
             return True
-        if repository.blob_name(seen.data, name) == name:
+        if repository.blob_namer(name)(seen.data) == name:
             return True
         committed = repository.last_commit(self._places.root, self._places.tree.store_path(path))
         return committed is None or seen.mtime_ns >= committed[0] * _SECOND_NS

@@ -13,7 +13,7 @@ from filestore.embed import reaches_out
 from filestore.embed.models import BUNDLED, KINDS, try_out
 from filestore.fs import disk
 from filestore.git import attributes
-from filestore.git.attributes import attributes_file
+from filestore.git.attributes import attributes_in
 from filestore.sidecar.model import ask_model, chosen_by, remember
 from filestore.sidecar.recover import make_sidecar
 from filestore.sidecar.refusals import check_sidecar
@@ -99,7 +99,7 @@ def _write_first_files(places: Places, chosen: settings.Settings) -> None:
             if not os.path.exists(path):
                 disk.write_path(path, data)
         # Our lines are added to an attributes file; the others stay.
-        found = attributes_file(Places(root=root, sidecar=""))
+        found = attributes_in(root)
         if found is not None and attributes.corrected(found) != found:
             disk.write_path(os.path.join(root, attributes.NAME), attributes.corrected(found))
 

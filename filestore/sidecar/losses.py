@@ -337,7 +337,7 @@ def lost_of_git(places: Places, layout: Layout, tree: scan.TreeScan) -> Lost:
         for path in added:
             if layout.of(path).reads(path):
                 data = process.read_start(os.path.join(places.chunked, path), layout.most_bytes)
-                found[path] = repository.blob_name(data, like).encode()
+                found[path] = repository.blob_namer(like)(data).encode()
         return found
 
     gone = sorted(vanished({path: name.encode() for path, name in have.items()}, tree, named))

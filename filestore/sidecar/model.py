@@ -32,7 +32,7 @@ from filestore.embed import (
     open_embedder,
     reaches_out,
 )
-from filestore.git.repository import git_work_tree
+from filestore.git.process import work_tree
 
 if TYPE_CHECKING:
     from filestore.generate import Generator, OwnPrompts
@@ -375,7 +375,7 @@ def remember(choice: Choice, root: str, configuration: str) -> None:
 
 def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     """The name of a folder in the settings, and a machine that knows where it lies."""
-    tree = os.path.realpath(git_work_tree(root) or root)
+    tree = os.path.realpath(work_tree(root) or root)
     inside = os.path.relpath(folder, tree).split(os.sep)
     shared = not any(part.startswith(".") or part == "site-packages" for part in inside)
     if folder != tree and is_below(folder, tree) and shared:

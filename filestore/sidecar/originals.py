@@ -25,7 +25,8 @@ from filestore.extract import names_document
 from filestore.fs import disk
 from filestore.fs.scan import HORIZON_NS
 from filestore.fs.stats import pack_stat, stat_entry
-from filestore.git.repository import git_work_tree, work_tree
+from filestore.git import process
+from filestore.git.repository import work_tree
 
 _MOST_LINKS: Final = 40
 
@@ -41,7 +42,7 @@ class Reachable:
             originals: What this user allowed outside the work tree.
         """
         self._root = os.path.realpath(places.root)
-        self._tree = os.path.realpath(git_work_tree(places.root) or places.root)
+        self._tree = os.path.realpath(process.work_tree(places.root) or places.root)
         self._around = os.path.realpath(work_tree(places.root))
         self._whole = originals.given | originals.trusted
         self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}

@@ -17,7 +17,7 @@ from filestore.core.errors import RefusedError
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.git.repository import git_work_tree
+from filestore.git.process import work_tree
 from filestore.history.backup_store import Originals
 from filestore.sidecar.file_rows import kept_texts, texts_now
 from filestore.sidecar.session import Parts
@@ -106,7 +106,7 @@ def prune(parts: Parts, elsewhere: Elsewhere, *, wait_s: float = DEFAULT_WAIT_S)
 
 def is_in_git(parts: Parts) -> bool:
     """Whether a branch of git may bring texts back: a work tree is around the store, or in it."""
-    if git_work_tree(parts.places.root) is not None:
+    if work_tree(parts.places.root) is not None:
         return True
     folders = parts.catalog().folders()
     return any(

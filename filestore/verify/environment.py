@@ -16,12 +16,11 @@ from filestore.core.paths import StorePath, is_below
 from filestore.core.safe_text import brief, listed
 from filestore.fs import disk, lock, transaction
 from filestore.fs.disk import WriteFailedError
-from filestore.git import repository
+from filestore.git import process, repository
 from filestore.git.attributes import (
     NAME,
     OLD,
     AttributesFile,
-    attributes_file,
     attributes_in,
     culprit,
     is_text,
@@ -87,7 +86,7 @@ def _digest(root: int, path: str) -> bytes | None:
 
 def _git_operation(places: Places) -> list[Finding]:
     word = repository.operation(places.root)
-    tree = repository.git_work_tree(places.root)
+    tree = process.work_tree(places.root)
     if not word or tree is None:
         return []
     path = StorePath(os.path.relpath(os.path.join(tree, ".git"), places.root))
@@ -102,8 +101,8 @@ def attributes(places: Places) -> Iterator[Finding]:
     if not places.tree.is_written:
         return
     root = places.root
-    tree = repository.git_work_tree(root)
-    line = old_line(attributes_file(places) or b"")
+    tree = process.work_tree(root)
+    line = old_line(attributes_in(root) or b"")
     found = None
     if tree is not None:
         # The files that git reads for what lies in the store, outermost first.
@@ -160,8 +159,6 @@ def committed_copies(places: Places) -> list[Copy]:
 
 
 def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
-    from filestore.git import process
-
     with (
         disk.folder_at(root) as handle,
         contextlib.suppress(process.NoAnswerError),

@@ -25,7 +25,7 @@ from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_pl
 from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
 from filestore.extract.tree_rules import MARKS, documents_of
 from filestore.fs import disk
-from filestore.git import repository
+from filestore.git import process, repository
 from filestore.git.process import Blobs, GitAnswer, NoAnswerError, ask
 from filestore.verify.names import is_ours, why_unportable
 from filestore.verify.run import Checked
@@ -86,7 +86,7 @@ def check(places: Places, layout: Layout) -> Staged:
         NoAnswerError: Git does not have what its index names.
         SettingsError: The settings that the commit would change cannot be used.
     """
-    work_tree = repository.git_work_tree(places.root)
+    work_tree = process.work_tree(places.root)
     if work_tree is None:
         raise NotInGitError(
             f"{places.root} lies in no git work tree", remedy="'git init', or plain 'verify'"
