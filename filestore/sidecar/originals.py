@@ -25,8 +25,7 @@ from filestore.extract import names_document
 from filestore.fs import disk
 from filestore.fs.scan import HORIZON_NS
 from filestore.fs.stats import pack_stat, stat_entry
-from filestore.git import process
-from filestore.git.repository import work_tree
+from filestore.git import process, repository
 
 _MOST_LINKS: Final = 40
 
@@ -43,7 +42,7 @@ class Reachable:
         """
         self._root = os.path.realpath(places.root)
         self._tree = os.path.realpath(process.work_tree(places.root) or places.root)
-        self._around = os.path.realpath(work_tree(places.root))
+        self._around = os.path.realpath(repository.work_tree(places.root))
         self._whole = originals.given | originals.trusted
         self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
         self._above = {folder for top in self._tops for folder in around(top)}
