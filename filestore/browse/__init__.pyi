@@ -22,7 +22,7 @@ from filestore.browse.vectors import Neighbour as Neighbour
 from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
 from filestore.catalog import CatalogNewerError as CatalogNewerError
-from filestore.chunks.chunk_file import Section as Section
+from filestore.chunking import Section as Section
 from filestore.config.layout import copy_example as copy_example
 from filestore.config.layout import find_root as find_root
 from filestore.core.codes import Code as Code

@@ -24,8 +24,8 @@ from filestore.browse.links import backlinks, note_links
 from filestore.browse.named import UnknownPathError, below_chunked, files_named, rows_of
 from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
+from filestore.chunking import Section
 from filestore.chunks import chunk_file, kept
-from filestore.chunks.chunk_file import Section
 from filestore.chunks.layout import look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
 from filestore.config.layout import Places
@@ -275,9 +275,7 @@ def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) 
     path = parts.places.tree.store_path(row.path)
     chunk, is_fresh = present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
-    sections = chunk.sections or (
-        Section(start=0, end=len(chunk.body), headings=chunk.headings, line=0, end_line=0, page=0),
-    )
+    sections = chunk.sections or (Section(start=0, end=len(chunk.body), headings=chunk.headings),)
     above = [n for n, one in enumerate(sections) if one.line <= wanted.line]
     at = above[-1] if above else 0
 

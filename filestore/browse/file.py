@@ -13,6 +13,7 @@ from msgspec import Struct
 from filestore.browse.named import UnknownPathError, below_chunked, resource_named, unknown_path
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
+from filestore.chunking import Section
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
 from filestore.chunks.layout import Layout, look_at, observe_entry
@@ -233,7 +234,7 @@ class About(Struct, frozen=True, kw_only=True):
     """The hash of the body as generated; "" for a file written by hand."""
     generation: int
     """In which the file came into the catalog as it is there; 0 where it is not."""
-    sections: tuple[chunk_file.Section, ...] = ()
+    sections: tuple[Section, ...] = ()
     """Of a document in place: where they are in `body`."""
     tags: tuple[str, ...] = ()
     """Of a document in place: those of its metadata and those in its text."""
@@ -243,7 +244,7 @@ class About(Struct, frozen=True, kw_only=True):
     questions_stale: bool = False
     """Whether the others were generated from another text than the file has now."""
 
-    def section(self, part: int | None) -> chunk_file.Section | None:
+    def section(self, part: int | None) -> Section | None:
         """A section by its place; None where there is none such."""
         return self.sections[part] if part is not None and part < len(self.sections) else None
 

@@ -54,6 +54,28 @@ _BUILTIN_WINDOW: Final = 256
 """What the builtin embedder took."""
 
 
+class Section(Struct, frozen=True, kw_only=True):
+    """One stretch of a document that is found by itself."""
+
+    start: int
+    """Of its text in the body, in characters."""
+    end: int
+    """Not included."""
+    headings: tuple[str, ...]
+    """Titles of the sections around the start, outermost first, with the heading it starts with.
+
+    Plain text. The title of the text comes first, unless the first heading says the same. Outer
+    titles are left out where the path would take more than half the budget. Of code that is several
+    sections, the names around all of them; a name that the next begins with is left out.
+    """
+    line: int = 0
+    """The first line of the file that it is on, from 1; 0 where the file has no such lines."""
+    end_line: int = 0
+    """The last one."""
+    page: int = 0
+    """The page that it starts on, from 1; 0 where there are none."""
+
+
 class Symbol(Struct, frozen=True, kw_only=True):
     """A named part without a heading: a class, a function."""
 

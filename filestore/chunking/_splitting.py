@@ -111,11 +111,11 @@ class Measure(Struct, frozen=True, kw_only=True):
     def _path(self, titles: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
         known = self.paths.get(titles)
         if known is None:
-            path = titles
-            if self.title and (
-                not titles or self.keeps_title or not _say_the_same(self.title, titles[0])
-            ):
-                path = (self.title, *titles)
+            first = titles[0] if titles else ""
+            # The words of one may be in the other, as a page's title often names the site, too.
+            shorter, longer = sorted((_folded(self.title), _folded(first)), key=len)
+            is_named = bool(shorter.strip()) and shorter in longer and not self.keeps_title
+            path = (self.title, *titles) if self.title and not is_named else titles
             shortened = _shorten(path, self.budget // 2, self.count_tokens)
             taken = self.count_tokens(HEADING_SEPARATOR.join(shortened)) if shortened else 0
             known = self.paths[titles] = (shortened, self.budget - taken)
@@ -125,12 +125,6 @@ class Measure(Struct, frozen=True, kw_only=True):
 def clean_title(title: str) -> str:
     """A title on one line, of a sane length."""
     return " ".join(title[:_TITLE_LIMIT].split())
-
-
-def _say_the_same(title: str, heading: str) -> bool:
-    """Whether the words of one are in the other, as a page's title often names the site too."""
-    shorter, longer = sorted((_folded(title), _folded(heading)), key=len)
-    return bool(shorter.strip()) and shorter in longer
 
 
 def _folded(title: str) -> str:
@@ -284,7 +278,12 @@ def _split_naturally(
         share = _even_share(tokens, limit, room)
         capacity = int(_FILL * len(measure.text[start:end].strip()) * share / tokens)
         offsets = _natural_offsets(measure.text, (start, end), capacity, is_markdown=is_markdown)
-        offsets = offsets or _middle_offset(measure.text, start, end)
+        stretch = measure.text[start:end]
+        visible = len(stretch.strip())
+        if not offsets and visible > 1:
+            # The last resort, where nothing but single characters is left to tell apart.
+            middle = start + len(stretch) - len(stretch.lstrip()) + visible // 2
+            offsets = tidy_offsets(measure.text, start, end, [middle])
         if not offsets:
             done.append((start, end))
             continue
@@ -317,14 +316,6 @@ def _off_word(text: str, offset: int) -> int:
         return offset
     before = max(text.rfind(space, offset - _WORD_LIMIT, offset) for space in " \n")
     return before + 1 or offset
-
-
-def _middle_offset(text: str, start: int, end: int) -> list[int]:
-    """The last resort, where nothing but single characters is left to tell apart."""
-    stretch = text[start:end]
-    visible = len(stretch.strip())
-    middle = start + len(stretch) - len(stretch.lstrip()) + visible // 2
-    return tidy_offsets(text, start, end, [middle]) if visible > 1 else []
 
 
 def _natural_offsets(text: str, span: Span, capacity: int, *, is_markdown: bool) -> list[int]:

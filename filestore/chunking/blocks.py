@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.chunking import Symbol, blanked_data, count_tokens
+from filestore.chunking import Section, Symbol, blanked_data, count_tokens
 from filestore.chunking._splitting import (
     LINE_END,
     VISIBLE,
@@ -62,22 +62,6 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 
 
-class Piece(Struct, frozen=True, kw_only=True):
-    """One stretch of the text, ``text[start:end]``."""
-
-    start: int
-    """In characters."""
-    end: int
-    """In characters; not included."""
-    headings: tuple[str, ...]
-    """Titles of the sections around the start, outermost first, with the heading it starts with.
-
-    Plain text. The title of the text comes first, unless the first heading says the same. Outer
-    titles are left out where the path would take more than half the budget. Of code that is several
-    sections, the names around all of them; a name that the next begins with is left out.
-    """
-
-
 def split(
     text: str,
     *,
@@ -86,8 +70,8 @@ def split(
     count_tokens: Callable[[str], int] = count_tokens,
     title: str = "",
     outline: Sequence[Symbol] = (),
-) -> list[Piece]:
-    """Splits a text into pieces that partition it.
+) -> list[Section]:
+    """Splits a text into sections that partition it; lines and pages are not known here.
 
     The first piece starts at 0, each starts where the one before ended, the last ends with the
     text. No piece is only white space, unless the whole text is.
@@ -122,11 +106,11 @@ def split(
         keeps_title=syntax == "code",
     )
     if not text or text.isspace():
-        return [Piece(start=0, end=len(text), headings=measure.headings(()))] if text else []
+        return [Section(start=0, end=len(text), headings=measure.headings(()))] if text else []
     is_markdown = syntax == "markdown"
     spans = code_spans(measure, outline) if syntax == "code" else text_spans(measure, is_markdown)
     return [
-        Piece(start=start, end=end, headings=measure.headings(titles))
+        Section(start=start, end=end, headings=measure.headings(titles))
         for start, end, titles in spans
     ]
 
@@ -169,7 +153,11 @@ def markdown_blocks(text: str, *, stretch: int = _STRETCH) -> list[Block]:
     start, length = 0, stretch
     while start < len(text):
         end = text.find("\n", start + length - 1) + 1 or len(text)
-        found = _parsed(text[start:end], start)
+        # Only "\n" ends a line here; the parser knows no other once carriage returns are gone.
+        part = text[start:end].replace("\r", " ")
+        found = _plain_blocks(part, start)
+        if found is None:
+            found = _parsed_by_parser(part, start)
         if end == len(text):
             return [*blocks, *found]
         if found and found[-1].start == start:
@@ -221,14 +209,6 @@ def _title(written: str) -> str:
         if child.type != "html_inline"
     )
     return " ".join("".join(words).split())
-
-
-def _parsed(text: str, offset: int) -> list[Block]:
-    """The outermost blocks of a text that is at an offset of another."""
-    # Only "\n" ends a line here; the block parser knows no other once carriage returns are gone.
-    text = text.replace("\r", " ")
-    found = _plain_blocks(text, offset)
-    return _parsed_by_parser(text, offset) if found is None else found
 
 
 def _parsed_by_parser(text: str, offset: int) -> list[Block]:
@@ -461,8 +441,18 @@ def _packed(measure: Measure, part: _Part) -> list[_Group]:
                 tokens=part.head_tokens + first.tokens,
             )
             inner = [whole_first, *inner[1:]]
+        elif part.head_tokens > _room(measure, part.titles):
+            groups += _fragments(measure, part)
         else:
-            groups += _head(measure, part)
+            groups.append(
+                _Group(
+                    start=part.start,
+                    end=part.end,
+                    tokens=part.head_tokens,
+                    titles=part.titles,
+                    is_head=part.level > 0,
+                )
+            )
     for member in inner:
         packed = _packed(measure, member)
         if len(packed) > 1:
@@ -477,20 +467,6 @@ def _packed(measure: Measure, part: _Part) -> list[_Group]:
         else:
             joined.append(group)
     return joined
-
-
-def _head(measure: Measure, part: _Part) -> list[_Group]:
-    if part.head_tokens > _room(measure, part.titles):
-        return _fragments(measure, part)
-    return [
-        _Group(
-            start=part.start,
-            end=part.end,
-            tokens=part.head_tokens,
-            titles=part.titles,
-            is_head=part.level > 0,
-        )
-    ]
 
 
 def _fragments(measure: Measure, part: _Part) -> list[_Group]:

@@ -14,10 +14,9 @@ from typing import Final, Protocol, TypedDict, Unpack
 
 from msgspec import Struct
 
-from filestore.chunking import without_data
+from filestore.chunking import Section, without_data
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
-    Split,
     parse_block,
     serialize,
     split,
@@ -107,23 +106,6 @@ class QuestionsOrigin(Struct, frozen=True, kw_only=True):
     made: tuple[str, ...]
     """The `text_mark` of each question that was ever generated for this file: one that is not there
     any more was changed or deleted by a person, and does not come back."""
-
-
-class Section(Struct, frozen=True, kw_only=True):
-    """One part of a document that is a file of an in-place store."""
-
-    start: int
-    """Of its text in the body, in characters."""
-    end: int
-    """Not included."""
-    headings: tuple[str, ...]
-    """From the outermost in."""
-    line: int
-    """The first line of the file that it is on, from 1; 0 where the file has no such lines."""
-    end_line: int
-    """The last one."""
-    page: int
-    """The page that it starts on, from 1; 0 where there are none."""
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
@@ -216,7 +198,19 @@ def parse(data: bytes) -> Chunk:
         line = data.count(b"\n", 0, offset) + 1
         raise BadEncoding(error.reason, line=line, offset=offset) from error
     except _WrongTypeError as error:
-        raise _invalid(error, parts) from error
+        key = re.compile(rb"^[ \t]*[\"']?" + error.key.encode() + rb"[\"']?[ \t]*:", re.MULTILINE)
+        match = key.search(parts.block)
+        place = match.start() if match else 0
+        found = f"{'text' if isinstance(error.value, str) else 'the value'} {error.value!r:.60}"
+        if isinstance(error.value, Mapping | list):
+            found = "a list" if isinstance(error.value, list) else "a mapping"
+        raise InvalidMetadata(
+            error.key,
+            expected=error.expected,
+            found=found,
+            line=parts.block_line + parts.block.count(b"\n", 0, place),
+            column=len(match[0]) - len(match[0].lstrip(b" \t")) + 1 if match else 1,
+        ) from error
 
 
 def generate(
@@ -436,28 +430,6 @@ def _written(value: object) -> Value:
 
 def _written_children(children: Sequence[Child]) -> list[Value]:
     return [{"path": child.path, "hash": child.hash} for child in children]
-
-
-def _invalid(error: _WrongTypeError, parts: Split) -> InvalidMetadata:
-    key = re.compile(rb"^[ \t]*[\"']?" + error.key.encode() + rb"[\"']?[ \t]*:", re.MULTILINE)
-    match = key.search(parts.block)
-    place = match.start() if match else 0
-    return InvalidMetadata(
-        error.key,
-        expected=error.expected,
-        found=_named(error.value),
-        line=parts.block_line + parts.block.count(b"\n", 0, place),
-        column=len(match[0]) - len(match[0].lstrip(b" \t")) + 1 if match else 1,
-    )
-
-
-def _named(value: Value) -> str:
-    """A value for a message: what it is, and itself where it is short."""
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return f"{'text' if isinstance(value, str) else 'the value'} {value!r:.60}"
 
 
 # Names

@@ -188,7 +188,14 @@ def _read_lines(block: bytes) -> dict[str, Value] | None:
     """The values of a block in the form we write; None where YAML might see anything else."""
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
-    if not _plainly_encoded(block):
+    # JSON and YAML agree on every character and escape, and the block is small enough.
+    if (
+        b"\t" in block
+        or b"\r" in block
+        or (len(block) > _SURELY_FEW_BYTES and _most_events(block) > MAX_EVENTS)
+        or (b"\x7f" in block if block.isascii() else _NOT_RAW_BYTES.search(block) is not None)
+        or (b"\\u" in block and _SURROGATE_ESCAPE.search(block) is not None)
+    ):
         return None
     values: dict[str, Value] = {}
     lines = block.split(b"\n")
@@ -213,17 +220,6 @@ def _read_lines(block: bytes) -> dict[str, Value] | None:
     except ValueError:
         return None
     return None if items is not None and not items else values
-
-
-def _plainly_encoded(block: bytes) -> bool:
-    """Whether JSON and YAML agree on every character and escape, and the block is small enough."""
-    return not (
-        b"\t" in block
-        or b"\r" in block
-        or (len(block) > _SURELY_FEW_BYTES and _most_events(block) > MAX_EVENTS)
-        or (b"\x7f" in block if block.isascii() else _NOT_RAW_BYTES.search(block) is not None)
-        or (b"\\u" in block and _SURROGATE_ESCAPE.search(block) is not None)
-    )
 
 
 def _most_events(block: bytes) -> int:

@@ -20,8 +20,9 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from filestore import chunking
+from filestore.chunking import Section
 from filestore.chunks import chunk_file, questions_file
-from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.frontmatter import QUESTIONS_FROM, metadata_pairs
 from filestore.chunks.links import link_key
 from filestore.chunks.observation import DOCUMENT, MAGIC, Observation, kept_hash
@@ -342,11 +343,11 @@ def pairs_of_user(chunk: Chunk, path: ChunkPath) -> Iterator[tuple[str, str]]:
     A text that is not of a note has none, nor has a summary.
     """
     from filestore.extract import is_note
-    from filestore.extract.about import said_pairs
+    from filestore.extract.about import about_pairs
 
     is_tagged = chunk.kind in (None, "chunk") and is_note(chunk.source or path.partition("/")[0])
     yield from metadata_pairs(chunk.user)
-    yield from said_pairs(chunk.user, chunk.body if is_tagged else "")
+    yield from about_pairs(chunk.user, chunk.body if is_tagged else "")
 
 
 def part_name(kind: str, number: int) -> str:

@@ -75,7 +75,14 @@ def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath
             rest = _SUFFIXES.search(bare)
             name = posixpath.relpath(new, posixpath.dirname(path) or ".")
             forbidden = _NOT_BRACKETED if bracketed else _NOT_BARE
-            name = forbidden.sub(lambda match: _percent(match[0]), name)
+            if forbidden.search(name):
+                # Loading it takes long, and only few links ask for it.
+                from urllib.parse import quote_from_bytes
+
+                name = forbidden.sub(
+                    lambda sign: quote_from_bytes(sign[0].encode("utf-8", "surrogateescape"), ""),
+                    name,
+                )
             if bare.startswith("./") or SCHEME.match(name):
                 name = name if name.startswith("../") else f"./{name}"
             made = f"{name}{bare[rest.start() :] if rest else ''}"
@@ -145,13 +152,6 @@ def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
         target = target_of(path, body[start:stop])
         if target is not None:
             yield target
-
-
-def _percent(text: str) -> str:
-    # Loading it takes long, and only few links ask for it.
-    from urllib.parse import quote_from_bytes
-
-    return quote_from_bytes(text.encode("utf-8", "surrogateescape"), safe="")
 
 
 _NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")

@@ -76,7 +76,14 @@ def between(low: str | None, high: str | None, *, tag: str, count: int) -> list[
     if count < 0:
         raise ValueError(f"a run has 0 or more keys, not {count}")
     prefix = _place(low, high) + _DIGITS[len(tag)] + tag
-    return [prefix + suffix for suffix in _suffixes(count)]
+    # Suffixes of equal length rise, and none ends in 0.
+    last, width = _BASE - 1, 1
+    while last * _BASE ** (width - 1) < count:
+        width += 1
+    return [
+        prefix + _digits(index // last, width - 1) + _DIGITS[index % last + 1]
+        for index in range(count)
+    ]
 
 
 def _place(low: str | None, high: str | None) -> str:
@@ -129,15 +136,6 @@ def _number_of(key: str) -> int | None:
     number = sum(_BASE**shorter for shorter in range(1, length)) + int(digits, _BASE)
     # A final 0 is part of the number or a mistake.
     return None if key.endswith("0") and len(key) > length + 1 else number
-
-
-def _suffixes(count: int) -> list[str]:
-    """Rising texts of equal length, none ending in 0."""
-    last = _BASE - 1
-    width = 1
-    while last * _BASE ** (width - 1) < count:
-        width += 1
-    return [_digits(index // last, width - 1) + _DIGITS[index % last + 1] for index in range(count)]
 
 
 def _digits(number: int, width: int) -> str:

@@ -11,8 +11,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filestore.chunking import Section
 from filestore.chunks import chunk_file
-from filestore.chunks.chunk_file import Child, Chunk, InvalidMetadata, QuestionsOrigin, Section
+from filestore.chunks.chunk_file import Child, Chunk, InvalidMetadata, QuestionsOrigin
 from filestore.chunks.frontmatter import serialize, split
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import TOP
@@ -104,7 +105,10 @@ def _parsed(body: str, first_line: int) -> tuple[list[Block], list[Section]]:
             question = text[2:].strip()
             questions[-1].append(question)
             begun = start + line.index(question)
-            places.append(_place(begun, begun + len(question), number))
+            end = begun + len(question)
+            places.append(
+                Section(start=begun, end=end, headings=(), line=number, end_line=number, page=0)
+            )
         elif text.startswith("#"):
             heading = text
         elif text:
@@ -115,10 +119,6 @@ def _parsed(body: str, first_line: int) -> tuple[list[Block], list[Section]]:
         replace(block, questions=tuple(listed))
         for block, listed in zip(blocks, questions, strict=True)
     ], places
-
-
-def _place(start: int, end: int, line: int) -> Section:
-    return Section(start=start, end=end, headings=(), line=line, end_line=line, page=0)
 
 
 def joined(blocks: Sequence[Block]) -> dict[bytes, Block]:

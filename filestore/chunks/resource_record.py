@@ -39,9 +39,9 @@ class SourceDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """What filters match of it, each once: a tag counts as the tags around it, too."""
-        from filestore.extract.about import said_pairs
+        from filestore.extract.about import about_pairs
 
-        yield from dict.fromkeys((*metadata_pairs(self.metadata), *said_pairs(self.metadata)))
+        yield from dict.fromkeys((*metadata_pairs(self.metadata), *about_pairs(self.metadata)))
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):

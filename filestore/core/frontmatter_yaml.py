@@ -58,7 +58,6 @@ class KeyPlace(Struct, frozen=True, kw_only=True):
 
     key_start: int
     key_end: int
-    value_start: int
     value_end: int
 
 
@@ -148,7 +147,6 @@ class _YamlReader:
             entries[key] = KeyPlace(
                 key_start=_start(key_event),
                 key_end=_end(key_event),
-                value_start=_start(value_event),
                 value_end=self._content_end,
             )
         indent = root.start_mark.column if root.start_mark else 0

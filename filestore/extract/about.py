@@ -75,7 +75,7 @@ class About(Struct, frozen=True, kw_only=True):
         yield from _pairs(self.heading_title, self.description, self.aliases, self.tags)
 
 
-def said_pairs(metadata: Mapping[str, Any], text: str = "") -> Iterator[tuple[str, str]]:
+def about_pairs(metadata: Mapping[str, Any], text: str = "") -> Iterator[tuple[str, str]]:
     """The same of what metadata say alone, and of the tags in a text of Markdown."""
     values = _by_folded_key(metadata)
     title = " ".join(_text(values.get("title")).split())[:MAX_TITLE]
@@ -89,7 +89,9 @@ def _pairs(
 ) -> Iterator[tuple[str, str]]:
     found = [("title", title), ("description", description)]
     found += [("aliases", alias) for alias in aliases]
-    found += [("tags", part) for tag in tags for part in _with_outer(tag)]
+    for tag in tags:
+        ends = [at for at, sign in enumerate(tag) if sign == "/"][:_MOST_LEVELS]
+        found += [("tags", part) for part in (tag, *(tag[:end] for end in ends))]
     yield from dict.fromkeys((key, value) for key, value in found if value)
 
 
@@ -112,13 +114,19 @@ def about(document: Document, *, name: str) -> About:
     heading = " ".join(named.split())[:MAX_TITLE] or _first_heading(
         visible, values, is_note=is_note
     )
+    base = name.rpartition("/")[2]
+    stem, dot, _ = base.rpartition(".")
+    found: tuple[Link, ...] = ()
+    if document.syntax == "markdown":
+        above = _metadata_links(document.metadata.values()) if is_note else ()
+        found = (*above, *links(document.text, visible=visible, wiki=is_note))[:MOST_LINKS]
     return About(
-        title=heading or _stem(name),
+        title=heading or (stem if dot and stem else base),
         heading_title=heading,
         aliases=_aliases(values),
         description=_description(values),
         tags=_distinct(chain(_tags_above(values), _inline_tags(visible) if is_note else ())),
-        links=_document_links(document, visible, is_note=is_note),
+        links=found,
     )
 
 
@@ -144,14 +152,6 @@ def frontmatter_alone(data: bytes, *, name: str) -> Document | None:
     if not metadata:
         return None
     return Document(text=text, syntax="text", metadata=metadata, extractor=extractor.label)
-
-
-def _document_links(document: Document, visible: str, *, is_note: bool) -> tuple[Link, ...]:
-    """Links of the metadata, then of the text; only notes have names in brackets."""
-    if document.syntax != "markdown":
-        return ()
-    above = _metadata_links(document.metadata.values()) if is_note else ()
-    return (*above, *links(document.text, visible=visible, wiki=is_note))[:MOST_LINKS]
 
 
 def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:
@@ -185,13 +185,6 @@ def _first_heading(visible: str, values: Mapping[str, Any], *, is_note: bool) ->
         if title:
             return title[:MAX_TITLE]
     return ""
-
-
-def _stem(name: str) -> str:
-    """The name of a file without its folder and suffix."""
-    base = name.rpartition("/")[2]
-    stem, dot, _ = base.rpartition(".")
-    return stem if dot and stem else base
 
 
 def _description(values: Mapping[str, Any]) -> str:
@@ -260,26 +253,16 @@ def _inline_tags(visible: str) -> Iterator[str]:
         visible = blanked(visible, [match.span(group) for match in pattern.finditer(visible)])
     for match in _TAG.finditer(visible):
         written = match[1][: MAX_NAME + 1]
-        end = next((at for at, sign in enumerate(written) if not _is_of_tag(sign)), len(written))
+        end = 0
+        for sign in written:
+            is_mark = sign in _TAG_MARKS or unicodedata.category(sign).startswith("M")
+            if not (sign.isalnum() or is_mark):
+                break
+            end += 1
         tag = written[:end].strip("/")
         # `#1984` is the number of something.
         if any(map(str.isalnum, tag)) and not tag.isdecimal():
             yield tag
-
-
-def _is_of_tag(sign: str) -> bool:
-    return sign.isalnum() or sign in _TAG_MARKS or unicodedata.category(sign).startswith("M")
-
-
-def _with_outer(tag: str) -> Iterator[str]:
-    """A tag, and the ones that it is nested in."""
-    yield tag
-    at = -1
-    for _ in range(_MOST_LEVELS):
-        at = tag.find("/", at + 1)
-        if at == -1:
-            return
-        yield tag[:at]
 
 
 _BREAK: Final = re.compile(r"\r\n|\r|\n")

@@ -130,7 +130,17 @@ def children(
 
 
 def _listing(walk: _Walk, folders: Sequence[_Path] = ()) -> FolderListing:
-    wanted = _without_dressing(walk.found)
+    wanted = walk.found
+    suffixes = [os.path.splitext(path[-1])[1].lower() for path in wanted]
+    dressing = sum(suffix in DRESSING_SUFFIXES for suffix in suffixes)
+    pages = sum(suffix in _PAGE_SUFFIXES for suffix in suffixes)
+    projects = set(_PROJECT_FILES.split())
+    is_project = any(len(path) == 1 and path[0].lower() in projects for path in wanted)
+    # A site has more pages of HTML than other documents, scripts and styles left aside, and no file
+    # at its top that only projects of code have.
+    if not is_project and pages > len(wanted) - dressing - pages:
+        pairs = zip(wanted, suffixes, strict=True)
+        wanted = [path for path, suffix in pairs if suffix not in DRESSING_SUFFIXES]
     found = [*wanted, *folders]
     return FolderListing(
         paths=tuple("/".join(path) for path in sorted(found, key=_reading_order)),
@@ -185,7 +195,11 @@ def _is_wanted(
         return False
     if walk.leave_out(entry.path):
         return False
-    reason = _why_not(entry) or (STORE if is_folder and _is_of_store(entry) else "")
+    reason = _why_not(entry)
+    if is_folder and not reason:
+        around = os.path.dirname(entry.path)
+        is_part = entry.path == Places(root=around, sidecar="").chunked
+        reason = STORE if is_store(entry.path) or (is_part and is_store(around)) else ""
     if reason:
         walk.skip((*path, entry.name), reason)
         return False
@@ -193,13 +207,6 @@ def _is_wanted(
         return True
     walk.other += 1
     return False
-
-
-def _is_of_store(entry: "os.DirEntry[str]") -> bool:
-    """Whether a folder is a store, or the chunk files of one that was named itself."""
-    around = os.path.dirname(entry.path)
-    is_part = entry.path == Places(root=around, sidecar="").chunked
-    return is_store(entry.path) or (is_part and is_store(around))
 
 
 def is_store(folder: str) -> bool:
@@ -231,23 +238,3 @@ def _reading_order(path: _Path) -> tuple[tuple[bool, bytes], ...]:
         )
         for position, part in enumerate(path)
     )
-
-
-# What dresses a site
-
-
-def _without_dressing(found: list[_Path]) -> list[_Path]:
-    """The files of a folder, without scripts and styles if it is a site.
-
-    It is one if it has more pages of HTML than other documents, scripts and styles left aside, and
-    no file at its top that only projects of code have.
-    """
-    suffixes = [os.path.splitext(path[-1])[1].lower() for path in found]
-    dressing = sum(suffix in DRESSING_SUFFIXES for suffix in suffixes)
-    pages = sum(suffix in _PAGE_SUFFIXES for suffix in suffixes)
-    projects = set(_PROJECT_FILES.split())
-    is_project = any(len(path) == 1 and path[0].lower() in projects for path in found)
-    if is_project or pages <= len(found) - dressing - pages:
-        return found
-    pairs = zip(found, suffixes, strict=True)
-    return [path for path, suffix in pairs if suffix not in DRESSING_SUFFIXES]

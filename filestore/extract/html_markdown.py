@@ -60,7 +60,16 @@ def markdown(page: str) -> str:
         for line_break in listing.find_all("br"):
             line_break.string = "\n"  # to replace it, its place among all others is looked for
         listing["data-language"] = _language(listing)
-        _flatten(listing)
+        # Its text alone is left, as colours are a tag for every word: taken out one by one, as the
+        # library does it, they cost the square of their number.
+        text = listing.get_text()
+        last: Any = listing
+        while getattr(last, "contents", None):
+            last = last.contents[-1]
+        listing.contents, listing.next_element = [], last.next_element
+        if last.next_element is not None:
+            last.next_element.previous_element = listing
+        listing.append(text)
     for ordered in soup.find_all("ol"):
         start = str(ordered.get("start") or "")
         number = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else 1
@@ -72,21 +81,6 @@ def markdown(page: str) -> str:
     options = {"heading_style": "atx", "bullets": "-", "autolinks": False}
     converter = _converter()(escape_asterisks=False, escape_underscores=False, **options)
     return str(converter.convert_soup(soup))
-
-
-def _flatten(listing: Any) -> None:
-    """Let a listing hold its text alone: colours are a tag for every word.
-
-    Taken out one by one, as the library does it, they cost the square of their number.
-    """
-    text = listing.get_text()
-    last = listing
-    while getattr(last, "contents", None):
-        last = last.contents[-1]
-    listing.contents, listing.next_element = [], last.next_element
-    if last.next_element is not None:
-        last.next_element.previous_element = listing
-    listing.append(text)
 
 
 @cache

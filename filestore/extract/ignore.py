@@ -144,7 +144,27 @@ def _translated(pattern: bytes) -> bytes:
     if _WILDCARDS.search(pattern) is None:
         return re.escape(pattern) + end
     tokens = _tokens(pattern)
-    return _NOTHING if tokens is None else _expression(tokens) + end
+    if tokens is None:
+        return _NOTHING
+    # Only the last jump or asterisk can be tried again. What is between two jumps spans a fixed
+    # number of folders, and what is between two asterisks a fixed number of bytes: where it fits
+    # first, it leaves the most to what follows.
+    parts: list[bytes] = []
+    start = 0
+    jumps = [place for place, token in enumerate(tokens) if token in _JUMPS]
+    for number, place in enumerate(jumps):
+        parts.append(_within(tokens[start:place]))
+        following = jumps[number + 1] if number + 1 < len(jumps) else len(tokens)
+        between = _within(tokens[place + 1 : following])
+        folders = b"(?:[^/]++/)" + (b"*?" if tokens[place] == _FOLDERS else b"+?")
+        if tokens[place] == _EVERYTHING:
+            parts.append(b".+")
+        elif following == len(tokens):
+            parts.append(folders + between)
+        else:
+            parts.append(b"(?>%s%s)" % (folders, between))
+        start = following
+    return b"".join(parts if jumps else [_within(tokens)]) + end
 
 
 # A pattern is read into tokens: the expression of one byte, or one of these. The two that cross
@@ -192,32 +212,6 @@ def _stars(pattern: bytes, start: int) -> tuple[bytes, int]:
     return (_FOLDERS_BETWEEN, after + 2) if rest.startswith(b"\\/") else (_STAR, after)
 
 
-def _expression(tokens: list[bytes]) -> bytes:
-    """Tokens as one expression, in which only the last jump or asterisk can be tried again.
-
-    What is between two jumps spans a fixed number of folders, and what is between two
-    asterisks a fixed number of bytes: where it fits first, it leaves the most to what follows.
-    """
-    parts: list[bytes] = []
-    start = 0
-    jumps = [place for place, token in enumerate(tokens) if token in _JUMPS]
-    for number, place in enumerate(jumps):
-        parts.append(_within(tokens[start:place]))
-        following = jumps[number + 1] if number + 1 < len(jumps) else len(tokens)
-        between = _within(tokens[place + 1 : following])
-        parts.append(_jump(tokens[place], between, is_last=following == len(tokens)))
-        start = following
-    parts.append(_within(tokens[start:]) if not jumps else b"")
-    return b"".join(parts)
-
-
-def _jump(token: bytes, between: bytes, *, is_last: bool) -> bytes:
-    if token == _EVERYTHING:
-        return b".+"
-    folders = b"(?:[^/]++/)" + (b"*?" if token == _FOLDERS else b"+?")
-    return folders + between if is_last else b"(?>%s%s)" % (folders, between)
-
-
 def _within(tokens: list[bytes]) -> bytes:
     """Tokens without jumps."""
     runs: list[list[bytes]] = [[]]
@@ -263,7 +257,13 @@ def _bracket(pattern: bytes, place: int) -> tuple[bytes, int]:
     if place >= len(pattern):
         return b"", place
     chosen = (set(range(256)) - members if is_negated else members) - {_SLASH}
-    return _set(chosen), place + 1
+    if not chosen:
+        return _NOTHING, place + 1
+    # In ranges, because the cost of compiling a set grows with what is written in it.
+    starts = sorted(byte for byte in chosen if byte - 1 not in chosen)
+    ends = sorted(byte for byte in chosen if byte + 1 not in chosen)
+    ranges = zip(starts, ends, strict=True)
+    return b"[%s]" % b"".join(b"\\x%02x-\\x%02x" % pair for pair in ranges), place + 1
 
 
 def _member(pattern: bytes, place: int) -> tuple[int, int]:
@@ -272,16 +272,6 @@ def _member(pattern: bytes, place: int) -> tuple[int, int]:
         place += 1
     # A backslash at the very end closes nothing, so what is returned here is never used.
     return pattern[min(place, len(pattern) - 1)], place + 1
-
-
-def _set(members: set[int]) -> bytes:
-    if not members:
-        return _NOTHING
-    # In ranges, because the cost of compiling a set grows with what is written in it.
-    starts = sorted(byte for byte in members if byte - 1 not in members)
-    ends = sorted(byte for byte in members if byte + 1 not in members)
-    ranges = zip(starts, ends, strict=True)
-    return b"[%s]" % b"".join(b"\\x%02x-\\x%02x" % pair for pair in ranges)
 
 
 def _bytes_that(test: str) -> frozenset[int]:

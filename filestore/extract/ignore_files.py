@@ -78,17 +78,18 @@ class _Names(Struct):
         if self.ends:
             found.update(suffixes.ending(tuple(self.ends)))
         if self.expressions:
-            found.update(self._matching(names, suffixes.text))
+            matches: set[bytes] = set()
+            possible = [
+                expression for expression, part in self.expressions.items() if part in suffixes.text
+            ]
+            encoded = os.fsencode(suffixes.text) if possible else b""
+            for expression in possible:
+                matches.update(_whole(expression).findall(encoded))
+            named = {os.fsdecode(name[:-1]) for name in matches}
+            found.update(
+                [place for place, name in enumerate(names) if name in named] if named else []
+            )
         return found
-
-    def _matching(self, names: Sequence[str], text: str) -> list[int]:
-        matches: set[bytes] = set()
-        possible = [expression for expression, part in self.expressions.items() if part in text]
-        encoded = os.fsencode(text) if possible else b""
-        for expression in possible:
-            matches.update(_whole(expression).findall(encoded))
-        named = {os.fsdecode(name[:-1]) for name in matches}
-        return [place for place, name in enumerate(names) if name in named] if named else []
 
 
 @lru_cache(maxsize=MAX_RULES)
@@ -301,7 +302,22 @@ def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tu
         tree = top
     parts = _parts(os.path.realpath(folder), tree)
     given = _given(patterns, path_bytes(_parts(top, tree)))
-    return path_bytes(parts), replace(_above(tree, parts, note), given=given)
+    applied = Applied()
+    path, base = tree, b""
+    for part in parts:
+        names = [name for name in RULE_FILES if os.path.lexists(os.path.join(path, name))]
+        if names:
+            try:
+                with disk.folder_at(path) as handle:
+                    place = FolderAt(handle=handle, path=path, base=base)
+                    applied = entered(applied, place, names, note)
+            except OSError as error:
+                raise _unreadable(os.path.join(path, names[0]), error) from error
+        if applied.leaves_out(base + os.fsencode(part), is_folder=True):
+            # Who names what is ignored means it: the rules that say so do not hold.
+            applied = Applied()
+        path, base = os.path.join(path, part), base + os.fsencode(part) + b"/"
+    return path_bytes(parts), replace(applied, given=given)
 
 
 def files_around(folder: str) -> Iterator[str]:
@@ -346,26 +362,6 @@ def _given(patterns: Sequence[str], base: bytes) -> tuple[Scope, ...]:
     except IgnoreRulesError as error:
         raise _unusable("'ignore' in the store's settings", error.message, error.remedy) from error
     return (Scope(base, rules),)
-
-
-def _above(tree: str, parts: Sequence[str], note: Note) -> Applied:
-    """What the work tree says about a folder in it."""
-    applied = Applied()
-    path, base = tree, b""
-    for part in parts:
-        names = [name for name in RULE_FILES if os.path.lexists(os.path.join(path, name))]
-        if names:
-            try:
-                with disk.folder_at(path) as handle:
-                    place = FolderAt(handle=handle, path=path, base=base)
-                    applied = entered(applied, place, names, note)
-            except OSError as error:
-                raise _unreadable(os.path.join(path, names[0]), error) from error
-        if applied.leaves_out(base + os.fsencode(part), is_folder=True):
-            # Who names what is ignored means it: the rules that say so do not hold.
-            applied = Applied()
-        path, base = os.path.join(path, part), base + os.fsencode(part) + b"/"
-    return applied
 
 
 def entered(applied: Applied, place: FolderAt, names: Collection[str], note: Note) -> Applied:

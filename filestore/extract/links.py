@@ -74,7 +74,21 @@ def links(
         unused.pop(key, None)
         found.append((at, target, text[label][: 2 * MAX_LABEL]))
     found += [(at, definitions[key], key) for key, at in unused.items()]
-    return tuple(_counted(text, sorted(found, key=lambda one: one[0])))[:most]
+    made, line, end = list[Link](), 1, 0
+    for at, target, shown in sorted(found, key=lambda one: one[0])[:most]:
+        line += text.count("\n", end, at)
+        end = at
+        made.append(
+            Link(
+                kind=target.kind,
+                target=target.target,
+                heading=target.heading,
+                label=" ".join(shown.split())[:MAX_LABEL],
+                line=line,
+                is_embed=text[at] == "!",
+            )
+        )
+    return tuple(made)
 
 
 def is_external(target: str) -> bool:
@@ -88,21 +102,6 @@ class _Target(Struct, frozen=True, kw_only=True):
     kind: Literal["wiki", "markdown"]
     target: str
     heading: str
-
-
-def _counted(text: str, found: list[tuple[int, _Target, str]]) -> Iterator[Link]:
-    line, end = 1, 0
-    for at, target, label in found:
-        line += text.count("\n", end, at)
-        end = at
-        yield Link(
-            kind=target.kind,
-            target=target.target,
-            heading=target.heading,
-            label=" ".join(label.split())[:MAX_LABEL],
-            line=line,
-            is_embed=text[at] == "!",
-        )
 
 
 def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
@@ -188,14 +187,14 @@ def _closed(
     key = _key(following[1]) if following else ""
     if following and (key or own) in definitions:
         return following.end(), definitions[key or own], key or own
-    is_definition = visible.startswith(":", at + 1) and _starts_line(visible, inner.start - 1)
+    begun = inner.start - 1
+    start = max(begun - 3, visible.rfind("\n", max(0, begun - 4), begun) + 1)
+    # A definition has only blanks and quote marks before it in its line.
+    is_first = start == 0 or visible[start - 1] == "\n"
+    is_definition = (
+        visible.startswith(":", at + 1) and is_first and not visible[start:begun].strip(" >")
+    )
     return at, None if is_definition else definitions.get(own), own
-
-
-def _starts_line(visible: str, at: int) -> bool:
-    """Whether only blanks and quote marks are before a place in its line."""
-    start = max(at - 3, visible.rfind("\n", max(0, at - 4), at) + 1)
-    return not visible[start:at].strip(" >") and (start == 0 or visible[start - 1] == "\n")
 
 
 def _markdown_target(destination: str) -> _Target | None:

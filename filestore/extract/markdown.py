@@ -179,16 +179,12 @@ class _Read(Struct, kw_only=True):
     def metadata(self) -> dict[str, Any]:
         """The values, with the words about what cannot be read."""
         problems = [
-            f"{_lines(lines)} {what}"
+            f"line{'s' if len(lines) > 1 else ''} {listed(lines, _MOST_NAMED)} {what}"
             for lines, what in ((self.as_text, "read as text"), (self.left_out, "left out"))
             if lines
         ]
         error = {FRONTMATTER_ERROR: "not valid YAML: " + "; ".join(problems)} if problems else {}
         return self.values | error
-
-
-def _lines(numbers: list[int]) -> str:
-    return f"line{'s' if len(numbers) > 1 else ''} {listed(numbers, _MOST_NAMED)}"
 
 
 def _read(syntax: str, inner: str) -> _Read:
@@ -311,7 +307,12 @@ class NotebookExtractor(Extractor):
             )
         decoded, encoding = decode(data, name=name)
         notebook = _notebook(document_text(decoded, name=name), name)
-        language = _language(notebook)
+        details, language = notebook.get("metadata"), ""
+        for key, of in (("language_info", "name"), ("kernelspec", "language")):
+            info = details.get(key) if isinstance(details, dict) else None
+            found = info.get(of) if isinstance(info, dict) else None
+            if not language and isinstance(found, str) and _LANGUAGE.fullmatch(found):
+                language = found.lower()
         text = "\n\n".join(_cells(notebook, language))
         if not text.strip():
             raise empty_error(name, "found no cell with anything in it")
@@ -341,16 +342,6 @@ def _notebook(text: str, name: str) -> Mapping[str, Any]:
         f"{name}: expected a Jupyter notebook, found {found}",
         remedy="open and save it with Jupyter, or leave it out",
     ) from cause
-
-
-def _language(notebook: Mapping[str, Any]) -> str:
-    metadata = notebook.get("metadata")
-    for key, of in (("language_info", "name"), ("kernelspec", "language")):
-        info = metadata.get(key) if isinstance(metadata, dict) else None
-        found = info.get(of) if isinstance(info, dict) else None
-        if isinstance(found, str) and _LANGUAGE.fullmatch(found):
-            return found.lower()
-    return ""
 
 
 def _cells(notebook: Mapping[str, Any], language: str) -> Iterator[str]:

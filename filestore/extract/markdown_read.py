@@ -7,7 +7,7 @@ the text, and the words that are read are in it, in this order.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -82,7 +82,11 @@ def without_code(body: str) -> str:
     """The body with blanks in place of fenced code and code spans; all else stays where it was."""
     if "`" not in body and "~~~" not in body:
         return body
-    return blanked(body, _code(body))
+    spans, end = list[tuple[int, int]](), 0
+    for start, stop in fenced(body, _FENCE, "`"):
+        spans += [*_spans(body, end, start), (start, stop)]
+        end = stop
+    return blanked(body, [*spans, *_spans(body, end, len(body))])
 
 
 def without_remarks(visible: str) -> str:
@@ -92,16 +96,13 @@ def without_remarks(visible: str) -> str:
     """
     if not any(sign in visible for sign in ("<", "%%", "$")):
         return visible
-    return blanked(visible, _apart(sorted(_remarks(visible))))
-
-
-def _apart(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Stretches in order, without what lies in an earlier one."""
-    end = 0
-    for start, stop in spans:
+    spans, end = list[tuple[int, int]](), 0
+    for start, stop in sorted(_remarks(visible)):
+        # What begins in another one is in order behind it.
         if stop > end:
-            yield max(start, end), stop
+            spans.append((max(start, end), stop))
             end = stop
+    return blanked(visible, spans)
 
 
 def _remarks(visible: str) -> Iterator[tuple[int, int]]:
@@ -118,24 +119,15 @@ def _remarks(visible: str) -> Iterator[tuple[int, int]]:
             yield start, stop
         elif match.lastgroup == "blank":
             math = (0, "")
-        elif match.lastgroup == "math" and math[1] == mark and _closes(visible, start, stop):
-            yield math[0], stop
-            math = (0, "")
-        elif match.lastgroup == "math" and math[1] != "$$" and _opens(visible, start, stop):
-            math = (start, mark)
-
-
-def _opens(visible: str, start: int, stop: int) -> bool:
-    """Whether math can begin with a dollar sign; one that ends an amount of money begins none."""
-    after = visible[stop : stop + 1]
-    return stop - start == 2 or not (visible[start - 1 : start].isalnum() or after.isspace())
-
-
-def _closes(visible: str, start: int, stop: int) -> bool:
-    """Whether math can end with a dollar sign; one that begins an amount of money ends none."""
-    return stop - start == 2 or not (
-        visible[start - 1 : start].isspace() or visible[stop : stop + 1].isalnum()
-    )
+        elif match.lastgroup == "math":
+            before, after = visible[start - 1 : start], visible[stop : stop + 1]
+            is_double = stop - start == 2
+            # A sign that begins an amount of money ends no math, one that ends it begins none.
+            if math[1] == mark and (is_double or not (before.isspace() or after.isalnum())):
+                yield math[0], stop
+                math = (0, "")
+            elif math[1] != "$$" and (is_double or not (before.isalnum() or after.isspace())):
+                math = (start, mark)
 
 
 def without_any_code(body: str) -> str:
@@ -144,20 +136,14 @@ def without_any_code(body: str) -> str:
     # The pattern looks at every character; few texts have what it begins with at all.
     if not ("    " in body or "\t" in body) or not _FIRST_INDENTED.search(body):
         return visible
-    return "\n".join(_without_indented(body, visible))
-
-
-def _without_indented(body: str, visible: str) -> Iterator[str]:
-    """Lines with blanks in place of code that is marked by four blanks before it.
-
-    What is indented in a list is taken for a part of its item, and so for no code. The blanks that
-    replace a span of code mark nothing: only those of the body itself do.
-    """
+    # What is indented in a list is taken for a part of its item, and so for no code. Blanks that
+    # replace a span of code mark nothing: only those of the body itself do.
+    lines: list[str] = []
     is_blank, in_code, in_list = True, False, False
     for line, shown in zip(body.split("\n"), visible.split("\n"), strict=True):
         if not shown or shown.isspace():
             is_blank = True
-            yield shown
+            lines.append(shown)
             continue
         if _INDENTED.match(line):
             in_code = in_code or (is_blank and not in_list)
@@ -165,16 +151,8 @@ def _without_indented(body: str, visible: str) -> Iterator[str]:
             in_code = False
             in_list = bool(_LIST_ITEM.match(line)) or (in_list and (not is_blank or line[0] == " "))
         is_blank = False
-        yield " " * len(line) if in_code else shown
-
-
-def _code(body: str) -> Iterator[tuple[int, int]]:
-    end = 0
-    for start, stop in fenced(body, _FENCE, "`"):
-        yield from _spans(body, end, start)
-        yield start, stop
-        end = stop
-    yield from _spans(body, end, len(body))
+        lines.append(" " * len(line) if in_code else shown)
+    return "\n".join(lines)
 
 
 def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:

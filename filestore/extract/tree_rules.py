@@ -158,18 +158,28 @@ class _Folder(Struct, kw_only=True):
         odd = {
             end for end in suffixes.all if suffix_is_read(end) is None or end.endswith(LITTER_ENDS)
         }
-        unread = {end for end in suffixes.all if not suffix_is_read(end)} - odd
+        never = {end for end in suffixes.all if not suffix_is_read(end)} - odd
         asked = {*suffixes.places(odd), *starting(names, LITTER_STARTS), *folders}
         if self.applied.lists:
             asked |= self.applied.hints.find(self.base, names, suffixes)
         if self.own:
             asked.update(places(names, self.own))
         # Of what no rule may speak, the suffix alone says that it is not read.
-        passed = [place for place in suffixes.places(unread) if place not in asked]
+        passed = [place for place in suffixes.places(never) if place not in asked]
         if not asked and not passed:
             return RulesChoice(skipped=self.notes)
         choice = self._judged(names, sorted(asked), set(folders))
-        return _passing(choice, names, passed) if passed else choice
+        named = {
+            names[place]: _no_extractor(unread)
+            for place in passed
+            if (unread := unread_document(names[place]))
+        }
+        return RulesChoice(
+            left_out=sorted([*choice.left_out, *passed]),
+            skipped={**choice.skipped, **named},
+            ignored=choice.ignored,
+            other=choice.other + len(passed) - len(named),
+        )
 
     def _judged(self, names: Sequence[str], asked: Sequence[int], folders: set[int]) -> RulesChoice:
         left_out: list[int] = []
@@ -205,21 +215,6 @@ class _Made:
         """See `FolderRules`."""
         del names, folders
         return RulesChoice()
-
-
-def _passing(choice: RulesChoice, names: Sequence[str], passed: Sequence[int]) -> RulesChoice:
-    """A choice that leaves out files of formats that no extractor reads, too."""
-    named = {
-        names[place]: _no_extractor(unread)
-        for place in passed
-        if (unread := unread_document(names[place]))
-    }
-    return replace(
-        choice,
-        left_out=sorted([*choice.left_out, *passed]),
-        skipped={**choice.skipped, **named},
-        other=choice.other + len(passed) - len(named),
-    )
 
 
 def _no_extractor(suffix: str) -> str:
@@ -281,23 +276,14 @@ class _Walk:
                 self._places.fetch(os.path.join(place, name))
             with disk.folder_at(place) as handle:
                 inner = around.enter(handle, path, names)
-        if not isinstance(inner, str):
-            self._choose(path, folder, names, inner, depth)
-
-    def _choose(
-        self,
-        path: ChunkPath,
-        folder: _Listed,
-        names: list[str],
-        rules: FolderRules,
-        depth: int,
-    ) -> None:
-        entered = [place for place, name in enumerate(names) if name in folder.folders]
-        left_out = set(rules.choose(names, entered).left_out)
-        for place, name in enumerate(names):
-            if place in left_out:
+        if isinstance(inner, str):
+            return
+        entered = [at for at, name in enumerate(names) if name in folder.folders]
+        left_out = set(inner.choose(names, entered).left_out)
+        for at, name in enumerate(names):
+            if at in left_out:
                 continue
             if name in folder.files:
                 self._found[inside(path, name)] = folder.files[name]
             elif depth < MAX_DEPTH:
-                self._enter(inside(path, name), folder.folders[name], rules, depth + 1)
+                self._enter(inside(path, name), folder.folders[name], inner, depth + 1)

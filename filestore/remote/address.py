@@ -150,8 +150,11 @@ def parse_address(endpoint: str, use: Use) -> Address:
     """
     address = _plain(endpoint, port=use.port)
     if address is None:
+        # It may hold a secret anywhere.
+        shown = "…@…" if "@" in endpoint else re.split("[?#]", endpoint, maxsplit=1)[0]
+        shown = safe_text(shown, keep_newlines=False)[:_SHOWN_LENGTH]
         raise EndpointError(
-            f"the endpoint {_redacted(endpoint)!r} is no address of the form "
+            f"the endpoint {shown!r} is no address of the form "
             f"http://host:port/v1, without user, password or query",
             remedy=f"fix `endpoint` {use.settings}; "
             f"a key belongs in the environment variable {KEY_VARIABLE}",
@@ -199,11 +202,3 @@ def key_for(address: Address, environment: Mapping[str, str]) -> str:
             remedy=f"use https in `endpoint`, or unset {variable} if that service wants no key",
         )
     return key
-
-
-def _redacted(endpoint: str) -> str:
-    """What can be shown of something that is no address, and may hold a secret anywhere."""
-    if "@" in endpoint:
-        return "…@…"
-    shown = re.split("[?#]", endpoint, maxsplit=1)[0]
-    return safe_text(shown, keep_newlines=False)[:_SHOWN_LENGTH]

@@ -27,7 +27,8 @@ from filestore.fs.disk import pass_limits
 from filestore.git import repository
 
 if TYPE_CHECKING:
-    from filestore.chunks.chunk_file import Chunk, Section
+    from filestore.chunking import Section
+    from filestore.chunks.chunk_file import Chunk
     from filestore.sidecar.originals import RecordedDocument
     from filestore.sidecar.session import Parts
 

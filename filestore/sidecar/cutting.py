@@ -18,8 +18,8 @@ from msgspec.structs import asdict, replace
 
 from filestore import chunking, extract
 from filestore.catalog import in_batches, is_damage, placeholders
+from filestore.chunking import Section
 from filestore.chunks import kept
-from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import DocumentDamagedError, Extracted, decode
 from filestore.chunks.observation import Observation, kept_hash
 from filestore.core.errors import FilestoreError, on_error
@@ -31,7 +31,6 @@ from filestore.extract.links import Link
 from filestore.fs import database, disk, part
 
 if TYPE_CHECKING:
-    from filestore.chunking.blocks import Piece
     from filestore.extract.pool import Pending
 
 
@@ -48,7 +47,7 @@ class Chunker(Struct, frozen=True, kw_only=True):
         """Says how a text is cut: another label means other chunks."""
         return chunking.label(self.budget, way=self.way)
 
-    def pieces(self, document: Document) -> "list[Piece]":
+    def pieces(self, document: Document) -> list[Section]:
         """The pieces of a document's text, in order; see `chunking.blocks.split`."""
         from filestore.chunking.blocks import split
 
@@ -226,16 +225,7 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
     for piece in chunker.pieces(document):
         line, end_line = lines.span(piece.start, piece.end) if lines is not None else (0, 0)
         pages = document.pages_between(piece.start, piece.end)
-        sections.append(
-            Section(
-                start=piece.start,
-                end=piece.end,
-                headings=piece.headings,
-                line=line,
-                end_line=end_line,
-                page=pages[0] if pages else 0,
-            )
-        )
+        sections.append(replace(piece, line=line, end_line=end_line, page=pages[0] if pages else 0))
     return Extracted(
         text=document.text,
         syntax=document.syntax,

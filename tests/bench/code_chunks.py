@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from filestore.chunking import Symbol, count_tokens
-from filestore.chunking.blocks import Piece, split
+from filestore.chunking import Section, Symbol, count_tokens
+from filestore.chunking.blocks import split
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.extract._code import parsed_outline
 from filestore.fulltext import Entry, Reader, Writer, parse_query
@@ -172,7 +172,7 @@ def _cut(sources: Sequence[Source], way: str) -> Tally:
     return tally
 
 
-def _judge(source: Source, pieces: Sequence[Piece], tally: Tally) -> None:
+def _judge(source: Source, pieces: Sequence[Section], tally: Tally) -> None:
     spans = [_lines(source.text, piece) for piece in pieces]
     lines = source.text.split("\n")
     beginnings = {_lead(lines, first) for first, _ in source.definitions}
@@ -187,7 +187,7 @@ def _judge(source: Source, pieces: Sequence[Piece], tally: Tally) -> None:
     tally.titles += [" > ".join(piece.headings) for piece in pieces]
 
 
-def _lines(text: str, piece: Piece) -> Lines:
+def _lines(text: str, piece: Section) -> Lines:
     """The lines of a piece that are not blank at its ends."""
     whole = text[piece.start : piece.end]
     start = piece.start + len(whole) - len(whole.lstrip())

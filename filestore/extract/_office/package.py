@@ -143,20 +143,19 @@ def relationships(archive: Archive, part: str) -> tuple[Relationship, ...]:
         if local_name(element) == "Relationship":
             external = element.get("TargetMode", "").lower() == "external"
             target = element.get("Target", "")
+            if not external:
+                joined = posixpath.join("/", folder, target.partition("#")[0])
+                target = posixpath.normpath(joined).lstrip("/")
+                target = target if target in archive.parts else unquote(target)
             found.append(
                 Relationship(
                     id=element.get("Id", ""),
                     kind=element.get("Type", "").rpartition("/")[2],
-                    target=target if external else _resolved(archive, folder, target),
+                    target=target,
                     external=external,
                 )
             )
     return tuple(found)
-
-
-def _resolved(archive: Archive, folder: str, target: str) -> str:
-    joined = posixpath.normpath(posixpath.join("/", folder, target.partition("#")[0])).lstrip("/")
-    return joined if joined in archive.parts else unquote(joined)
 
 
 def related_part(archive: Archive, part: str, kind: str) -> str | None:

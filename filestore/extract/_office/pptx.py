@@ -463,12 +463,9 @@ def _points(series: Any, *names: str) -> dict[int, str]:
         for point in series.iterfind(f"{_C}{name}//{_C}pt"):
             place = point.get("idx", "")
             if re.fullmatch("[0-9]{1,6}", place):
-                points.setdefault(int(place), _number(_values(point)))
+                figure = _values(point)
+                # Without the tail that binary arithmetic leaves.
+                if re.fullmatch(r"-?\d+\.\d{6,}(?:[eE][+-]?\d{1,3})?", figure):
+                    figure = f"{float(figure):.10g}"
+                points.setdefault(int(place), figure)
     return points
-
-
-def _number(text: str) -> str:
-    """A figure without the tail that binary arithmetic leaves; any other text as it is."""
-    if not re.fullmatch(r"-?\d+\.\d{6,}(?:[eE][+-]?\d{1,3})?", text):
-        return text
-    return f"{float(text):.10g}"

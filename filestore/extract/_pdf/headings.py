@@ -177,7 +177,14 @@ def _key(text: str) -> str:
 
 def _by_size(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[int, Heading]]:
     """Lines in a font larger than that of the text; the larger, the higher."""
-    usual = _largest_usual(pages, measures)
+    characters: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            characters[_rounded(line)] += len(line.text)
+    # The largest size that much of the text is in.
+    common = _COMMON_SHARE * characters.total()
+    sizes = [size for size, count in characters.items() if count >= common]
+    usual = replace(measures, size=max(sizes, default=measures.size))
     candidates = [
         (number, position, lines)
         for number, page in enumerate(pages)
@@ -196,17 +203,6 @@ def _by_size(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[i
     return dict(found)
 
 
-def _largest_usual(pages: Sequence[PageLines], measures: Measures) -> Measures:
-    """The measures, but with the largest size that much of the text is in."""
-    characters: Counter[float] = Counter()
-    for page in pages:
-        for line in page.lines:
-            characters[_rounded(line)] += len(line.text)
-    common = _COMMON_SHARE * characters.total()
-    usual = (size for size, count in characters.items() if count >= common)
-    return replace(measures, size=max(usual, default=measures.size))
-
-
 def _rounded(line: Line) -> float:
     return round(line.size * 2) / 2
 
@@ -217,7 +213,14 @@ def _large(
     """Runs of lines in one size, larger than that of the text, short enough to be headings."""
     position, before = 0, 0.0
     while position < len(lines):
-        run = _run(lines, position)
+        end = position + 1
+        while end < len(lines):
+            above, line = lines[end - 1], lines[end]
+            same = _rounded(above) == _rounded(line) and above.typewriter == line.typewriter
+            if not same or not 0 < above.bottom - line.bottom < _LINE_SPACE * line.size:
+                break
+            end += 1
+        run = lines[position:end]
         first, size = run[0], run[0].size
         if (
             size >= _LARGER * measures.size
@@ -233,19 +236,7 @@ def _large(
             yield position, run
         else:
             before = before if size > _LARGER * measures.size else 0.0
-        position += len(run)
-
-
-def _run(lines: Sequence[Line], position: int) -> Sequence[Line]:
-    end = position + 1
-    while end < len(lines):
-        before, line = lines[end - 1], lines[end]
-        distance = before.bottom - line.bottom
-        same = _rounded(before) == _rounded(line) and before.typewriter == line.typewriter
-        if not same or not 0 < distance < _LINE_SPACE * line.size:
-            break
-        end += 1
-    return lines[position:end]
+        position = end
 
 
 def evident_title(
@@ -312,7 +303,13 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     running = _running(edges)
     gone: defaultdict[int, set[int]] = defaultdict(set)
     for edge in edges:
-        if edge in running or _is_lone_number(edge, pages[edge.page]):
+        page = pages[edge.page]
+        line = page.lines[edge.position]
+        share = line.bottom / page.height if page.height > 0 else 0.5
+        outermost = share < _LONE_NUMBER_SHARE or share > 1 - _LONE_NUMBER_SHARE
+        # Nothing but a page number at the very edge is none of the text, even on a single page.
+        is_lone_number = edge.apart and outermost and _PAGE_NUMBER.fullmatch(line.text)
+        if edge in running or is_lone_number:
             gone[edge.page].add(edge.position)
     kept = list(pages)
     for number, positions in gone.items():
@@ -391,11 +388,3 @@ def _recurs(edge: _Edge, spread: Mapping[tuple[tuple[bool, int], str], Sequence[
     return (before >= 0 and edge.page - pages[before] <= _NEIGHBOURS) or (
         after < len(pages) and pages[after] - edge.page <= _NEIGHBOURS
     )
-
-
-def _is_lone_number(edge: _Edge, page: PageLines) -> bool:
-    """Whether it is nothing but a page number at the very edge, even of a single page."""
-    line = page.lines[edge.position]
-    share = line.bottom / page.height if page.height > 0 else 0.5
-    outermost = share < _LONE_NUMBER_SHARE or share > 1 - _LONE_NUMBER_SHARE
-    return edge.apart and outermost and _PAGE_NUMBER.fullmatch(line.text) is not None

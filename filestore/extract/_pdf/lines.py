@@ -258,7 +258,12 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
     if not hyphen:
         if not before[-1:].isascii() and not after[:1].isascii():
             return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after) else " "
-        return "" if _is_within_address(before, after) else " "
+        if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
+            return " "
+        # A web address may be broken after one of its signs.
+        token = before[-_LONGEST_ADDRESS:].rpartition(" ")[2]
+        is_address = "://" in token and (before[-1] != "." or after[0].islower())
+        return "" if is_address else " "
     token = before[-_LONGEST_TOKEN:].rpartition(" ")[2]
     if not token:
         return "- "
@@ -279,14 +284,6 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
     if both and min(len(last), len(first)) >= _SHORTEST_PART:
         return "-"
     return "-" if last in words.whole and last in words.leading else ""
-
-
-def _is_within_address(before: str, after: str) -> bool:
-    """Whether a web address was broken after one of its signs."""
-    if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
-        return False
-    token = before[-_LONGEST_ADDRESS:].rpartition(" ")[2]
-    return "://" in token and (before[-1] != "." or after[0].islower())
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -442,8 +439,12 @@ def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse
     before = block.lines[-1]
     indent = line.left - before.left
     first = len(block.lines) == 1
-    if is_item(line.text) and (is_bullet(line.text) or _may_start_item(block, line)):
-        return "gap"
+    if is_item(line.text):
+        # A number at the start of a line may be a word of a sentence.
+        recent = block.lines[-_RECENT_LINES:]
+        started = any(is_item(other.text) and other.left >= line.left - 1 for other in recent)
+        if started or is_bullet(line.text) or _ends(_SENTENCE_END, before):
+            return "gap"
     if indent > _INDENT * line.size and (
         not first or (_ends(_SENTENCE_END, before) and not is_item(before.text))
     ):
@@ -462,13 +463,6 @@ def _same_size(before: Line, line: Line) -> bool:
 
 def _ends(end: re.Pattern[str], line: Line) -> bool:
     return end.search(line.text[-_LONGEST_END:]) is not None
-
-
-def _may_start_item(block: Block, line: Line) -> bool:
-    """Whether a number at the start of a line may be an item's, not a word of a sentence."""
-    recent = block.lines[-_RECENT_LINES:]
-    started = any(is_item(other.text) and other.left >= line.left - 1 for other in recent)
-    return started or _ends(_SENTENCE_END, block.lines[-1])
 
 
 def _reaches(line: Line, limit: float, following: str) -> bool:

@@ -10,10 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filestore import chunking
-from filestore.chunking import Symbol, join
+from filestore.chunking import Section, Symbol, join
 from filestore.chunking._splitting import HEADING_SEPARATOR
 from filestore.chunking.blocks import (
-    Piece,
     _parsed_by_parser,
     _plain_blocks,
     markdown_blocks,
@@ -84,7 +83,7 @@ def count_words(text: str) -> int:
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
-def pieces_of(text: str, budget: int = 40, syntax: Syntax = "markdown") -> list[Piece]:
+def pieces_of(text: str, budget: int = 40, syntax: Syntax = "markdown") -> list[Section]:
     return split(text, syntax=syntax, budget=budget, count_tokens=count_words)
 
 
@@ -92,7 +91,7 @@ def texts_of(text: str, budget: int = 40, syntax: Syntax = "markdown") -> list[s
     return [text[piece.start : piece.end] for piece in pieces_of(text, budget, syntax)]
 
 
-def cost(text: str, piece: Piece, count_tokens: Callable[[str], int] = count_words) -> int:
+def cost(text: str, piece: Section, count_tokens: Callable[[str], int] = count_words) -> int:
     path = HEADING_SEPARATOR.join(piece.headings)
     body = text[piece.start : piece.end].strip()
     return count_tokens(body) + (count_tokens(path) if path else 0)
@@ -102,7 +101,7 @@ def words(count: int, word: str = "word") -> str:
     return " ".join([word] * count)
 
 
-def assert_partition(text: str, pieces: list[Piece]) -> None:
+def assert_partition(text: str, pieces: list[Section]) -> None:
     texts = [text[piece.start : piece.end] for piece in pieces]
     assert join(texts) == text
     assert all(before.end == after.start for before, after in pairwise(pieces))
@@ -214,7 +213,7 @@ def test_an_empty_text_has_no_pieces(syntax: Syntax) -> None:
 @pytest.mark.parametrize("syntax", SYNTAXES)
 def test_a_blank_text_is_one_piece(syntax: Syntax) -> None:
     """A text of white space alone is still partitioned."""
-    assert pieces_of(" \n\n\t", syntax=syntax) == [Piece(start=0, end=4, headings=())]
+    assert pieces_of(" \n\n\t", syntax=syntax) == [Section(start=0, end=4, headings=())]
 
 
 @pytest.mark.parametrize("budget", [0, -1])

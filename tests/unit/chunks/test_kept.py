@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.chunking import Section
 from filestore.chunks import chunk_file, kept
-from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import (
     DocumentDamagedError,
     Extracted,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from filestore.chunking import Section
 from filestore.chunks import kept
-from filestore.chunks.chunk_file import Section
 from filestore.chunks.kept import Extracted
 from filestore.core.paths import ChunkPath
 from filestore.sidecar.file_rows import UNNAMED, entries, header_of
