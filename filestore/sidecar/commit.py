@@ -1,26 +1,53 @@
 """One commit: observed files into embeddings, catalog, FAISS file and full-text index.
 
-Writes the sidecar only. One rule, the order in which it becomes durable: embeddings, then a FAISS
-file if one is due, then one catalog transaction that names it, then the full-text index. Dying
-between any two leaves the old generation, or the new one with a derived index that is caught up
-later. What files change is in `file_changes`.
+Writes the sidecar only, and decides nothing about drift. One rule, the order in which it becomes
+durable: embeddings, then a FAISS file if one is due, then one catalog transaction that names it,
+then the full-text index. Dying between any two leaves the old generation, or the new one with a
+derived index that is caught up later. Within the transaction a file's rows and vector ids come
+before its embeddings.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from filestore.catalog import CHUNKER, METRIC, CatalogWriter, queries
-from filestore.chunks.layout import Layout
+from filestore.catalog import (
+    CHUNKER,
+    METRIC,
+    CatalogWriter,
+    Deleted,
+    FileRow,
+    Forgotten,
+    in_batches,
+    queries,
+)
+from filestore.chunks import chunk_file
+from filestore.chunks.layout import Layout, resource_of
+from filestore.chunks.links import own_links
+from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
+from filestore.fs.stats import pack_folder, stat_entry
 from filestore.sidecar.embedding_feed import EmbeddingFeed, OtherFeed
-from filestore.sidecar.file_changes import FileChanges
-from filestore.sidecar.file_rows import kept_texts, texts_of_vectors
+from filestore.sidecar.file_rows import (
+    Rewording,
+    StatEntries,
+    entries,
+    has_same_text,
+    kept_texts,
+    metadata_of,
+    owner,
+    row_of,
+    texts_of,
+    texts_of_vectors,
+)
 from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
 from filestore.sidecar.models import EMBEDDINGS, lost_vectors, take_over
 from filestore.sidecar.vector_file import collect
@@ -46,8 +73,11 @@ class CommitReport(Struct, frozen=True, kw_only=True):
     """Why a backend did not get what it lacks, which then waits for the next writer."""
 
 
-class Commit(FileChanges):
+class Commit:
     """Changes of one generation, applied together on `finish` or not at all."""
+
+    words: FulltextFeed
+    """Takes texts to be found by words; there while the commit is open."""
 
     def __init__(
         self,
@@ -63,14 +93,20 @@ class Commit(FileChanges):
         metric: str = "cosine",
         others: Sequence[OtherFeed] = (),
     ) -> None:
-        feed = EmbeddingFeed(
+        self.catalog = catalog
+        """In the transaction of the commit."""
+        self._embedding_feed = EmbeddingFeed(
             catalog=catalog,
             embeddings=embeddings,
             embedder=embedder,
             embed=embed,
             no_embedder=no_embedder,
         )
-        super().__init__(layout=layout, catalog=catalog, embedding_feed=feed, others=others)
+        self._others = others
+        self._rewording = Rewording(catalog, layout)
+        self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
+        self._records_changed = False
+        self._layout = layout
         self._places = places
         self._home = home
         self._metric = metric
@@ -102,6 +138,259 @@ class Commit(FileChanges):
     def __exit__(self, *_: object) -> None:
         self.words.abandon()
         self.catalog.rollback()
+
+    def put(self, seen: Sequence[Observation], read_from_ns: int) -> None:
+        """Record files that are new, changed, or now excluded.
+
+        Args:
+            seen: Observations, at most some thousand at once.
+            read_from_ns: A reading of the file system's clock from before they were read.
+        """
+        self._layout.complete(seen)
+        known = self.catalog.files([look.path for look in seen])
+        fresh: list[Observation] = []
+        replaced: list[FileRow] = []
+        for look in seen:
+            row = known.get(look.path)
+            if row is not None and has_same_text(row, look):
+                self._rewording.note_words(row, look)
+                self._update(row, look)
+            else:
+                fresh.append(look)
+                if row is not None:
+                    replaced.append(row)
+        kept = self._before_replacing(replaced)
+        self._delete(replaced)
+        self._insert(fresh, {row.path: row.resource for row in replaced})
+        self.catalog.no_longer_forgotten(look.path for look in fresh)
+        sound = (INDEXED, RECORD)
+        excluded = [look.path for look in fresh if look.state not in sound and look.path in kept]
+        for path, row in self.catalog.files(excluded).items():
+            self.catalog.put_content(row.id, kept[path])
+        self.refresh(seen, read_from_ns)
+
+    def _before_replacing(self, rows: Iterable[FileRow]) -> dict[ChunkPath, bytes]:
+        """The last good bytes by path; a generated body is kept before an edit hides it."""
+        kept: dict[ChunkPath, bytes] = {}
+        for row in rows:
+            data = self.catalog.content(row.id)
+            if row.state == RECORD:
+                data = self.catalog.record_data(row.path)
+            if data is None:
+                continue
+            kept[row.path] = data
+            if row.origin is not None and not row.edited:
+                body = chunk_file.parse(data).body
+                self.catalog.keep_generated(row.origin, body.encode())
+        return kept
+
+    def _update(self, row: FileRow, look: Observation) -> None:
+        """The file differs, no embedded text does: same id, new record."""
+        if look.state == RECORD:
+            self._put_record(look)
+        made = row_of(look, row.id, layout=self._layout, generation=row.generation)
+        is_as_read = row.kind != DOCUMENT or self.catalog.content(row.id) == look.data
+        if row.file_hash == look.file_hash and row.detail == look.detail and is_as_read:
+            return
+        self.catalog.update(replace(made, resource=self._layout.resource(look.path, row.resource)))
+        if look.state == INDEXED:
+            self.catalog.put_content(row.id, look.data)
+            self.catalog.replace_metadata(row.id, metadata_of(look, row.id))
+            self._put_links(look, row.id)
+
+    def _insert(self, fresh: Sequence[Observation], resources: Mapping[str, str]) -> None:
+        ids = self.catalog.new_ids(len(fresh))
+        rows = []
+        for look, identifier in zip(fresh, ids, strict=True):
+            row = row_of(
+                look, identifier, layout=self._layout, generation=self.catalog.next_generation
+            )
+            if not row.resource and look.chunk is None and resources.get(look.path):
+                # In the flat layout a file that cannot be read tells no resource.
+                row = replace(row, resource=resources[look.path])
+            rows.append((look, row))
+        self.catalog.insert(rows)
+        indexed = [(look, row) for look, row in rows if look.chunk is not None]
+        self.catalog.insert_metadata(
+            pair for look, row in indexed for pair in metadata_of(look, row.id)
+        )
+        for look, row in indexed:
+            self._put_links(look, row.id)
+        for look in fresh:
+            if look.state == RECORD:
+                self._put_record(look)
+        texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
+        self._embedding_feed.take(texts)
+        for other in self._others:
+            other.take(texts)
+        if indexed:
+            named = self._rewording.named([row for _, row in indexed])
+            self.words.add(
+                one
+                for (look, row), document in zip(indexed, named, strict=True)
+                if look.chunk
+                for one in entries(row.id, look.path, look.chunk, document)
+            )
+
+    def _put_links(self, look: Observation, identifier: int) -> None:
+        """Remember where a person's own links lead; those of the source are not ours to judge."""
+        chunk = look.chunk
+        if chunk is None:
+            return
+        children = [(child.path or made_of(look.path), child.key) for child in chunk.children]
+        self.catalog.replace_children(identifier, children)
+        if is_made(look.path):
+            # What links of documents call their targets is kept there; a summary calls none.
+            return
+        targets = [child.path for child in chunk.children]
+        if chunk.kind == DOCUMENT:
+            # Which file a name means changes with the names of all files.
+            targets = [ChunkPath(key) for key in chunk.link_keys]
+        elif chunk.origin is None:
+            targets += own_links(look.path, chunk.body, None)
+        elif chunk_file.hand_edited(chunk):
+            generated = self.catalog.generated(chunk.origin)
+            if generated is not None:
+                targets += own_links(look.path, chunk.body, generated.decode())
+        self.catalog.replace_links(identifier, targets)
+
+    def _put_record(self, look: Observation) -> None:
+        record = look.record
+        if record is None:
+            return
+        self._records_changed = True
+        resource = record.resource or resource_of(look.path)
+        now = {one.source: sorted(one.pairs()) for one in record.documents}
+        self._rewording.note_record(look.path, resource, record.source, now)
+        self.catalog.put_record(look.path, resource, record, look.data)
+
+    def _delete_record(self, path: ChunkPath) -> None:
+        self._records_changed = True
+        self._rewording.note_record(path, "", "", {})
+        self.catalog.delete_record(path)
+
+    def forget(self, paths: Sequence[ChunkPath], *, by_hand: bool = False) -> None:
+        """Forget files that are gone.
+
+        Args:
+            paths: Below `chunked/`.
+            by_hand: A person deleted them: what their records still describe is to stay deleted.
+        """
+        stats = StatEntries(self.catalog)
+        for batch in in_batches(paths):
+            rows = list(self.catalog.files(batch).values())
+            for row in rows if by_hand else ():
+                version = self.catalog.record_version(row) if row.origin else None
+                if version is not None:
+                    gone = Deleted(path=row.path, origin=row.origin or "", source=row.source)
+                    self.catalog.note_deleted(version, [gone])
+            kept = self._before_replacing(rows)
+            self.catalog.remember_forgotten(
+                Forgotten(
+                    path=path,
+                    file_hash=content_hash(data),
+                    data=data,
+                    mtime_ns=stats.mtime_ns(path),
+                    generation=self.catalog.next_generation,
+                )
+                for path, data in kept.items()
+            )
+            self.catalog.delete_conflicts(batch)
+            self._delete(rows)
+            for path in batch:
+                self._note_stat(path, None)
+
+    def stay_deleted(self, record_path: ChunkPath, deleted: Iterable[Deleted]) -> None:
+        """Remember what a person deleted for the record that was put just now, too."""
+        data = self.catalog.record_data(record_path)
+        if data is not None:
+            self.catalog.note_deleted(content_hash(data), deleted)
+
+    def _delete(self, rows: Sequence[FileRow]) -> None:
+        for row in rows:
+            if row.state == RECORD:
+                self._delete_record(row.path)
+        indexed = [row.id for row in rows if row.state == INDEXED]
+        texts = queries.texts_of_files(self.catalog, indexed)
+        self.catalog.delete([row.id for row in rows])
+        self.words.delete(texts)
+
+    def move(self, moves: Sequence[tuple[ChunkPath, Observation]], read_from_ns: int) -> None:
+        """Point files to new names: old path, and the observation at the new one."""
+        known = self.catalog.files([old for old, _ in moves])
+        self._layout.complete(look for _, look in moves)
+        # A document may be cut otherwise now than when it was indexed.
+        cut = [(old, look) for old, look in moves if not has_same_text(known[old], look)]
+        self.repoint([(old, look.path) for old, look in cut])
+        self.put([look for _, look in cut], read_from_ns)
+        moves = [(old, look) for old, look in moves if has_same_text(known[old], look)]
+        self.catalog.delete_rows([known[old].id for old, _ in moves])
+        for old, look in moves:
+            row = known[old]
+            made = row_of(look, row.id, layout=self._layout, generation=row.generation)
+            resource = self._layout.resource(look.path, row.resource)
+            self.catalog.update(replace(made, resource=resource))
+            if row.state == RECORD:
+                self._delete_record(old)
+                self._put_record(look)
+            self._rewording.note_path(old, look.path)
+            self._put_links(look, row.id)
+            self._note_stat(old, None)
+        self.catalog.note_moves((old, look.path) for old, look in moves)
+        self.refresh([look for _, look in moves], read_from_ns)
+
+    def repoint(self, moves: Sequence[tuple[ChunkPath, ChunkPath]]) -> None:
+        """Point files to new names, and leave what they held for `put`: they were edited, too.
+
+        Args:
+            moves: Old path and new path.
+        """
+        known = self.catalog.files([old for old, _ in moves])
+        self.catalog.delete_rows([row.id for row in known.values()])
+        for old, new in moves:
+            resource = self._layout.resource(new, known[old].resource)
+            self.catalog.update(replace(known[old], path=new, resource=resource))
+            self._rewording.note_path(old, new)
+            self._note_stat(old, None)
+        self.catalog.note_moves(moves)
+
+    def refresh(self, seen: Iterable[Observation], read_from_ns: int) -> None:
+        """Record the stats of files that were read and are as the catalog knows them."""
+        for look in seen:
+            self._note_stat(look.path, stat_entry(look.values, read_from_ns))
+
+    def _note_stat(self, path: ChunkPath, packed: bytes | None) -> None:
+        self._stats.setdefault(folder_of(path), {})[path.rpartition("/")[2]] = packed
+
+    def _settle_files(self) -> None:
+        """Put what hangs on all changes together: words of renamed documents, stats, resources."""
+        for gone, entries_now in self._rewording.renewed():
+            self.words.delete(gone)
+            self.words.add(entries_now)
+        known = self.catalog.folders() if self._stats else {}
+        changed = []
+        for folder, notes in self._stats.items():
+            held = known[folder].entries() if folder in known else {}
+            for name, packed in notes.items():
+                if packed is None:
+                    held.pop(name, None)
+                else:
+                    held[name] = packed
+            changed.append((folder, pack_folder(held)))
+        self.catalog.put_folders(changed)
+        if self._layout.shares_folder:
+            self._assign_resources()
+        if self._records_changed:
+            self.catalog.drop_unused_source_stats()
+
+    def _assign_resources(self) -> None:
+        """In the flat layout the record whose source holds a chunk's source is its resource."""
+        owners = self.catalog.sources_of_resources()
+        rows = self.catalog.all_files() if self._records_changed else self.catalog.files_of("")
+        for row in list(rows):
+            resource = owner(row.source, owners) if row.source else ""
+            if row.state == INDEXED and resource != row.resource:
+                self.catalog.update(replace(row, resource=resource))
 
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""
@@ -171,17 +460,6 @@ class Commit(FileChanges):
         self._index_wanted = True
         self._compares_rows = self._compares_rows or whole
 
-    def _write_index(self) -> None:
-        if self.embedder is None:
-            return
-        made_from = (self.catalog, self._embeddings, self.embedder)
-        vectors = StoredVectors(*made_from)
-        if self._home.write(self.catalog, vectors, wanted=self._index_wanted) and self.embeds:
-            # Damaged rows came to light: what they held is embedded again before the file is.
-            self.take_missing()
-            self._embedding_feed.settle()
-            self._home.write(self.catalog, StoredVectors(*made_from), wanted=True)
-
     def finish(self) -> CommitReport:
         """Commit.
 
@@ -201,8 +479,14 @@ class Commit(FileChanges):
             # Some other command than a sync: what went is not to be forgotten by a new count.
             lost = lost_vectors(self.catalog, self._embeddings)
             self.catalog.set_embedded(lost, embedded=False)
-        self._write_index()
         if self.embedder is not None:
+            made_from = (self.catalog, self._embeddings, self.embedder)
+            vectors = StoredVectors(*made_from)
+            if self._home.write(self.catalog, vectors, wanted=self._index_wanted) and self.embeds:
+                # Damaged rows came to light: what they held is embedded again before the file is.
+                self.take_missing()
+                self._embedding_feed.settle()
+                self._home.write(self.catalog, StoredVectors(*made_from), wanted=True)
             count = self._embeddings.count(self.embedder.fingerprint)
             self.catalog.set_meta(EMBEDDINGS, count)
         for other in self._others:

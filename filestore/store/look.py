@@ -195,13 +195,13 @@ def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _Loo
     """What the index lacks once it has what is little."""
     if not seen.came or seen.tree is None:
         return seen
-    from filestore.sync import quick
+    from filestore.sync.apply import count_differing, is_little, take_up
 
-    if not quick.is_little(seen.tree, seen.came):
+    if not is_little(seen.tree, seen.came):
         return seen
     close()
     try:
-        reason = quick.take_up(parts, seen.tree, seen.of)
+        reason = take_up(parts, seen.tree, seen.of)
     except (FilestoreError, OSError) as error:
         reason = str(error)
     with parts.reading() as catalog:
@@ -209,7 +209,7 @@ def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _Loo
         if not now.came:
             return now
         # They are few, so that reading tells which of them really differ.
-        new, edited, moved = quick.count(parts, catalog, seen.tree)
+        new, edited, moved = count_differing(parts, catalog, seen.tree)
         gone = (now.behind.gone or 0) - moved
         behind = replace(now.behind, new=new + moved, edited=edited, gone=gone)
         return replace(now, behind=_with_notes(behind, reason, is_sure=True))

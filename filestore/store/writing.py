@@ -93,9 +93,13 @@ class Store(ReadableStore):
         from filestore.sync.apply import SyncRequest, catch_up
 
         self.close()
-        first: Level | None = "deep" if deep else "full" if full else None
+        checked = None
+        if full or deep:
+            from filestore.verify.run import verified
+
+            checked = verified(self._parts, "deep" if deep else "full", None, on_progress)
         request = SyncRequest(
-            embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s
+            embed=embed, forget_missing=forget_missing, checked=checked, wait_s=wait_s
         )
         report = catch_up(self._parts, request, on_progress)
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))

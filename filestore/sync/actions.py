@@ -20,7 +20,6 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.stats import stat_entry
 from filestore.sidecar.commit import Commit
-from filestore.sidecar.file_changes import BATCH
 from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import drift, recorded_state
@@ -34,6 +33,8 @@ Move = tuple[ChunkPath, Observation]
 Accepts = Callable[[Observation | tuple[ChunkPath, OSError]], bool]
 """Asked of each file as it is read, or cannot be, whether it is to be followed."""
 
+_BATCH: Final = 1000
+"""How many files are put at once."""
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """The most bytes of files held at once, but for one file more."""
 
@@ -295,8 +296,8 @@ def settled(
     # What a record says of a document is indexed with its chunks.
     is_record = snapshot.layout.is_record
     paths = sorted(paths, key=lambda path: not is_record(path.rpartition("/")[2]))
-    for start in range(0, len(paths), BATCH):
-        batch = paths[start : start + BATCH]
+    for start in range(0, len(paths), _BATCH):
+        batch = paths[start : start + _BATCH]
         read_from_ns = clock.wait_past(latest_stamp_ns)
         looks: list[Observation] = []
         failures: list[tuple[ChunkPath, OSError]] = []

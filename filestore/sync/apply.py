@@ -1,6 +1,7 @@
 """Brings the sidecar up to date with the files: every safe repair, applied in one commit.
 
-`catch_up` plans and applies; a repair makes the same actions of its steps, and `apply` runs those.
+`catch_up` plans and applies; a repair makes the same actions of its steps, and `apply` runs those;
+`take_up` indexes before an answer what is quickly indexed.
 Writes no truth file, but removes the temporary files of dead writers. What needs a person, or
 touches a file, is left and reported; `repair` plans that. Many texts get their vectors after the
 files are indexed, and keywords find them: the lock is held for a turn of about two seconds, each a
@@ -16,30 +17,38 @@ second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s.
 import math
 import time
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import AWAITED, CatalogDamagedError, CatalogMissingError
+from filestore.catalog import AWAITED, Catalog, CatalogDamagedError, CatalogMissingError, queries
+from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, worst_first
-from filestore.core.paths import StorePath
+from filestore.core.paths import ChunkPath, StorePath, folder_of
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
+from filestore.fs.scan import TreeScan
+from filestore.fs.stats import unpack_stat
 from filestore.sidecar.commit import Commit
+from filestore.sidecar.fulltext_file import own_stamp
 from filestore.sidecar.losses import gone_findings
 from filestore.sidecar.models import lost_vectors
 from filestore.sidecar.recover import condemned, part_finding
 from filestore.sidecar.session import Parts
-from filestore.sidecar.snapshot import Level, StoreSnapshot
+from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync import actions
 from filestore.sync.actions import PART_ACTIONS, Action, Session
-from filestore.verify import drift, environment, recorded_state, run
+from filestore.verify import drift, environment, recorded_state
+
+if TYPE_CHECKING:
+    from filestore.verify.run import Checked
 
 
 class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
@@ -150,7 +159,7 @@ def part_actions(
         only: Kinds of steps; with any of them, lost vectors are repaired, too. None for all.
     """
     snapshot, commit = session.snapshot, session.commit
-    found = run.sidecar_findings(snapshot, hashes=True)
+    found = recorded_state.sidecar_findings(snapshot, hashes=True)
     if not any(finding.meaning.about == "fulltext" for finding in found):
         # Every byte of it was just read, and need not be again.
         commit.words.trust()
@@ -220,8 +229,8 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     """Whether a mass of missing files may be forgotten."""
     forget: Collection[StorePath] | None = None
     """Missing files of which no text is to be kept; None for all but a mass."""
-    first: Level | None = None
-    """Verify at this level before, and repair what that finds, too."""
+    checked: "Checked | None" = None
+    """What a verification found, to be repaired, too."""
     wait_s: float = DEFAULT_WAIT_S
     """How long to wait for another writer."""
 
@@ -233,7 +242,18 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; the old generation stays.
     """
-    report, is_complete = _indexed(parts, request, on_progress)
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    checked = request.checked
+    found, unsound = (checked.findings, checked.unsound) if checked else ((), ())
+    try:
+        report, is_complete = _follow(parts, request, on_progress, found, unsound)
+    except (CatalogDamagedError, EmbeddingsDamaged) as error:
+        # Damage that opening did not show: quarantine it, and sync the files afresh.
+        repaired = condemned(parts.places, found, parts.model.embedder)
+        damage = [part_finding(parts.places, error)]
+        report, is_complete = _follow(parts, request, on_progress, damage, ())
+        report = replace(report, applied=_once(parts.places, [*repaired, *report.applied]))
     waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
     if is_complete:
         return _with_waiting(report, waited, ())
@@ -242,7 +262,7 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
         report = embedded.added_to(report)
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
-        waits = as_told(run.waiting(snapshot), parts.places.tree)
+        waits = as_told(recorded_state.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
     return _with_waiting(report, waited, waits)
 
@@ -261,35 +281,8 @@ def _with_waiting(
     )
 
 
-def _indexed(
-    parts: Parts, request: SyncRequest, on_progress: OnProgress
-) -> tuple[SyncReport, bool]:
-    """Index what differs, and embed what is little; whether every text then has its vectors.
-
-    Raises:
-        LockedError: Another writer holds the store.
-        WriteFailedError: The disk refused; the old generation stays.
-    """
-    from filestore.embed.cache import EmbeddingsDamaged
-
-    found: tuple[Finding, ...] = ()
-    unsound: tuple[bytes, ...] = ()
-    if request.first is not None:
-        checked = run.verified(parts, request.first, None, on_progress)
-        found, unsound = checked.findings, checked.unsound
-    try:
-        return _follow(parts, request, on_progress, found, unsound)
-    except (CatalogDamagedError, EmbeddingsDamaged) as error:
-        # Damage that opening did not show: set it aside, and sync the files afresh.
-        repaired = condemned(parts.places, found, parts.model.embedder)
-        damage = [part_finding(parts.places, error)]
-        report, is_complete = _follow(parts, request, on_progress, damage, ())
-        applied = _once(parts.places, [*repaired, *report.applied])
-        return replace(report, applied=applied), is_complete
-
-
 def _once(places: Places, applied: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What was applied, the embeddings as a whole once: opening them and counting them tell it."""
+    """What was applied, the embeddings as a whole once: opening and counting them both show it."""
     path = places.part(EMBEDDINGS)
     seen: dict[Finding | tuple[str, str], Finding] = {}
     for finding in applied:
@@ -305,7 +298,15 @@ def _follow(
     found: Sequence[Finding],
     unsound: Sequence[bytes],
 ) -> tuple[SyncReport, bool]:
-    """Set aside what findings condemn, and sync the files in one commit; see `_indexed`."""
+    """Quarantine what findings condemn, and sync the files in one commit.
+
+    Returns:
+        The report, and whether every text then has its vectors.
+
+    Raises:
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; the old generation stays.
+    """
     if request.embed:
         parts.model.ask()
     writing = parts.writing("sync", wait_s=request.wait_s, found=found, unsound=unsound)
@@ -319,7 +320,7 @@ def _follow(
                 session,
                 forget_missing=request.forget_missing,
                 forget=request.forget,
-                is_full=request.first is not None,
+                is_full=request.checked is not None,
             )
             report = apply(session, planned)
             # What no sync can repair, so that it ends as `status` does.
@@ -331,25 +332,21 @@ def _follow(
             remaining += recorded_state.warnings(snapshot, {one.code for one in remaining})
             report = replace(report, remaining=tuple(dict.fromkeys(remaining)))
             is_complete = parts.models.beside is None and not catalog.waiting_count()
+        reported = {(one.code, one.path) for one in report.remaining}
+        done = {one.path for one in report.applied}
+        # What only the verification could see and no sync repairs, as bit rot.
+        unseen = [
+            one
+            for one in found
+            if one.meaning.level != "fast"
+            and not (one.safe or one.path in done or (one.code, one.path) in reported)
+        ]
         report = replace(
             report,
             applied=as_told(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
-            remaining=as_told(_with_unrepaired(report, found), parts.places.tree),
+            remaining=as_told(worst_first([*report.remaining, *unseen]), parts.places.tree),
         )
         return report, is_complete
-
-
-def _with_unrepaired(report: SyncReport, found: Iterable[Finding]) -> list[Finding]:
-    """What is left, and what only the verification could see and no sync repairs, as bit rot."""
-    reported = {(one.code, one.path) for one in report.remaining}
-    done = {one.path for one in report.applied}
-    unseen = [
-        one
-        for one in found
-        if one.meaning.level != "fast"
-        and not (one.safe or one.path in done or (one.code, one.path) in reported)
-    ]
-    return worst_first([*report.remaining, *unseen])
 
 
 TURN_S: Final = 2.0
@@ -477,3 +474,88 @@ def _waiting(parts: Parts) -> int:
             return parts.models.waiting(catalog)
     except CatalogMissingError:
         return 0
+
+
+# Before an answer: it forgets nothing. What is gone keeps its last text until a person syncs.
+
+MOST_FILES: Final = 50
+MOST_BYTES: Final = 1_000_000
+EMBED_S: Final = 2.0
+"""For so long texts get their vectors before the answer."""
+WAIT_S: Final = 0.2
+"""So long another writer is waited for."""
+
+
+def is_little(tree: TreeScan, paths: Sequence[ChunkPath]) -> bool:
+    """Whether files are few and small enough to be indexed before an answer."""
+    if len(paths) > MOST_FILES:
+        return False
+    folders = {folder: tree.folders[folder].entries() for folder in set(map(folder_of, paths))}
+    entries = (folders[folder_of(path)][path.rpartition("/")[2]] for path in paths)
+    return sum(unpack_stat(entry)[0] for entry in entries) <= MOST_BYTES
+
+
+def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
+    """Index what is new, edited or moved, and embed for two seconds what that brought.
+
+    Args:
+        parts: Of the store; not read meanwhile.
+        tree: As it is.
+        of: Identity and generation of the catalog that it was compared with.
+
+    Returns:
+        Why nothing was indexed, or "".
+
+    Raises:
+        LockedError: Another writer holds the store, and held it for `WAIT_S`.
+        FilestoreError, OSError: Nothing can be written.
+    """
+    with parts.writing("search", wait_s=WAIT_S) as (catalog, embeddings, _):
+        # A sync has to come first that repairs more than what was edited.
+        stamp, generation = own_stamp(parts.places, catalog), catalog.generation
+        if generation and (stamp is None or stamp.generation != generation):
+            return "the full-text index has to be made first"
+        if parts.model.embedder is not None and parts.same_model(catalog) is None:
+            return "the settings name another model"
+        with parts.commit(catalog, embeddings, embed=False) as commit:
+            commit.be_quick()
+            snapshot = parts.snapshot(catalog, embeddings)
+            if (catalog.identity, catalog.generation) == of:
+                # Each file is read again; only which ones there are is taken from before.
+                snapshot = replace(snapshot, tree=tree)
+            seen = drift.detect(snapshot)
+            came = [*seen.to_read, *(look.path for _, look in seen.moves)]
+            if seen.mass_missing or len(came) > MOST_FILES:
+                return "the files changed meanwhile"
+            seen = replace(seen, gone=(), left_out=())
+            accepts = partial(_is_to_be_indexed, catalog)
+            session = Session(
+                snapshot=snapshot, commit=commit, clock=parts.clock(), accepts=accepts
+            )
+            apply(session, SyncPlan(actions=tree_actions(seen)))
+        # Their texts that have no vector yet, the last first.
+        rows = catalog.files(came).values()
+        own = set(catalog.vectors_of_files([row.id for row in rows]))
+        every = queries.waiting_vectors(catalog) if own else []
+        waiting = [one for one in reversed(every) if one in own]
+    if waiting and parts.model.reaches is None and not parts.home.elsewhere:
+        embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
+    return ""
+
+
+def _is_to_be_indexed(catalog: Catalog, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
+    """Whether a file is no worse than it was: of what broke, each answer is to say so."""
+    if not isinstance(seen, Observation) or seen.pending or seen.state in (INDEXED, RECORD):
+        return True
+    known = catalog.files([seen.path]).get(seen.path)
+    return known is None or known.state != INDEXED
+
+
+def count_differing(parts: Parts, catalog: Catalog, tree: TreeScan) -> tuple[int, int, int]:
+    """How many files are new, edited and moved, by reading what may be."""
+    snapshot = replace(parts.snapshot(catalog, None), tree=tree)
+    seen = drift.detect(snapshot)
+    arrived = {new: old for old, new in seen.edited_moves}
+    codes = [one.code for one in drift.changed_findings(snapshot, seen.to_read, arrived)]
+    new = codes.count("untracked")
+    return new, codes.count("modified") + codes.count("metadata-modified"), len(seen.moves)

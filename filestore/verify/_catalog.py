@@ -24,7 +24,6 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, Tree, is_made
 from filestore.core.safe_text import listed
-from filestore.extract.links import Link
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.file_rows import entries, named_by
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
@@ -52,18 +51,29 @@ def check(
     Returns:
         Whether the rest of the catalog can be asked.
     """
+    own = snapshot.places.part(CATALOG)
     if problem:
-        path = snapshot.places.part(CATALOG)
-        report.add([Finding(code="catalog-damaged", path=path, detail=problem)])
+        report.add([Finding(code="catalog-damaged", path=own, detail=problem)])
         report.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False
     # When it was opened, the rest of what it remembers was held against its checksum.
     if detail := snapshot.catalog.lost_rows() or snapshot.catalog.misplaced():
-        path = snapshot.places.part(CATALOG)
-        report.add([Finding(code="map-mismatch", path=path, detail=detail)])
+        report.add([Finding(code="map-mismatch", path=own, detail=detail)])
     report.add(_records(snapshot))
     report.checked.append("every page and index of the catalog")
-    _taken_from_files(snapshot, level, sample, report)
+    # Metadata and links of some files, at the deepest level of all, against their texts.
+    catalog, tree = snapshot.catalog, snapshot.places.tree
+    ids = catalog.indexed_ids()
+    chosen = ids if level == "deep" else ids[:: -(-len(ids) // MOST_FILES) or 1]
+    paths = catalog.indexed_paths(chosen)
+    paths = {one: path for one, path in paths.items() if sample.has_path(path)}
+    for identifier, path in paths.items():
+        if detail := _taken_otherwise(catalog, identifier, path):
+            report.add([_mismatch(tree, path, detail)])
+    among = f"{len(ids):,} files"
+    report.checked.append(f"metadata and links of {len(paths):,} of {among}")
+    if len(paths) < len(ids):
+        report.not_checked.append(f"metadata and links of {len(ids) - len(paths):,} of {among}")
     return True
 
 
@@ -102,29 +112,11 @@ def _is_as_written(
     return len(catalog.record_paths(resource)) > 1 or catalog.record_metadata(resource) == expected
 
 
-def _taken_from_files(
-    snapshot: StoreSnapshot, level: Level, sample: Sample, report: VerificationReport
-) -> None:
-    """Hold metadata and links of some files, at the deepest level of all, against their texts."""
-    catalog, tree = snapshot.catalog, snapshot.places.tree
-    ids = catalog.indexed_ids()
-    chosen = ids if level == "deep" else ids[:: -(-len(ids) // MOST_FILES) or 1]
-    paths = catalog.indexed_paths(chosen)
-    paths = {one: path for one, path in paths.items() if sample.has_path(path)}
-    for identifier, path in paths.items():
-        if detail := _taken_otherwise(catalog, identifier, path):
-            report.add([_mismatch(tree, path, detail)])
-    among = f"{len(ids):,} files"
-    report.checked.append(f"metadata and links of {len(paths):,} of {among}")
-    if len(paths) < len(ids):
-        report.not_checked.append(f"metadata and links of {len(ids) - len(paths):,} of {among}")
-
-
 def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     try:
         chunk = kept.read(catalog.content(identifier) or b"")
     except ValueError:
-        # Of bytes that are damaged themselves the rows tell.
+        # Damaged bytes are found by their rows.
         return ""
     if catalog.metadata_of(identifier) != set(kept.pairs_of(chunk, path)):
         return "its metadata is not that of its frontmatter"
@@ -154,41 +146,28 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Hold the links of documents as they were indexed against the files that are there."""
     if not snapshot.layout.has_sections:
         return
-    report.add(_dangling(snapshot))
-    report.checked.append("the paths that links of documents have")
-
-
-def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
     catalog, places = snapshot.catalog, snapshot.places
     names = Names(map(decode_path, queries.all_paths(catalog)))
+    found = []
     for path, data in queries.contents_with_links(catalog):
         note = decode_path(path)
-        for link, where in _written_out(data, note):
-            if names.resolve(link, note) is not None:
+        try:
+            links = kept.decode(data).links if kept.is_document(data) else ()
+        except kept.DocumentDamagedError:
+            # Damaged rows are reported elsewhere.
+            continue
+        for link in links:
+            if link.kind != "markdown" or not link.target or names.resolve(link, note) is not None:
                 continue
+            where = written_path(link, note)
             if where and os.path.lexists(os.path.join(places.chunked, where)):
                 continue
             line = f" in line {link.line}" if link.line else ""
-            target = where or link.target
-            yield Finding(
-                code="link-dangling",
-                path=places.tree.store_path(note),
-                detail=f"links{line} to {target}, which is not there",
-            )
-
-
-def _written_out(data: bytes, note: ChunkPath) -> Iterator[tuple[Link, ChunkPath]]:
-    """The links of a document that are paths, each with the path from the root, "" outside it."""
-    if not kept.is_document(data):
-        return
-    try:
-        links = kept.decode(data).links
-    except kept.DocumentDamagedError:
-        # Of damaged rows others tell.
-        return
-    for link in links:
-        if link.kind == "markdown" and link.target:
-            yield link, written_path(link, note)
+            detail = f"links{line} to {where or link.target}, which is not there"
+            shown = places.tree.store_path(note)
+            found.append(Finding(code="link-dangling", path=shown, detail=detail))
+    report.add(found)
+    report.checked.append("the paths that links of documents have")
 
 
 _NAMED: Final = 10

@@ -113,9 +113,10 @@ def _unlike(root: int, folder: bytes, files: Sequence[Recorded], most_bytes: int
 
 
 def _hash(handle: int, name: bytes, most_bytes: int) -> bytes:
-    """The hash of what can be read under a name without waiting for anybody; empty for nothing.
+    """The hash of what can be read under a name without waiting; empty for nothing.
 
-    What lies there is not asked: what is no regular file does not hold what was recorded.
+    Also for a file that is larger than what is read. Its type is not asked: what is no regular file
+    does not hold what was recorded.
     """
     try:
         descriptor = os.open(name, disk.READ_FLAGS, dir_fd=handle)
@@ -123,22 +124,17 @@ def _hash(handle: int, name: bytes, most_bytes: int) -> bytes:
         return b""
     try:
         data = os.read(descriptor, _READ)
-        return (
-            xxh3_128_digest(data) if len(data) < _READ else _hash_on(descriptor, data, most_bytes)
-        )
+        if len(data) < _READ:
+            return xxh3_128_digest(data)
+        hashed, left = xxh3_128(data), most_bytes - len(data)
+        while left >= 0 and (data := os.read(descriptor, 16 * _READ)):
+            hashed.update(data)
+            left -= len(data)
+        return hashed.digest() if left >= 0 else b""
     except OSError:
         return b""
     finally:
         os.close(descriptor)
-
-
-def _hash_on(descriptor: int, data: bytes, most_bytes: int) -> bytes:
-    """The hash of a file that goes on; empty for one that is larger than what is read."""
-    hashed, left = xxh3_128(data), most_bytes - len(data)
-    while left >= 0 and (data := os.read(descriptor, 16 * _READ)):
-        hashed.update(data)
-        left -= len(data)
-    return hashed.digest() if left >= 0 else b""
 
 
 _HANDED_ON: Final = 1000
@@ -240,14 +236,6 @@ def _in_sight(tree: Tree, paths: list[ChunkPath], report: VerificationReport) ->
     return [path for path in paths if not tree.store_path(path).startswith(below)]
 
 
-def say_what_was_read(report: VerificationReport, sample: Sample) -> None:
-    """Say which slice was read."""
-    report.checked += ["contents of all files" if sample.is_all else f"contents of slice {sample}"]
-    report.checked += ["every id of the catalog, both ways"]
-    if not sample.is_all:
-        report.not_checked.append(f"contents of files outside slice {sample}")
-
-
 def reported(report: VerificationReport) -> set[StorePath]:
     """Paths that the stat pass has reported."""
     return {finding.path for finding in report.findings if not finding.meaning.remark}
@@ -347,12 +335,11 @@ def _by_stat(
 
 
 def _by_content(
-    places: Places, layout: Layout, paths: Iterable[ChunkPath], on_progress: OnProgress
+    places: Places, layout: Layout, paths: list[ChunkPath], on_progress: OnProgress
 ) -> Iterator[Finding]:
-    wanted = list(paths)
-    for number, look in enumerate(look_at(places, wanted, layout)):
+    for number, look in enumerate(look_at(places, paths, layout)):
         if number % 1000 == 0:
-            on_progress(Progress(stage="reading files", done=number, total=len(wanted)))
+            on_progress(Progress(stage="reading files", done=number, total=len(paths)))
         if not isinstance(look, Observation):
             yield from unreadable(places.tree, *look)
         elif look.state not in (INDEXED, RECORD):

@@ -30,7 +30,7 @@ from filestore.sidecar.vector_file import loaded
 from filestore.sidecar.vector_home import StoredVectors
 
 if TYPE_CHECKING:
-    from numpy import float32, int64, intp, uint64
+    from numpy import float32, intp, uint64
     from numpy.typing import NDArray
 
     from filestore.embed import Embedder
@@ -210,7 +210,13 @@ def read(
         if not same.all():
             # What the file lacks is reported as such; an invalid vector is not bit rot.
             away = ~same & numpy.isin(ids, held) & ~numpy.isin(ids, list(invalid))
-            seen.differing |= _differing(index, ids[away], vectors[away])
+            ids, vectors = ids[away], vectors[away]
+            seen.differing |= dict.fromkeys(ids.tolist(), "its row differs from its embedding")
+            for place in range(min(len(ids), _NAMED)):
+                hits = index.search(vectors[place], 1, allowed=ids[place : place + 1])
+                product = f"{hits[0][1]:.6f}" if hits else "nothing"
+                detail = f": their product is {product}, expected the same bits"
+                seen.differing[int(ids[place])] += detail
     seen.lost.update(wanted[place][1] for place in numpy.flatnonzero(~there).tolist())
     if seen.invalid:
         seen.unsound.update(key for one, key in wanted if one in seen.invalid)
@@ -259,9 +265,23 @@ def _blocks(
     found = numpy.zeros(len(wanted), numpy.bool_)
     few = len(wanted) < _FEW_OF * embeddings.count(fingerprint)
     if not few and {len(key) for _, key in wanted} == {_KEY_BYTES}:
-        for places, vectors in _walked(embeddings, fingerprint, wanted):
-            found[places] = True
-            yield places, vectors
+        # One walk through all rows, wanted or not.
+        words = _as_words([key for _, key in wanted])
+        order = numpy.argsort(words[:, 0], kind="stable")
+        ascending = words[order, 0]
+        for keys, raw in embeddings.walk(fingerprint, _BLOCK):
+            if set(map(len, keys)) != {_KEY_BYTES}:
+                continue
+            stored = _as_words(keys)
+            at = numpy.minimum(numpy.searchsorted(ascending, stored[:, 0]), len(order) - 1)
+            ours = (words[order[at]] == stored).all(axis=1)
+            if ours.any():
+                vectors = numpy.frombuffer(b"".join(raw), "<f4").reshape(len(raw), -1)
+                # A slice copies nothing.
+                some = slice(None) if ours.all() else ours
+                places = order[at][some]
+                found[places] = True
+                yield places, vectors[some].astype(numpy.float32, copy=False)
     # One by one what the walk did not come by, or where there are few.
     others = numpy.flatnonzero(~found)
     for start in range(0, len(others), _BLOCK):
@@ -271,46 +291,11 @@ def _blocks(
             yield block[sound], vectors[sound]
 
 
-def _walked(
-    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
-) -> Iterator["tuple[NDArray[intp], NDArray[float32]]"]:
-    """As `_blocks`, in one walk through all rows, wanted or not."""
-    import numpy
-
-    words = _as_words([key for _, key in wanted])
-    order = numpy.argsort(words[:, 0], kind="stable")
-    ascending = words[order, 0]
-    for keys, raw in embeddings.walk(fingerprint, _BLOCK):
-        if set(map(len, keys)) != {_KEY_BYTES}:
-            continue
-        stored = _as_words(keys)
-        at = numpy.minimum(numpy.searchsorted(ascending, stored[:, 0]), len(order) - 1)
-        places = order[at]
-        ours = (words[places] == stored).all(axis=1)
-        vectors = numpy.frombuffer(b"".join(raw), "<f4").reshape(len(raw), -1)
-        if ours.all():
-            yield places, vectors.astype(numpy.float32, copy=False)
-        elif ours.any():
-            yield places[ours], vectors[ours].astype(numpy.float32, copy=False)
-
-
 def _as_words(keys: Sequence[bytes]) -> "NDArray[uint64]":
     """Keys as (n, 4) uint64, so that they are compared at once and ordered by the first."""
     import numpy
 
     return numpy.frombuffer(b"".join(keys), ">u8").reshape(len(keys), -1).astype(numpy.uint64)
-
-
-def _differing(
-    index: "VectorIndex", ids: "NDArray[int64]", vectors: "NDArray[float32]"
-) -> dict[int, str]:
-    """How far rows are from their embeddings, measured for the ones that are named."""
-    details = dict.fromkeys(ids.tolist(), "its row differs from its embedding")
-    for place in range(min(len(ids), _NAMED)):
-        hits = index.search(vectors[place], 1, allowed=ids[place : place + 1])
-        found = f"{hits[0][1]:.6f}" if hits else "nothing"
-        details[int(ids[place])] += f": their product is {found}, expected the same bits"
-    return details
 
 
 def file_of(snapshot: StoreSnapshot) -> StorePath:

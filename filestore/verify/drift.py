@@ -13,11 +13,13 @@ from msgspec import Struct
 from filestore.catalog import AWAITED, Catalog, FileRow
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, INDEXED, RECORD, UNMERGED, Observation, why_excluded
+from filestore.chunks.observe import unreadable
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan
-from filestore.fs.stats import unpack_names, unpack_stat
+from filestore.fs.stats import NEVER_CLEAN, unpack_names, unpack_stat
+from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.losses import (
     apart_from_left_out,
     gone_findings,
@@ -124,7 +126,7 @@ def _to_look_at_again(
 
 
 class _Arrivals:
-    """New files held against missing ones; each new one is read at most once."""
+    """New files compared with missing ones; each new one is read at most once."""
 
     def __init__(self, snapshot: StoreSnapshot, found: scan.Differences) -> None:
         self._snapshot = snapshot
@@ -136,11 +138,13 @@ class _Arrivals:
         """Old path, and what was seen at the new one: the same content."""
         catalog = self._snapshot.catalog
         self._gone = catalog.files(self._found.gone)
-        sizes = _recorded_sizes(catalog, self._found.gone)
+        entries = StatEntries(catalog)
+        sizes = {unpack_stat(entries.entry(path) or NEVER_CLEAN)[0] for path in self._found.gone}
         self._read(
             path
             for path in self._found.added
-            if sizes is None or _size(self._snapshot.places, path) in sizes
+            # An entry that was never clean tells no size.
+            if 0 in sizes or _size(self._snapshot.places, path) in sizes
         )
         return moved(self._gone, self._seen)
 
@@ -163,7 +167,7 @@ class _Arrivals:
                 continue
             if look.chunk and look.chunk.origin:
                 self._origins[look.path] = look.chunk.origin
-            # As many may have come as there are: what they hold is read again by who needs it.
+            # There may be many: their bytes are read again where they are needed.
             self._seen[look.path] = look.without_content()
 
 
@@ -203,20 +207,6 @@ def moved_and_edited(
     """
     made = {path: origin.encode() for path, origin in came.items() if path not in taken}
     return match_moves(origins_of(gone, taken), made)
-
-
-def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int] | None:
-    """The sizes of files as they were last; None where one may have been of any size."""
-    folders = catalog.folders()
-    sizes: set[int] = set()
-    unpacked: dict[ChunkPath, dict[str, bytes]] = {}
-    for path in paths:
-        folder, name = folder_of(path), path.rpartition("/")[2]
-        if folder not in unpacked:
-            unpacked[folder] = folders[folder].entries()
-        sizes.add(unpack_stat(unpacked[folder][name])[0])
-    # An entry that was never clean tells no size.
-    return None if 0 in sizes else sizes
 
 
 def _size(places: Places, path: ChunkPath) -> int:
@@ -268,8 +258,8 @@ def excluded_moves(tree: Tree, moved: Iterable[Observation]) -> list[Finding]:
 def is_as_recorded(row: FileRow, look: Observation) -> bool:
     """Whether only stamps differ between a row and what was seen."""
     # What git had as unmerged was excluded for that, not for its bytes.
-    is_told_by_bytes = look.pending and row.detail != UNMERGED
-    return row.file_hash == look.file_hash and (is_told_by_bytes or row.state == look.state)
+    bytes_decide = look.pending and row.detail != UNMERGED
+    return row.file_hash == look.file_hash and (bytes_decide or row.state == look.state)
 
 
 def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | None:
@@ -320,3 +310,26 @@ def standing_findings(drift: Drift, catalog: Catalog) -> list[Finding]:
         for path, state, detail in catalog.states()
         if state not in (RECORD, GONE) and path not in changed
     ]
+
+
+def changed_findings(
+    snapshot: StoreSnapshot, paths: tuple[ChunkPath, ...], moved: Mapping[ChunkPath, ChunkPath]
+) -> Iterator[Finding]:
+    """Read the files whose stat differs, and say what differs.
+
+    Args:
+        snapshot: The store.
+        paths: The files.
+        moved: New path to old path of files that were moved and edited.
+    """
+    known = snapshot.catalog.files([*paths, *moved.values()])
+    places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
+    for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
+        if isinstance(look, Observation):
+            row = known.get(moved.get(look.path, look.path))
+            settle(layout, row, look)
+            finding = classify(places.tree, row, look)
+            if finding is not None:
+                yield finding
+        else:
+            yield from unreadable(places.tree, *look)

@@ -40,7 +40,11 @@ def findings(places: Places) -> list[Finding]:
         found = [Finding(code="locked", path=places.part("lock"), detail=detail)]
     else:
         found = [*_broken_off(places), *write.leftovers(places)]
-    return [*found, *_git_operation(places), *attributes(places)]
+    word, tree = repository.operation(places.root), process.work_tree(places.root)
+    if word and tree is not None:
+        path = StorePath(os.path.relpath(os.path.join(tree, ".git"), places.root))
+        found.append(Finding(code="git-operation", path=path, detail=f"a git {word} is under way"))
+    return [*found, *attributes(places)]
 
 
 def _broken_off(places: Places) -> Iterator[Finding]:
@@ -64,8 +68,14 @@ def _broken_off(places: Places) -> Iterator[Finding]:
 
 def _is_half(root: str, group: Group) -> bool:
     """Whether files of a change are neither all as before nor all as after it."""
+    held: dict[str, bytes | None] = {}
     with disk.folder_at(root) as handle:
-        held = {path: _digest(handle, path) for path in group.links()}
+        for path in group.links():
+            try:
+                seen = transaction.look(handle, path)
+                held[path] = seen.digest if seen else None
+            except (transaction.ChangedMeanwhile, WriteFailedError):
+                held[path] = b""
     sides = (
         {path: links[0].entry.before for path, links in group.links().items()},
         {path: links[-1].entry.after for path, links in group.links().items()},
@@ -74,23 +84,6 @@ def _is_half(root: str, group: Group) -> bool:
         all(held[path] == (version.digest if version else None) for path, version in side.items())
         for side in sides
     )
-
-
-def _digest(root: int, path: str) -> bytes | None:
-    try:
-        seen = transaction.look(root, path)
-    except (transaction.ChangedMeanwhile, WriteFailedError):
-        return b""
-    return seen.digest if seen else None
-
-
-def _git_operation(places: Places) -> list[Finding]:
-    word = repository.operation(places.root)
-    tree = process.work_tree(places.root)
-    if not word or tree is None:
-        return []
-    path = StorePath(os.path.relpath(os.path.join(tree, ".git"), places.root))
-    return [Finding(code="git-operation", path=path, detail=f"a git {word} is under way")]
 
 
 def attributes(places: Places) -> Iterator[Finding]:
@@ -155,14 +148,13 @@ def committed_copies(places: Places) -> list[Copy]:
         for path, name in sorted(repository.blob_names(places.root).items())
         if places.tree.holds(path) and not is_text(path)
     }
-    return list(_compared(places.root, names)) if names else []
-
-
-def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
+    if not names:
+        return []
+    found = []
     with (
-        disk.folder_at(root) as handle,
+        disk.folder_at(places.root) as handle,
         contextlib.suppress(process.NoAnswerError),
-        process.Blobs(root) as blobs,
+        process.Blobs(places.root) as blobs,
     ):
         for path, name in names.items():
             held, committed = b"", b""
@@ -170,7 +162,8 @@ def _compared(root: str, names: dict[StorePath, str]) -> Iterator[Copy]:
                 held = disk.read_below(handle, path)[0]
             with contextlib.suppress(process.NoAnswerError):
                 committed = blobs.read(name, MOST_BYTES)[1]
-            yield Copy(path=path, loss=_loss(held, committed))
+            found.append(Copy(path=path, loss=_loss(held, committed)))
+    return found
 
 
 def _loss(held: bytes, committed: bytes) -> Loss:

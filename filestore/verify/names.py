@@ -99,7 +99,12 @@ def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
         tree: Where they lie.
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
-    for path in () if _all_plain_folders(folders) else _folder_paths(folders):
+    on_the_way: set[ChunkPath] = set()
+    for path in () if _all_plain_folders(folders) else folders:
+        while path and path not in on_the_way:
+            on_the_way.add(path)
+            path = folder_of(path)
+    for path in sorted(on_the_way):
         reason = why_unportable(path.rpartition("/")[2])
         if reason:
             yield _finding(tree, "unportable-name", path, f"the folder's name: {reason}")
@@ -171,41 +176,21 @@ def collisions(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
             or not names.isascii()
             or (folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0"))
         ):
-            yield from _collisions_in(
-                tree,
-                (
-                    inside(folder, name)
-                    for folder in sorted(group)
-                    for name in unpack_names(folders[folder].names)
-                ),
-            )
+            by_folded: dict[str, list[ChunkPath]] = {}
+            for folder in sorted(group):
+                for name in unpack_names(folders[folder].names):
+                    path = inside(folder, name)
+                    by_folded.setdefault(folded_path(path), []).append(path)
+            for first, *others in by_folded.values():
+                other = tree.store_path(first)
+                detail = f"differs from {other} only by case or composition"
+                for shown in map(tree.store_path, others):
+                    yield Finding(code="name-collision", path=shown, detail=detail, other=other)
 
 
 def _all_folded(names: bytes) -> bool:
     """Whether names are as a file system that ignores case sees them, so that none are alike."""
     return names.isascii() and names == names.lower()
-
-
-def _collisions_in(tree: Tree, paths: Iterable[ChunkPath]) -> Iterator[Finding]:
-    by_folded: dict[str, list[ChunkPath]] = {}
-    for path in paths:
-        by_folded.setdefault(folded_path(path), []).append(path)
-    for first, *others in by_folded.values():
-        for path in others:
-            other = tree.store_path(first)
-            detail = f"differs from {other} only by case or composition"
-            shown = tree.store_path(path)
-            yield Finding(code="name-collision", path=shown, detail=detail, other=other)
-
-
-def _folder_paths(folders: Mapping[ChunkPath, PackedFolder]) -> list[ChunkPath]:
-    """Every folder on the way to a file."""
-    found: set[ChunkPath] = set()
-    for path in folders:
-        while path and path not in found:
-            found.add(path)
-            path = folder_of(path)
-    return sorted(found)
 
 
 def _finding(tree: Tree, code: str, path: ChunkPath, detail: str) -> Finding:

@@ -1,4 +1,4 @@
-"""What the catalog and the settings alone tell: equal texts, hand edits, links, choices that wait.
+"""What catalog, settings and derived files tell: equal texts, hand edits, links, open choices.
 
 Reads no file of the tree. One rule: nothing here depends on what was just walked, so that it can be
 reported at every level and again after a commit.
@@ -15,6 +15,7 @@ import orjson
 
 from filestore.catalog import (
     CHUNKER,
+    METRIC,
     Catalog,
     Conflict,
     LinkRow,
@@ -23,13 +24,14 @@ from filestore.catalog import (
     summaries,
 )
 from filestore.chunks.observation import INDEXED
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
 from filestore.extract import FRONTMATTER_ERROR
-from filestore.sidecar import originals
+from filestore.sidecar import fulltext_file, originals, vector_file
+from filestore.sidecar.models import known
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import names
@@ -72,8 +74,17 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
 def why_stale(catalog: Catalog, tree: "SummaryTree") -> dict[ChunkPath, str]:
     """The summaries that are out of date, each with why, in words."""
     reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
-    for root, new in _not_summarised(catalog, tree):
-        texts = "1 text is" if new == 1 else f"{new:,} texts are"
+    lacking = summaries.texts_in_none(catalog)
+    # The highest root of each resource that has summaries and texts in none.
+    tops: dict[str, ChunkPath] = {}
+    for root in sorted(tree.roots, key=lambda path: (-tree.level(path), path)) if lacking else ():
+        row = catalog.files([root]).get(root)
+        if row is not None:
+            tops.setdefault(row.resource, root)
+    for resource, new in lacking.items():
+        if resource not in tops:
+            continue
+        root, texts = tops[resource], "1 text is" if new == 1 else f"{new:,} texts are"
         reason = f"{texts} in no summary"
         reasons[root] = f"{reasons[root]}; {reason}" if root in reasons else reason
         for above in tree.ancestors(root):
@@ -96,21 +107,6 @@ def _why(found: "Staleness | None") -> str:
         if paths
     ]
     return ", ".join(parts) or "it is made from itself"
-
-
-def _not_summarised(catalog: Catalog, tree: "SummaryTree") -> Iterator[tuple[ChunkPath, int]]:
-    """The highest root of each resource that has summaries and texts in none, and how many."""
-    new = summaries.texts_in_none(catalog)
-    if not new:
-        return
-    tops: dict[str, ChunkPath] = {}
-    for root in sorted(tree.roots, key=lambda path: (-tree.level(path), path)):
-        row = catalog.files([root]).get(root)
-        if row is not None:
-            tops.setdefault(row.resource, root)
-    for resource, count in new.items():
-        if resource in tops:
-            yield tops[resource], count
 
 
 Choice: TypeAlias = Literal["ours", "theirs"]
@@ -339,3 +335,57 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
             detail=f"cut by {found}, today it would be {wanted}",
             tree=snapshot.places.tree,
         )
+
+
+def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
+    """What is wrong with the derived files, without parsing an accelerator."""
+    places, catalog = snapshot.places, snapshot.catalog
+    found = [
+        *snapshot.home.findings(catalog, hashes=hashes),
+        *fulltext_file.findings(places, catalog, hashes=hashes),
+    ]
+    asked, compared = snapshot.settings.metric, catalog.meta(METRIC)
+    if compared not in (None, asked):
+        detail = f"indexed for {compared}, the settings ask for {asked}"
+        found.append(Finding(code="metric-mismatch", path=SETTINGS, detail=detail))
+    recorded = catalog.meta("fingerprint")
+    if snapshot.embedder is None:
+        # Without its model no vector can be made: one finding says so, not one for each.
+        found = [finding for finding in found if finding.meaning.about != "index"]
+    found += snapshot.findings_on_models()
+    if snapshot.embedder is None and snapshot.no_model:
+        missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
+        return [*found, missing]
+    # A service that was never asked has none, which the store's vectors cannot have either.
+    wanted = snapshot.embedder.fingerprint if snapshot.embedder else snapshot.settings.embedder
+    if recorded is not None and recorded != wanted:
+        other = known(catalog)
+        if other is not None and other.fingerprint == wanted:
+            # A switch that was not completed, or that git made: nothing has to be embedded for it.
+            there = f"the vectors of {wanted} stand beside those of {recorded}"
+            detail = f"{there}, the settings name them"
+            found.append(Finding(code="index-behind", path=places.part(""), detail=detail))
+        else:
+            detail = f"indexed with {recorded}, the settings ask for {wanted}"
+            found.append(Finding(code="model-changed", path=SETTINGS, detail=detail))
+    if snapshot.embedder is not None:
+        found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
+    return found + pending(places, catalog)
+
+
+def waiting(snapshot: StoreSnapshot) -> list[Finding]:
+    """What embedding alone repairs; nothing where the model is not here."""
+    if snapshot.embedder is None and snapshot.no_model:
+        return []
+    behind = [one for one in snapshot.findings_on_models() if one.severity != "I"]
+    return [*pending(snapshot.places, snapshot.catalog), *behind]
+
+
+def pending(places: Places, catalog: Catalog) -> list[Finding]:
+    """How many texts have their vector, as one finding; none where all have."""
+    waiting = catalog.waiting_count()
+    if not waiting:
+        return []
+    texts = catalog.count("vectors")
+    detail = f"vectors: {texts - waiting:,} of {texts:,}"
+    return [Finding(code="vector-pending", path=places.part(EMBEDDINGS), detail=detail)]

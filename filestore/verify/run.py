@@ -6,32 +6,26 @@ too. Changes nothing. One rule: a cause hides its consequences, and what was not
 reported; where a part cannot be opened, that is the finding, and the rest is looked at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import (
-    METRIC,
-    Catalog,
     CatalogDamagedError,
     CatalogMissingError,
     CatalogNewerError,
 )
-from filestore.chunks.layout import unreadable
-from filestore.chunks.observation import Observation
-from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import LEFT_BY_STATS, Finding, as_told, is_clean, worst_first
-from filestore.core.paths import CHUNKS, ChunkPath, Tree
+from filestore.core.paths import CHUNKS, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
 from filestore.index import Description
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
-from filestore.sidecar.models import known
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import (
     NO_LISTENER,
@@ -168,7 +162,10 @@ def _read_everything(
         _catalog.check_fulltext(snapshot, level, sample, report)
         _catalog.check_links(snapshot, report)
         _files.check(snapshot, judged, differing(), reported, report)
-        _files.say_what_was_read(report, sample)
+    read = "contents of all files" if sample.is_all else f"contents of slice {sample}"
+    report.checked += [read, "every id of the catalog, both ways"]
+    if not sample.is_all:
+        report.not_checked.append(f"contents of files outside slice {sample}")
     if level == "deep":
         _vectors.check_model(snapshot, sample, report, on_progress)
     else:
@@ -196,91 +193,10 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     yield from [*seen.findings, *drift.missing_findings(seen)]
     yield from drift.standing_findings(seen, catalog)
     moved = {new: old for old, new in seen.edited_moves}
-    yield from changed_findings(snapshot, seen.to_read, moved)
+    yield from drift.changed_findings(snapshot, seen.to_read, moved)
     yield from recorded_state.open_matters(snapshot)
     yield from environment.findings(places)
-    yield from sidecar_findings(snapshot, hashes=False)
-
-
-def changed_findings(
-    snapshot: StoreSnapshot, paths: tuple[ChunkPath, ...], moved: Mapping[ChunkPath, ChunkPath]
-) -> Iterator[Finding]:
-    """Read the files whose stat differs, and say what differs.
-
-    Args:
-        snapshot: The store.
-        paths: The files.
-        moved: New path to old path of files that were moved and edited.
-    """
-    known = snapshot.catalog.files([*paths, *moved.values()])
-    places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
-    for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
-        if isinstance(look, Observation):
-            row = known.get(moved.get(look.path, look.path))
-            drift.settle(layout, row, look)
-            finding = drift.classify(places.tree, row, look)
-            if finding is not None:
-                yield finding
-        else:
-            yield from unreadable(places.tree, *look)
-
-
-def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
-    """What is wrong with the derived files, without parsing an accelerator."""
-    places, catalog = snapshot.places, snapshot.catalog
-    found = [
-        *snapshot.home.findings(catalog, hashes=hashes),
-        *fulltext_file.findings(places, catalog, hashes=hashes),
-    ]
-    asked, compared = snapshot.settings.metric, catalog.meta(METRIC)
-    if compared not in (None, asked):
-        detail = f"indexed for {compared}, the settings ask for {asked}"
-        found.append(Finding(code="metric-mismatch", path=SETTINGS, detail=detail))
-    recorded = catalog.meta("fingerprint")
-    if snapshot.embedder is None:
-        # Without its model no vector can be made: one finding says so, not one for each.
-        found = [finding for finding in found if finding.meaning.about != "index"]
-    found += snapshot.findings_on_models()
-    if snapshot.embedder is None and snapshot.no_model:
-        missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
-        return [*found, missing]
-    # A service that was never asked has none, which the store's vectors cannot have either.
-    wanted = snapshot.embedder.fingerprint if snapshot.embedder else snapshot.settings.embedder
-    if recorded is not None and recorded != wanted:
-        found.append(_another_model(snapshot, recorded, wanted))
-    if snapshot.embedder is not None:
-        found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
-    return found + pending(places, catalog)
-
-
-def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Finding:
-    """The finding for settings that name another model than the catalog counts on."""
-    kept = known(snapshot.catalog)
-    if kept is not None and kept.fingerprint == wanted:
-        # A switch that was not completed, or that git made: nothing has to be embedded for it.
-        detail = f"the vectors of {wanted} stand beside those of {recorded}, the settings name them"
-        path = snapshot.places.part("")
-        return Finding(code="index-behind", path=path, detail=detail)
-    detail = f"indexed with {recorded}, the settings ask for {wanted}"
-    return Finding(code="model-changed", path=SETTINGS, detail=detail)
-
-
-def waiting(snapshot: StoreSnapshot) -> list[Finding]:
-    """What embedding alone repairs; nothing where the model is not here."""
-    if snapshot.embedder is None and snapshot.no_model:
-        return []
-    behind = [one for one in snapshot.findings_on_models() if one.severity != "I"]
-    return [*pending(snapshot.places, snapshot.catalog), *behind]
-
-
-def pending(places: Places, catalog: Catalog) -> list[Finding]:
-    """How many texts have their vector, as one finding; none where all have."""
-    waiting = catalog.waiting_count()
-    if not waiting:
-        return []
-    texts = catalog.count("vectors")
-    detail = f"vectors: {texts - waiting:,} of {texts:,}"
-    return [Finding(code="vector-pending", path=places.part(EMBEDDINGS), detail=detail)]
+    yield from recorded_state.sidecar_findings(snapshot, hashes=False)
 
 
 class Watched(JsonObject, Struct, frozen=True, kw_only=True):
@@ -431,33 +347,23 @@ def verified(
             result may lack some of them, where a cause was found that hides its consequences.
         seen: Keeps the files that are read, for a plan made with the findings.
     """
-    stream = FindingStream(on_found)
-    checked = _verified(parts, level, sample or ALL, on_progress, stream, seen)
-    stream.tell(checked.findings)
-    return replace(checked, findings=as_told(checked.findings, parts.places.tree))
-
-
-def _verified(
-    parts: Parts,
-    level: Level,
-    sample: Sample,
-    on_progress: OnProgress,
-    stream: FindingStream,
-    seen: SeenFiles | None,
-) -> Checked:
     from filestore.embed.cache import EmbeddingsNewer
 
+    stream = FindingStream(on_found)
+    sample = sample or ALL
     try:
         with parts.reading() as catalog:
             catalog.require_rows()
             catalog.require_paths()
             snapshot = parts.snapshot(catalog, parts.embeddings())
             snapshot = replace(snapshot, seen=seen or SeenFiles())
-            return verify(
+            checked = verify(
                 snapshot, level=level, sample=sample, on_progress=on_progress, stream=stream
             )
     except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
-        return _without_catalog(parts, error, level, sample, on_progress, stream)
+        checked = _without_catalog(parts, error, level, sample, on_progress, stream)
+    stream.tell(checked.findings)
+    return replace(checked, findings=as_told(checked.findings, parts.places.tree))
 
 
 def _without_catalog(

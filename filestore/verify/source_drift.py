@@ -124,7 +124,12 @@ def untracked(
     own = {os.path.realpath(folder) for folder in made}
     found, files = NewFiles(), dict[str, NewFile]()
     whole, parents = _folders(places, catalog), _parents(catalog)
-    unread = _without_readable_record(snapshot) if parents else set()
+    # Resources whose record cannot be read: what is theirs is not known, nor new.
+    unread = {
+        folder_of(path) or path.removesuffix(".json")
+        for path, state, _ in (catalog.states() if parents else ())
+        if state != RECORD and snapshot.layout.is_record(path.rpartition("/")[2])
+    }
     found.folders += sorted(whole.keys() - {COPIES})
     for source in sorted(whole.keys() | parents):
         resource = whole.get(source, "")
@@ -158,17 +163,6 @@ def untracked(
             files.setdefault(new.source, new)
     found.files = list(files.values())
     return found
-
-
-def _without_readable_record(snapshot: StoreSnapshot) -> set[str]:
-    """The names of resources whose record cannot be read: what is theirs is not known, nor new."""
-    layout = snapshot.layout
-    records = (path for path, state, _ in snapshot.catalog.states() if state != RECORD)
-    return {
-        folder_of(path) or name.removesuffix(".json")
-        for path in records
-        if layout.is_record(name := path.rpartition("/")[2])
-    }
 
 
 def _parents(catalog: Catalog) -> dict[str, set[str]]:
@@ -260,7 +254,15 @@ def with_moves(
             )
         )
     below = {one for folder in folders for one in went if is_below(one, folder)}
-    parts = [_led(one, went.get(one.path, "")) for one in found if one.path not in below]
+    parts = []
+    for one in found:
+        place = went.get(one.path, "") if one.code == "source-missing" else ""
+        if place:
+            made = one.detail.removeprefix("no file is there; ")
+            detail = f"renamed: its content is now in {place}; {made}"
+            one = Finding(code=one.code, path=one.path, detail=detail, other=StorePath(place))
+        if one.path not in below:
+            parts.append(one)
     return [*whole, *parts, *left]
 
 
@@ -298,14 +300,6 @@ def moved_folders(
         if path is not None and not taken and not os.path.lexists(path):
             found[folder] = place
     return found
-
-
-def _led(finding: Finding, place: str) -> Finding:
-    if finding.code != "source-missing" or not place:
-        return finding
-    made = finding.detail.removeprefix("no file is there; ")
-    detail = f"renamed: its content is now in {place}; {made}"
-    return Finding(code=finding.code, path=finding.path, detail=detail, other=StorePath(place))
 
 
 def reachable(snapshot: StoreSnapshot) -> Reachable:

@@ -126,7 +126,12 @@ def edited_on_the_way(
     found = {}
     for source, rows, place in islice(pairs, MAX_READ):
         path = reachable.path(place)
-        if path is not None and _alike(_lines_of(rows, catalog), _lines_in(path)):
+        if path is None:
+            continue
+        one, other = _lines_of(rows, catalog), _lines_in(path)
+        most = max(one.total(), other.total())
+        # Each line counts as often as both have it.
+        if most > 0 and (one & other).total() >= MIN_SHARED * most:
             found[source] = place
     return found
 
@@ -142,12 +147,6 @@ def came_to_folder_of(source: str, catalog: Catalog, reachable: Reachable) -> li
     ]
     known = {one for _, _, one, _ in queries.documents_from(catalog, found)}
     return [one for one in found if one not in known]
-
-
-def _alike(one: Counter[str], other: Counter[str]) -> bool:
-    """Whether two texts share most of their lines, each counted as often as both have it."""
-    most = max(one.total(), other.total())
-    return most > 0 and (one & other).total() >= MIN_SHARED * most
 
 
 def _lines(texts: Iterable[str]) -> Counter[str]:
@@ -217,9 +216,13 @@ def _matched(search: _Search) -> dict[str, str]:
     left = MAX_READ
     for reference in search.places:
         path = search.path_of(reference)
-        status = None if path is None else _stat(path)
-        if status is None:
+        try:
+            seen = os.lstat(path) if path is not None else None
+        except OSError:
             continue
+        if seen is None or not stat.S_ISREG(seen.st_mode):
+            continue
+        status = disk.stat_values(seen)
         alike = (*by_size.get(status[0], ()), *by_size.get(None, ()))
         wanted = [source for source in alike if source not in found]
         same = [source for source in wanted if search.is_same_file(source, status)]
@@ -232,13 +235,3 @@ def _matched(search: _Search) -> dict[str, str]:
         for source in sorted(same, key=lambda one: one.rpartition("/")[2] != name)[:1]:
             found[source] = reference
     return found
-
-
-def _stat(path: str) -> Stat | None:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return disk.stat_values(status)

@@ -186,12 +186,17 @@ class _Index:
 
     def staged(self) -> list[_StagedFile]:
         """The files that the next commit adds or changes, and what is unmerged."""
-        fields = self._names(*_DIFF, *_IN_COMMIT, self._last())
+        # Against the commit that the next one follows, or the empty tree.
+        before = "HEAD"
+        if self._ask("rev-parse", "--verify", "--quiet", before).status != 0:
+            answer = self._ask("hash-object", "-t", "tree", os.devnull)
+            before = answer.output.decode().strip()
+        fields = self._names(*_DIFF, *_IN_COMMIT, before)
         found = []
         for head, path in zip(fields[::2], fields[1::2], strict=True):
-            before, mode, _, blob, status = head.lstrip(":").split(" ")
+            old, mode, _, blob, status = head.lstrip(":").split(" ")
             merged = not status.startswith("U")
-            kind = int(mode if merged else before, 8)
+            kind = int(mode if merged else old, 8)
             if stat.S_ISREG(kind) or not kind:
                 below = self._inside(path)
                 found.append(_StagedFile(path=below, mode=kind, blob=blob, merged=merged))
@@ -280,9 +285,3 @@ class _Index:
             return ask(self._tree, *words, index=self._index)
         except NoAnswerError as error:
             raise NotInGitError(error.message, remedy=error.remedy) from error
-
-    def _last(self) -> str:
-        """The commit that the next one follows, or the empty tree."""
-        if self._ask("rev-parse", "--verify", "--quiet", "HEAD").status == 0:
-            return "HEAD"
-        return self._ask("hash-object", "-t", "tree", os.devnull).output.decode().strip()
