@@ -33,6 +33,7 @@ from filestore.catalog._schema import (
     connect,
     damaged,
     is_damage,
+    one_generation,
     refuse,
     type_problem,
     written_by_us,
@@ -78,7 +79,7 @@ class Catalog(Snapshots):
     @property
     def generation(self) -> int:
         """How many times the catalog was committed to."""
-        with catalog_errors(self):
+        with catalog_errors(self.problem):
             return int(self.meta("generation", 0))
 
     @property
@@ -102,12 +103,13 @@ class Catalog(Snapshots):
     def problem(self) -> str:
         """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
         try:
-            wrong = self.page_problem() or type_problem(self.connection)
-            wrong = wrong or _remembered.problem(self.connection) or self.lost_rows()
-            if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
-                wrong = "a row fails its checksum"
-            if not wrong and any(kept_hash(data) != known for data, known in self.rows(_KEPT)):
-                wrong = "bytes that it keeps of a file fail their hash"
+            with one_generation(self.connection):
+                wrong = self.page_problem() or type_problem(self.connection)
+                wrong = wrong or _remembered.problem(self.connection) or self.lost_rows()
+                if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
+                    wrong = "a row fails its checksum"
+                if not wrong and any(kept_hash(data) != known for data, known in self.rows(_KEPT)):
+                    wrong = "bytes that it keeps of a file fail their hash"
         except (sqlite3.Error, *WRONG_VALUES) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise

@@ -70,25 +70,21 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MOST
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def _is_description(value: Any) -> bool:
     """As `index.building.Description` is serialized."""
-    said = _parsed(value)
-    if not isinstance(said, dict) or said.pop("kind", "") not in ("exact", "approximate"):
+    found = _parsed(value)
+    if not isinstance(found, dict) or found.pop("kind", "") not in ("exact", "approximate"):
         return False
-    shares = [said.pop(key, None) for key in ("recall", "work")]
-    numbers = [number for key, number in said.items() if key == "vectors" or number is not None]
+    shares = [found.pop(key, None) for key in ("recall", "work")]
+    numbers = [number for key, number in found.items() if key == "vectors" or number is not None]
     is_sound = all(
         one is None or (isinstance(one, float) and 0 <= one <= MOST) for one in shares
     ) and all(map(_is_number, numbers))
-    return is_sound and "vectors" in said and said.keys() <= _DESCRIBED
+    return is_sound and "vectors" in found and found.keys() <= _DESCRIBED
 
 
 def _is_count_of_rows(value: Any) -> bool:
@@ -113,7 +109,7 @@ _NUMBERS: Final = (
 _TEXTS: Final = ("beside_fingerprint", "fingerprint", "index_fingerprint", "metric", ROWS_AT)
 _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(_NUMBERS, _is_number),
-    **dict.fromkeys(_TEXTS, _is_text),
+    **dict.fromkeys(_TEXTS, lambda value: isinstance(value, str)),
     **dict.fromkeys((CHECKSUM, "identity", "index_hash"), _is_digest),
     "index_description": _is_description,
     "index_name": lambda name: isinstance(name, str) and bool(_FILE_NAME.fullmatch(name)),
@@ -137,8 +133,13 @@ def problem(connection: sqlite3.Connection) -> str:
     rows = connection.execute(_REMEMBERED).fetchall()
     remembered = dict(rows)
     if CHECKSUM not in remembered:
-        # No commit yet, or the row is gone.
-        return "" if _is_new(connection) else "the checksum of its records is missing"
+        known = connection.execute("SELECT key, value FROM meta LIMIT 2").fetchall()
+        # A new catalog knows its identity, and no file was ever in it.
+        if [key for key, _ in known] == ["identity"] and _is_digest(known[0][1]):
+            tables = (*COUNTED, "contents", "sqlite_sequence")
+            if not any(_has_rows(connection, table) for table in tables):
+                return ""
+        return "the checksum of its records is missing"
     if remembered[CHECKSUM] != _checksum(rows):
         return "its records of the store fail their checksum"
     for key, value in rows:
@@ -152,15 +153,6 @@ def problem(connection: sqlite3.Connection) -> str:
     if remembered.get(LAST_FILE, given) != given:
         return "the last file id is not the one that was given last"
     return ""
-
-
-def _is_new(connection: sqlite3.Connection) -> bool:
-    """Whether it has no commit yet: it knows its identity, and no file was ever in it."""
-    known = connection.execute("SELECT key, value FROM meta LIMIT 2").fetchall()
-    if [key for key, _ in known] != ["identity"] or not _is_digest(known[0][1]):
-        return False
-    tables = (*COUNTED, "contents", "sqlite_sequence")
-    return not any(_has_rows(connection, table) for table in tables)
 
 
 def _given(connection: sqlite3.Connection) -> Any:
@@ -269,7 +261,7 @@ class Snapshots(ABC):
         if self.connection.in_transaction:
             yield
             return
-        with readable(), catalog_errors(self):
+        with readable(), catalog_errors(self.problem):
             self.connection.execute("BEGIN")
             try:
                 self.require_sound_memory()
@@ -309,7 +301,7 @@ class Snapshots(ABC):
 
     def meta(self, key: str, default: Any = None) -> Any:
         """One remembered value."""
-        with catalog_errors(self):
+        with catalog_errors(self.problem):
             found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
             row = found.fetchone()
         return default if row is None else row[0]

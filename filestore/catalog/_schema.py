@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from filestore.core.errors import UPGRADE, FilestoreError, on_error
 from filestore.core.paths import sidecar_named
@@ -239,9 +239,12 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if application != APPLICATION_ID:
         raise sqlite3.DatabaseError("it is not a filestore catalog")
     if version > SCHEMA_VERSION:
+        folder, name = os.path.split(connection.execute("PRAGMA database_list").fetchone()[2])
+        # As findings name it.
+        named = f"{sidecar_named(os.path.basename(folder))}/{name}"
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
-            remedy=f"{UPGRADE}, or delete {_named(connection)} and run 'filestore sync'",
+            remedy=f"{UPGRADE}, or delete {named} and run 'filestore sync'",
         )
     if version < _OLDEST:
         raise CatalogOutdatedError(
@@ -263,13 +266,6 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != expected:
         raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
-
-
-def _named(connection: sqlite3.Connection) -> str:
-    """The catalog as findings name it."""
-    path: str = connection.execute("PRAGMA database_list").fetchone()[2]
-    folder, name = os.path.split(path)
-    return f"{sidecar_named(os.path.basename(folder))}/{name}"
 
 
 def _tables(statements: str) -> set[str]:
@@ -315,16 +311,6 @@ CHUNKER: Final = "chunker"
 """The label of how all documents in place are cut."""
 
 
-class Suspect(Protocol):
-    """A catalog that may be damaged."""
-
-    connection: sqlite3.Connection
-
-    def problem(self) -> str:
-        """See `Catalog`."""
-        ...
-
-
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR_SHORT_READ, None})
 """Operational errors that tell of damage: statements that fitted fail, the file is cut, or a text
 is no Unicode, which Python says without a code."""
@@ -342,14 +328,14 @@ WRONG_VALUES: Final = (TypeError, ValueError, LookupError, AttributeError, Arith
 
 
 @contextlib.contextmanager
-def catalog_errors(catalog: Suspect | None = None) -> Iterator[None]:
+def catalog_errors(find: Callable[[], str] | None = None) -> Iterator[None]:
     """Turn what is raised over a damaged file into `CatalogDamagedError`.
 
     Operational trouble (a full disk, a lock) says nothing about damage and passes.
 
     Args:
-        catalog: Where given, an impossible value counts as damage: it is
-            damage if the catalog turns out to be damaged, else what it is.
+        find: See `Catalog.problem`. Where given, an impossible value counts as damage if it finds
+            some, else as what it is.
     """
     try:
         yield
@@ -369,11 +355,7 @@ def catalog_errors(catalog: Suspect | None = None) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise damaged(error, command=_THOROUGH) from error
     except WRONG_VALUES as error:
-        if catalog is None:
-            raise
-        with _one_generation(catalog.connection):
-            problem = catalog.problem()
-        if problem:
+        if find is not None and (problem := find()):
             raise damaged(sqlite3.DatabaseError(problem), command=_THOROUGH) from error
         raise
 
@@ -406,14 +388,14 @@ def refuse(connection: sqlite3.Connection, find: Callable[[sqlite3.Connection], 
     Raises:
         CatalogDamagedError: Something is found.
     """
-    with catalog_errors(), written_by_us(), _one_generation(connection):
+    with catalog_errors(), written_by_us(), one_generation(connection):
         wrong = find(connection)
     if wrong:
         raise damaged(sqlite3.DatabaseError(wrong))
 
 
 @contextlib.contextmanager
-def _one_generation(connection: sqlite3.Connection) -> Iterator[None]:
+def one_generation(connection: sqlite3.Connection) -> Iterator[None]:
     """Between two questions a writer may commit: rows of two generations do not agree."""
     if connection.in_transaction:
         yield

@@ -78,20 +78,17 @@ class CatalogWriter(Catalog):
         self._folders = {}
         version = upgrade(self.connection)
         if version < CHILDREN_SINCE:
-            self._read_children_again()
+            from filestore.chunks import chunk_file
+
+            # The table that a catalog of the schema before does not have.
+            statement = "SELECT id, data FROM files JOIN contents ON file = id"
+            for file, data in self.rows(f"{statement} WHERE kind = 'summary' AND state = ''"):
+                children = chunk_file.parse(data).children
+                self.replace_children(file, [(child.path, child.key) for child in children])
         if version < SCHEMA_VERSION:
             self._read_metadata_again()
         # SQLite asks it again about each statement, and so tells which tables are changed.
         self.connection.set_authorizer(self._note_table)
-
-    def _read_children_again(self) -> None:
-        """Fill the table that a catalog of the schema before does not have."""
-        from filestore.chunks import chunk_file
-
-        statement = "SELECT id, data FROM files JOIN contents ON file = id WHERE kind = 'summary'"
-        for file, data in self.rows(f"{statement} AND state = ''"):
-            children = chunk_file.parse(data).children
-            self.replace_children(file, [(child.path, child.key) for child in children])
 
     def _read_metadata_again(self) -> None:
         """Fill in what filters match since: tags in texts and their parents, every alias.

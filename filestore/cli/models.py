@@ -214,9 +214,9 @@ def _set(options: SetModel) -> int:
             cached = f"({change.known:,} from cache)"
             _output.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
-    where = "beside " if change.beside else ""
+    where = "beside " if change.is_second else ""
     texts = _output.embedded(report.embedded, report.reused)
-    done = EmbedderSet(change.choice.name, change.beside, report.embedded, report.reused)
+    done = EmbedderSet(change.choice.name, change.is_second, report.embedded, report.reused)
     _print_done(options, done, f"embedder {where}{change.choice.name}: {texts}")
     return _output.left_without(report.problem)
 

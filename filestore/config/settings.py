@@ -82,7 +82,7 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     document_prefix: str | None = None
 
 
-class Beside(ModelOptions, frozen=True, kw_only=True):
+class SecondModel(ModelOptions, frozen=True, kw_only=True):
     """A second model that is tried: the table ``[beside]``."""
 
     embedder: Annotated[str, Meta(min_length=1)]
@@ -183,7 +183,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     embedder: str = "builtin"
     """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
     model: ModelOptions = ModelOptions()
-    beside: Beside | None = None
+    second: SecondModel | None = None
     """The second model; None where there is none."""
     generator: GeneratorOptions = GeneratorOptions()
     ignore: tuple[str, ...] = ()
@@ -203,7 +203,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def models(self) -> "dict[str, Any]":
         """The fields that name models."""
-        return {"embedder": self.embedder, "model": self.model, "beside": self.beside}
+        return {"embedder": self.embedder, "model": self.model, "second": self.second}
 
 
 class _ChunkerTable(Struct, frozen=True, kw_only=True):
@@ -232,17 +232,17 @@ class _File(Struct, frozen=True, kw_only=True):
     chunker: _ChunkerTable = _ChunkerTable()
     search: _SearchTable = _SearchTable()
     model: ModelOptions = ModelOptions()
-    beside: Beside | None = None
+    second: SecondModel | None = field(default=None, name="beside")
     generator: GeneratorOptions = GeneratorOptions()
     accepted: dict[str, Any] = {}
 
 
 _KEYS: Final = {
-    "": _File.__struct_fields__,
+    "": _File.__struct_encode_fields__,
     "chunker": _ChunkerTable.__struct_fields__,
     "search": _SearchTable.__struct_fields__,
     "model": ModelOptions.__struct_fields__,
-    "beside": Beside.__struct_fields__,
+    "beside": SecondModel.__struct_fields__,
     "generator": GeneratorOptions.__struct_fields__,
 }
 """Of each table the keys that are read."""
@@ -277,7 +277,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         SettingsError: It is no TOML, or a value has the wrong type.
     """
     table = _table(data, name, f"fix {name}, or restore it from git")
-    with _told(name):
+    with _naming(name):
         version = converted(table.get("format", FORMAT_VERSION), int, "format")
         if version > FORMAT_VERSION:
             raise NewerFormatError(
@@ -293,7 +293,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
             layout=file.layout,
             embedder=file.embedder,
             model=file.model,
-            beside=file.beside,
+            second=file.second,
             generator=file.generator,
             ignore=file.ignore,
             follow=Follow(every=named.pop(_EVERY, True), named=named),
@@ -310,14 +310,14 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
 
 
 @contextlib.contextmanager
-def _told(name: str) -> Iterator[None]:
-    """Tell what does not fit as an error of the file of that name."""
+def _naming(name: str) -> Iterator[None]:
+    """Raise what does not fit as an error of the file of that name."""
     try:
         yield
     except UnfitError as error:
         wanted, comma, found = error.message.partition(", found ")
-        said = wanted.replace(" an object", " a table") + comma + found  # as TOML calls it
-        raise SettingsError(f"{name}: {said}", remedy=f"fix it in {name}") from error
+        words = wanted.replace(" an object", " a table") + comma + found  # as TOML calls it
+        raise SettingsError(f"{name}: {words}", remedy=f"fix it in {name}") from error
 
 
 def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
@@ -388,7 +388,7 @@ def with_models(data: bytes, wanted: Settings) -> bytes:
 
 def _models_of(settings: Settings) -> dict[str, Any]:
     """The models of settings as TOML names them."""
-    other = settings.beside
+    other = settings.second
     table = {"embedder": other.embedder, **_chosen(other.model)} if other else {}
     return {"embedder": settings.embedder, "model": _chosen(settings.model), "beside": table}
 
@@ -487,7 +487,7 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     named = next((one for one in folders if os.path.isabs(one) and leads(one) == root), root)
     if named not in folders:
         return os.path.join(root, tree.sidecar)
-    with _told(path):
+    with _naming(path):
         chosen = os.path.expanduser(converted(folders[named], str, f"sidecar.{_clipped(named)}"))
         if not os.path.isabs(chosen) or "\0" in chosen:
             expected = f"sidecar.{_clipped(named)} must be an absolute path"
@@ -506,7 +506,7 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         table = _table(read(path), path, f"fix {path}")
     except (FileNotFoundError, NotADirectoryError):
         return {}, ()
-    with _told(path):
+    with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
         unknown = unknown_keys(table, {"": ["sidecar"]})
         return folders, tuple(f"{path}: {one}" for one in unknown)

@@ -40,7 +40,7 @@ class Originals(Struct, frozen=True, kw_only=True):
     """Folders given to `add`, with all below them."""
     trusted: frozenset[str] = frozenset()
     """Folders that were trusted, with all below them."""
-    beside: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
     """Folders of files given to `add`: what lies in them, and nothing below."""
     files: frozenset[str] = frozenset()
     """Added files whose names alone would keep them closed: hidden, or of no known format."""
@@ -48,14 +48,15 @@ class Originals(Struct, frozen=True, kw_only=True):
     @property
     def folders(self) -> tuple[str, ...]:
         """Every folder, sorted; a slash at the end is for all below it."""
-        return tuple(sorted({*self.beside, *(f"{path}/" for path in self.given | self.trusted)}))
+        return tuple(sorted({*self.near, *(f"{path}/" for path in self.given | self.trusted)}))
 
     def joined(self, other: "Originals") -> "Originals":
         """Both."""
         return Originals(**{key: getattr(self, key) | getattr(other, key) for key in _ORIGINALS})
 
 
-_ORIGINALS: Final = ("given", "trusted", "beside", "files")
+_ORIGINALS: Final = {"given": "given", "trusted": "trusted", "near": "beside", "files": "files"}
+"""Field to its key in the file."""
 
 
 class Machine(Unshown, Struct, frozen=True, kw_only=True):
@@ -104,7 +105,9 @@ def read_machine(configuration: str, environment: Mapping[str, str]) -> Machine:
         models=values["models"],
         trusted={root: tuple(reach) for root, reach in values["trusted"].items()},
         originals={
-            root: Originals(**{key: frozenset(found.get(key, ())) for key in _ORIGINALS})
+            root: Originals(
+                **{one: frozenset(found.get(key, ())) for one, key in _ORIGINALS.items()}
+            )
             for root, found in values["originals"].items()
         },
         cache=os.path.join(caches, CACHE) if os.path.isabs(caches) else "",
@@ -145,8 +148,8 @@ def remember_originals(configuration: str, root: str, more: Originals) -> None:
     """
     with _changing(configuration) as values:
         kept = values["originals"].setdefault(stored_path(root), {})
-        for key in _ORIGINALS:
-            kept[key] = sorted({*kept.get(key, ()), *getattr(more, key)})
+        for name, key in _ORIGINALS.items():
+            kept[key] = sorted({*kept.get(key, ()), *getattr(more, name)})
 
 
 def stored_path(path: str) -> str:

@@ -40,7 +40,8 @@ def connect(
         NotAFileError, UnsafePartError: The file, or one that SQLite opens with it, is not ours.
         sqlite3.Error: It cannot be opened.
     """
-    part.check_database(path, "shared" if "immutable=1" in mode else kind)
+    for suffix in part.DATABASE_SUFFIXES:
+        part.check(path + suffix, "shared" if "immutable=1" in mode else kind)
     if mode == _MAKING:
         # SQLite would make it through a link that appeared just now. One that is there stays shut:
         # to close a handle of it lets go of every lock that this process has on it.
@@ -54,24 +55,18 @@ def connect(
         address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False
     )
     with on_error(connection.close):
-        _require_unfollowed(connection, path)
+        # SQLite resolves links as it makes the name absolute, and follows none as it opens that
+        # name: what it reached through a link shows, and nothing of it was read or written yet.
+        folder, name = os.path.split(os.path.abspath(path))
+        connection.text_factory = bytes
+        opened = connection.execute("PRAGMA database_list").fetchone()[2]
+        connection.text_factory = str
+        if opened != os.fsencode(os.path.join(os.path.realpath(folder), name)):
+            raise part.not_a_file(path, "is a symbolic link, not a regular file")
         # A file from a stranger may hold code: views and triggers are not to call functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
     return connection
-
-
-def _require_unfollowed(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a file that SQLite reached through a link; nothing of it was read or written yet.
-
-    It resolves links as it makes the name absolute, and follows none as it opens that name.
-    """
-    folder, name = os.path.split(os.path.abspath(path))
-    connection.text_factory = bytes
-    opened = connection.execute("PRAGMA database_list").fetchone()[2]
-    connection.text_factory = str
-    if opened != os.fsencode(os.path.join(os.path.realpath(folder), name)):
-        raise part.not_a_file(path, "is a symbolic link, not a regular file")
 
 
 def copy(path: str, target: str) -> None:

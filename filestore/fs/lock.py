@@ -58,6 +58,8 @@ def writer_lock(
         LockedError: It was still held after that time.
         NoLocksError: The file system does not support locks, or lets several hold one.
     """
+    import socket
+
     try:
         part.check(path)
     except part.NotAFileError:
@@ -69,7 +71,16 @@ def writer_lock(
     try:
         _acquire(descriptor, path, wait_s, on_wait)
         _require_alone(descriptor, path)
-        signed = _sign(descriptor, command)
+        # Who holds the lock; the token makes it unique.
+        record = {
+            "command": command,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "token": os.urandom(16).hex(),
+        }
+        signed = orjson.dumps(record)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, signed, 0)
         _require_signed(path, signed)
         yield functools.partial(_require_signed, path, signed)
     finally:
@@ -130,22 +141,6 @@ def _require_alone(descriptor: int, path: str) -> None:
     # SQLite uses locks of another kind, and would wait for a holder that there is not.
     if reason := part.no_locks(os.path.dirname(path)):
         raise _no_locks(path, reason.strerror)
-
-
-def _sign(descriptor: int, command: str) -> bytes:
-    """Write who holds the lock; returns the record, which is unique."""
-    import socket
-
-    record = {
-        "command": command,
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "token": os.urandom(16).hex(),
-    }
-    signed = orjson.dumps(record)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, signed, 0)
-    return signed
 
 
 def _require_signed(path: str, signed: bytes) -> None:

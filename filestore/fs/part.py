@@ -64,7 +64,11 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
         NotAFileError: It is of another kind, another user's file, or has a second name.
         UnsafePartError: It is another user's folder.
     """
-    is_folder, shown = kind == "folder", _shown(path, folder)
+    is_folder, shown = kind == "folder", path
+    place = path if folder is None else os.path.join(f"{_HANDLES}{folder}", path)
+    if place.startswith(_HANDLES):
+        # As a person knows it.
+        shown = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(path))
     if not (stat.S_ISDIR if is_folder else stat.S_ISREG)(seen.st_mode):
         found = KINDS.get(stat.S_IFMT(seen.st_mode), "something unknown")
         raise not_a_file(shown, f"is {found}, not a {'folder' if is_folder else 'regular file'}")
@@ -136,20 +140,6 @@ def check_tree(path: str) -> None:
             check(os.path.join(around, name), "folder")
         for name in files:
             check(os.path.join(around, name))
-
-
-def check_database(path: str, kind: Kind = "file") -> None:
-    """`check` for an SQLite database and what SQLite opens with it."""
-    for suffix in DATABASE_SUFFIXES:
-        check(path + suffix, kind)
-
-
-def _shown(path: str, folder: int | None) -> str:
-    """A path as a person knows it."""
-    place = path if folder is None else os.path.join(f"{_HANDLES}{folder}", path)
-    if not place.startswith(_HANDLES):
-        return path
-    return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(path))
 
 
 def open_file(
@@ -347,7 +337,16 @@ def explained(path: str, error: OSError) -> tuple[str, str, str]:
         if place := _denied(named) if os.path.isabs(named) else "":
             seen = os.lstat(place)
             whose = f"it belongs to {_name(seen.st_uid)}, mode {stat.S_IMODE(seen.st_mode):03o}"
-            return place, f"{reason} ({whose})", _permission(place, seen)
+            is_folder = stat.S_ISDIR(seen.st_mode)
+            me, quoted = os.geteuid(), shlex.quote(place)
+            remedy = f"make {place} readable and writable for {_name(me)}, or work on a copy of"
+            remedy += " the store"
+            if seen.st_uid == me:
+                remedy = f"chmod u+{'rwx' if is_folder else 'rw'} {quoted}"
+            elif os.stat(os.path.dirname(place)).st_uid == me:
+                # As a command run by `sudo` leaves it.
+                remedy = f"sudo chown {'-R ' * is_folder}{_name(me)} {quoted}"
+            return place, f"{reason} ({whose})", remedy
     return path, reason, REMEDIES.get(error.errno or 0, _CHECK)
 
 
@@ -362,16 +361,6 @@ def _denied(path: str) -> str:
         if os.path.lexists(place) and not os.access(place, needed, effective_ids=True):
             return place
     return ""
-
-
-def _permission(path: str, seen: os.stat_result) -> str:
-    me, is_folder = os.geteuid(), stat.S_ISDIR(seen.st_mode)
-    if seen.st_uid == me:
-        return f"chmod u+{'rwx' if is_folder else 'rw'} {shlex.quote(path)}"
-    if os.stat(os.path.dirname(path)).st_uid == me:
-        # As a command run by `sudo` leaves it.
-        return f"sudo chown {'-R ' * is_folder}{_name(me)} {shlex.quote(path)}"
-    return f"make {path} readable and writable for {_name(me)}, or work on a copy of the store"
 
 
 def _name(user: int) -> str:
@@ -392,7 +381,11 @@ def of_sqlite(path: str, error: sqlite3.Error) -> OSError:
     name = getattr(error, "sqlite_errorname", None) or ""
     if name == "SQLITE_FULL":
         return _error(errno.ENOSPC, path)
-    for place in _places(path):
+    places = [f"{path}{suffix}" for suffix in DATABASE_SUFFIXES]
+    if os.path.isdir(path):
+        with contextlib.suppress(OSError), os.scandir(path) as entries:
+            places = sorted(one.path for one in entries if ".sqlite" in one.name)
+    for place in places:
         if denied := _denied(place):
             is_fixed = os.statvfs(denied).f_flag & os.ST_RDONLY
             return _error(errno.EROFS if is_fixed else errno.EACCES, denied)
@@ -408,15 +401,6 @@ def of_sqlite(path: str, error: sqlite3.Error) -> OSError:
 
 def _error(number: int, path: str, words: str | None = None) -> OSError:
     return OSError(number, words or os.strerror(number), path)
-
-
-def _places(path: str) -> Iterator[str]:
-    """What SQLite opens: databases with what belongs to them."""
-    if not os.path.isdir(path):
-        yield from (f"{path}{suffix}" for suffix in DATABASE_SUFFIXES)
-        return
-    with contextlib.suppress(OSError), os.scandir(path) as entries:
-        yield from sorted(one.path for one in entries if ".sqlite" in one.name)
 
 
 def no_locks(folder: str) -> OSError | None:

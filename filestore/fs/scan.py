@@ -397,9 +397,16 @@ def choose(listed: PackedFolder, rules: FolderRules | None) -> FolderScan:
         left_out = set(choice.left_out)
         entered = [place for place in folders if place not in left_out]
         away = sorted(left_out.union(entered))
+    packed = listed
+    if away:
+        # In runs of what stays.
+        runs = list(zip((0, *(place + 1 for place in away)), (*away, len(names)), strict=True))
+        kept = [name for start, end in runs for name in names[start:end]]
+        stats = (listed.stats[STAT_BYTES * start : STAT_BYTES * end] for start, end in runs)
+        packed = PackedFolder(pack_names(kept), b"".join(stats))
     return FolderScan(
         listed=listed,
-        packed=_without(away, names, listed.stats) if away else listed,
+        packed=packed,
         entered=tuple(names[place] for place in entered),
         choice=choice,
     )
@@ -407,16 +414,6 @@ def choose(listed: PackedFolder, rules: FolderRules | None) -> FolderScan:
 
 def _is_folder(mode: int) -> bool:
     return mode & _TYPE_BITS == _FOLDER_BITS
-
-
-def _without(away: Sequence[int], names: list[str], stats: bytes) -> PackedFolder:
-    """A folder without the entries at some places, in runs of what stays."""
-    runs = list(zip((0, *(place + 1 for place in away)), (*away, len(names)), strict=True))
-    kept = [name for start, end in runs for name in names[start:end]]
-    return PackedFolder(
-        pack_names(kept),
-        b"".join(stats[STAT_BYTES * start : STAT_BYTES * end] for start, end in runs),
-    )
 
 
 def _walk_shared(
@@ -498,7 +495,14 @@ def differences(seen: TreeScan, recorded: Mapping[ChunkPath, PackedFolder]) -> D
             continue
         is_as_long = known is not None and len(packed.stats) == len(known.stats)
         if known is not None and is_as_long and packed.names == known.names:
-            changed += (inside(path, name) for name in _restated(packed, known))
+            # Block by block, as most have the stats that they had.
+            names, block = unpack_names(packed.names), _MANY * STAT_BYTES
+            for start in range(0, len(packed.stats), block):
+                if packed.stats[start : start + block] == known.stats[start : start + block]:
+                    continue
+                for at in range(start, min(start + block, len(packed.stats)), STAT_BYTES):
+                    if packed.stats[at : at + STAT_BYTES] != known.stats[at : at + STAT_BYTES]:
+                        changed.append(inside(path, names[at // STAT_BYTES]))
             continue
         now = packed.entries()
         before = {} if known is None else known.entries()
@@ -514,16 +518,6 @@ def differences(seen: TreeScan, recorded: Mapping[ChunkPath, PackedFolder]) -> D
         changed=tuple(sorted(changed)),
         gone=tuple(sorted(path for path in gone if not is_unknown(path, seen.problems))),
     )
-
-
-def _restated(packed: PackedFolder, known: PackedFolder) -> Iterator[str]:
-    """Which names of a folder have other stats than before; block by block, as most have not."""
-    names, block = unpack_names(packed.names), _MANY * STAT_BYTES
-    for start in range(0, len(packed.stats), block):
-        if packed.stats[start : start + block] != known.stats[start : start + block]:
-            for at in range(start, min(start + block, len(packed.stats)), STAT_BYTES):
-                if packed.stats[at : at + STAT_BYTES] != known.stats[at : at + STAT_BYTES]:
-                    yield names[at // STAT_BYTES]
 
 
 def is_unknown(path: ChunkPath, problems: Iterable[ChunkPath]) -> bool:

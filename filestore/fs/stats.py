@@ -16,6 +16,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from filestore.core.paths import ChunkPath, folder_of
+
 STAT_FIELDS: Final = 5
 STAT_BYTES: Final = 8 * STAT_FIELDS
 NEVER_CLEAN: Final = bytes(STAT_BYTES)
@@ -84,6 +86,27 @@ def stat_entry(values: Sequence[int], read_from_ns: int) -> bytes:
     if max(mtime_ns, ctime_ns) < read_from_ns:
         return pack_stat(values)
     return NEVER_CLEAN
+
+
+class StatEntries:
+    """Entries of remembered folders, each unpacked once."""
+
+    def __init__(self, folders: Mapping[ChunkPath, PackedFolder]) -> None:
+        self._folders = folders
+        self._unpacked: dict[ChunkPath, dict[str, bytes]] = {}
+
+    def entry(self, path: ChunkPath) -> bytes | None:
+        """That of a file; None where there is none."""
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in self._unpacked:
+            packed = self._folders.get(folder)
+            self._unpacked[folder] = packed.entries() if packed else {}
+        return self._unpacked[folder].get(name)
+
+    def mtime_ns(self, path: ChunkPath) -> int:
+        """When a file was last written; 0 where that is not known."""
+        entry = self.entry(path)
+        return unpack_stat(entry)[1] if entry else 0
 
 
 BulkStat = Callable[..., "array[int] | None"]

@@ -177,7 +177,13 @@ class Replacing:
             except ChangedMeanwhile as error:
                 wrong[one.path] = error.message
                 continue
-            reason = _why_not(self._seen[one.path], one.before)
+            seen, reason = self._seen[one.path], ""
+            if seen is None:
+                reason = "is gone" if one.before is not None else ""
+            elif one.before is None:
+                reason = "is there already"
+            elif seen.digest != one.before.digest:
+                reason = "was edited meanwhile"
             if reason:
                 wrong[one.path] = f"{one.path} {reason}"
         _refuse(wrong)
@@ -227,15 +233,29 @@ class Replacing:
             raise
         self._made.clear()
         for folder in {_folder_of(one.path) for one in self._removals}:
-            _remove_empty(self._root, folder, self._removable)
+            # It and those around it, as long as they are empty and may go.
+            with contextlib.suppress(OSError):
+                while folder not in _KEPT_FOLDERS and (
+                    self._removable is None or folder in self._removable
+                ):
+                    with _parent(self._root, folder) as (handle, name):
+                        os.rmdir(name, dir_fd=handle)
+                    folder = _folder_of(folder)
 
     def lacking(self) -> list[str]:
         """The folders that `stage` is to make."""
         found: set[str] = set()
         for one in self._writes:
             folder = _folder_of(one.path)
-            while folder and folder not in found and _is_missing(self._root, folder):
-                found.add(folder)
+            while folder and folder not in found:
+                try:
+                    os.stat(folder, dir_fd=self._root, follow_symlinks=False)
+                except FileNotFoundError:
+                    found.add(folder)
+                except OSError:
+                    break
+                else:
+                    break
                 folder = _folder_of(folder)
         return sorted(found)
 
@@ -382,15 +402,6 @@ def write_all(root: int, contents: Mapping[str, Content]) -> None:
             os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
 
 
-def _why_not(seen: Seen | None, expected: Content | None) -> str:
-    """Why a file is not as expected; empty where it is."""
-    if seen is None:
-        return "" if expected is None else "is gone"
-    if expected is None:
-        return "is there already"
-    return "" if seen.digest == expected.digest else "was edited meanwhile"
-
-
 def _is_as_seen(root: int, path: str, seen: Seen | None) -> bool:
     """Whether a file is as it was when it was read, by its stat where that can be relied on."""
     try:
@@ -445,16 +456,6 @@ def _sibling(path: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _is_missing(root: int, path: str) -> bool:
-    try:
-        os.stat(path, dir_fd=root, follow_symlinks=False)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
 def _make_folders(root: int, path: str, made: set[str]) -> None:
     """Make what is missing of a folder, and note what was made."""
     parts = path.split("/") if path else []
@@ -467,17 +468,6 @@ def _make_folders(root: int, path: str, made: set[str]) -> None:
                 continue
             made.add(folder)
             os.fsync(handle)
-
-
-def _remove_empty(root: int, folder: str, removable: Container[str] | None) -> None:
-    """Remove a folder and those around it, as long as they are empty and may go."""
-    while folder not in _KEPT_FOLDERS and (removable is None or folder in removable):
-        try:
-            with _parent(root, folder) as (handle, name):
-                os.rmdir(name, dir_fd=handle)
-        except OSError:
-            return
-        folder = _folder_of(folder)
 
 
 def collect_staged(root: int, folder: str) -> None:

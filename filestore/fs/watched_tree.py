@@ -528,7 +528,11 @@ class _Kept:
 
     def _link(self, path: ChunkPath, known: _Folder, names: Collection[str]) -> None:
         """Note which names of a folder are not the only ones of their files."""
-        before, known.linked = known.linked, _files(known.scan, names) if names else set()
+        # Folders have several names, too.
+        entries = known.scan.listed.entries() if names and known.scan is not None else {}
+        files = {one for one in names if one in entries}
+        files = {one for one in files if not stat.S_ISDIR(unpack_stat(entries[one])[-1])}
+        before, known.linked = known.linked, files
         if self._is_walked and not known.linked <= before:
             # Its stamps are others now under its first name, of which no event comes.
             raise LostEventsError("a file got another name")
@@ -551,16 +555,6 @@ class _Kept:
             tree.ignored += choice.ignored
             tree.other += choice.other
         return tree
-
-
-def _files(folder: FolderScan | None, names: Iterable[str]) -> set[str]:
-    """Which of some names of a folder are no folders."""
-    entries = folder.listed.entries() if folder is not None else {}
-    return {
-        name
-        for name in names
-        if name in entries and not stat.S_ISDIR(unpack_stat(entries[name])[-1])
-    }
 
 
 def _replaced(

@@ -194,7 +194,7 @@ class PastParts(Parts):
                 )
         super().__init__(root, configuration=home.configuration)
         # One model answers, out of a file: what a backend holds is of today.
-        self.settings = replace(self.settings, beside=None, backend=settings.Backend())
+        self.settings = replace(self.settings, second=None, backend=settings.Backend())
         self.places = replace(self.places, fetch=self.checkout.fetch)
         self.stand_in_for(home.places.root)
 

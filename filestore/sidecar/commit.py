@@ -34,18 +34,16 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
-from filestore.fs.stats import pack_folder, stat_entry
+from filestore.fs.stats import StatEntries, pack_folder, stat_entry
 from filestore.sidecar.embedding_feed import EmbeddingFeed, OtherFeed
 from filestore.sidecar.file_rows import (
     Rewording,
-    StatEntries,
     entries,
     has_same_text,
     kept_texts,
     metadata_of,
     owner,
     row_of,
-    texts_of,
     texts_of_vectors,
 )
 from filestore.sidecar.fulltext_file import QUICK_TEXTS, FulltextFeed
@@ -219,7 +217,9 @@ class Commit:
         for look in fresh:
             if look.state == RECORD:
                 self._put_record(look)
-        texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
+        texts: dict[bytes, str] = {}
+        for look, _ in indexed:
+            texts |= zip(look.keys, look.texts, strict=True)
         self._embedding_feed.take(texts)
         for other in self._others:
             other.take(texts)
@@ -276,7 +276,7 @@ class Commit:
             paths: Below `chunked/`.
             by_hand: A person deleted them: what their records still describe is to stay deleted.
         """
-        stats = StatEntries(self.catalog)
+        stats = StatEntries(self.catalog.folders())
         for batch in in_batches(paths):
             rows = list(self.catalog.files(batch).values())
             for row in rows if by_hand else ():

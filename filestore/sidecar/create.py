@@ -47,7 +47,13 @@ def make(
     chosen_layout = settings.check_layout(layout)
     if reason := why_no_folder(root):
         raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
-    _refuse_inside_store(root)
+    for folder in ancestors(root):
+        if os.path.exists(os.path.join(folder, SETTINGS)):
+            inside = "" if folder == root else "; a store inside a store is not followed"
+            raise RefusedError(
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
+            )
     tree = settings.LAYOUTS[chosen_layout]
     sidecar = settings.sidecar_folder(root, configuration, tree)
     places = Places(root=root, sidecar=sidecar, tree=tree)
@@ -70,22 +76,12 @@ def make(
     remember(choice, root, configuration)
 
 
-def _refuse_inside_store(root: str) -> None:
-    for folder in ancestors(root):
-        if os.path.exists(os.path.join(folder, SETTINGS)):
-            inside = "" if folder == root else "; a store inside a store is not followed"
-            raise RefusedError(
-                f"{folder} is a store already{inside}",
-                remedy="use it with --store, or choose a folder outside it",
-            )
-
-
 def _write_first_files(places: Places, chosen: settings.Settings) -> None:
     root = places.root
     if not places.tree.is_written:
         with disk.disk_errors(root):
             disk.make_folders(root)
-            _write_beside_documents(places, settings.serialize(chosen))
+            _write_settings_alone(places, settings.serialize(chosen))
         return
     files = {
         ".gitignore": _IGNORED,
@@ -104,7 +100,7 @@ def _write_first_files(places: Places, chosen: settings.Settings) -> None:
             disk.write_path(os.path.join(root, attributes.NAME), attributes.corrected(found))
 
 
-def _write_beside_documents(places: Places, data: bytes) -> None:
+def _write_settings_alone(places: Places, data: bytes) -> None:
     """Write the settings so that a death on the way leaves nothing among documents.
 
     Nothing else is ours there: the sidecar is ignored by a rule in it, and cleared by each writer.

@@ -24,7 +24,6 @@ from filestore.chunks.kept import DocumentDamagedError, Extracted, decode
 from filestore.chunks.observation import Observation, kept_hash
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath
 from filestore.extract.about import Lines, about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.links import Link
@@ -180,7 +179,12 @@ def fill(look: Observation, pending: "Pending", chunker: Chunker) -> None:
         else:
             kept.keep(look, _cut(alone, look, chunker))
     except FilestoreError as error:
-        _fail(look, _code_of_failure(look.path), error)
+        code = "extraction-failed"
+        if extract.is_text(look.path):
+            # Of a name that says nothing, what is no text is no document either.
+            is_known = extract.is_known(os.path.basename(look.path))
+            code = "bad-encoding" if is_known else "litter"
+        _fail(look, code, error)
     else:
         kept.keep(look, _cut(document, look, chunker))
 
@@ -191,14 +195,6 @@ def extracted_here(data: bytes, name: str) -> Document:
     if extractor is None:
         raise ExtractionError(f"{name}: no extractor reads this kind of file")
     return extractor.extract(data, name=name)
-
-
-def _code_of_failure(path: ChunkPath) -> str:
-    """What a file is that cannot be read as a document."""
-    if not extract.is_text(path):
-        return "extraction-failed"
-    # Of a name that says nothing, what is no text is no document either.
-    return "bad-encoding" if extract.is_known(os.path.basename(path)) else "litter"
 
 
 def _fail(look: Observation, code: str, error: FilestoreError) -> None:

@@ -269,10 +269,10 @@ def other_feeds(
         embed: Whether what is lacking is embedded.
         other: Another second model than the settings name.
     """
-    if models.beside is not None and other is None:
+    if models.second is not None and other is None:
         if embed:
-            models.beside.ask()
-        other = models.beside.embedder
+            models.second.ask()
+        other = models.second.embedder
     fingerprint: str | None
     before, kept = catalog.meta("fingerprint"), known(catalog)
     if other is not None:
@@ -281,7 +281,7 @@ def other_feeds(
         # The one that the catalog counted on until now, so that the change can be taken back.
         fingerprint = before
     else:
-        fingerprint = kept.fingerprint if kept and models.beside else None
+        fingerprint = kept.fingerprint if kept and models.second else None
     if fingerprint is None or (own is not None and own.fingerprint == fingerprint):
         return []
     return [OtherFeed(catalog, embeddings, fingerprint, other, embed=embed)]

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from filestore.catalog import (
     Catalog,
-    CatalogWriter,
     FileRow,
     encode_place,
     in_batches,
@@ -26,21 +25,21 @@ from filestore.catalog import (
 from filestore.chunking import without_data
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.kept import pairs_of, pairs_of_user
-from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
-from filestore.config.layout import RECORD_NAME, Places
+from filestore.config.layout import RECORD_NAME
 from filestore.core.paths import TOP, ChunkPath, folder_of, is_made
-from filestore.fs.stats import unpack_stat
 
 if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
     from filestore.chunks.chunk_file import Chunk
+    from filestore.chunks.layout import Layout
     from filestore.fulltext import Entry
 
 
 _BATCH: Final = 64
 
 
-def row_of(look: Observation, identifier: int, *, layout: Layout, generation: int) -> FileRow:
+def row_of(look: Observation, identifier: int, *, layout: "Layout", generation: int) -> FileRow:
     """The row of a file that was read."""
     chunk = look.chunk
     name = look.path.rpartition("/")[2]
@@ -61,27 +60,6 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         generation,
         encode_place(chunk.headings, chunk.pages) if chunk else "",
     )
-
-
-class StatEntries:
-    """Entries of the stat cache, each folder unpacked once."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._folders = catalog.folders()
-        self._unpacked: dict[ChunkPath, dict[str, bytes]] = {}
-
-    def entry(self, path: ChunkPath) -> bytes | None:
-        """That of a file; None where there is none."""
-        folder, name = folder_of(path), path.rpartition("/")[2]
-        if folder not in self._unpacked:
-            packed = self._folders.get(folder)
-            self._unpacked[folder] = packed.entries() if packed else {}
-        return self._unpacked[folder].get(name)
-
-    def mtime_ns(self, path: ChunkPath) -> int:
-        """When a file was last written; 0 where that is not known."""
-        entry = self.entry(path)
-        return unpack_stat(entry)[1] if entry else 0
 
 
 def owner(source: str, owners: dict[str, str]) -> str:
@@ -121,28 +99,13 @@ def _seen(data: bytes, path: ChunkPath = TOP) -> Observation:
     return look
 
 
-def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
-    """Key and text of everything that is embedded of a file."""
-    return zip(look.keys, look.texts, strict=True)
-
-
-def texts_now(
-    places: Places, layout: Layout, paths: Sequence[ChunkPath]
-) -> Iterator[tuple[ChunkPath, bytes, str]]:
-    """Path, embedding key and text of all that would be embedded of files as they are now."""
-    looks = [one for one in look_at(places, paths, layout) if isinstance(one, Observation)]
-    layout.complete(looks)
-    for look in looks:
-        if look.state == INDEXED:
-            yield from ((look.path, key, text) for key, text in texts_of(look))
-
-
 def kept_texts(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[bytes, str]]:
     """Key and text of everything that is embedded of files, from their last good bytes."""
     for row in catalog.files(list(paths)).values():
         data = catalog.content(row.id)
         if data is not None:
-            yield from texts_of(_seen(data, row.path))
+            look = _seen(data, row.path)
+            yield from zip(look.keys, look.texts, strict=True)
 
 
 def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:
@@ -313,7 +276,7 @@ def _record_of(row: FileRow) -> ChunkPath | None:
 class Rewording:
     """Takes note while a commit is made, and gives what is to be indexed again at its end."""
 
-    def __init__(self, catalog: CatalogWriter, layout: Layout) -> None:
+    def __init__(self, catalog: "CatalogWriter", layout: "Layout") -> None:
         self._catalog = catalog
         self._layout = layout
         self._paths: set[ChunkPath] = set()

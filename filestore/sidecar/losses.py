@@ -5,9 +5,10 @@ never returns it. For a catalog that cannot tell, git is asked: what its HEAD ha
 not is lost, but for what its index no longer has, which was taken out on purpose.
 """
 
+import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
 
 
-"""Of a file of which no more is known than its name."""
 _NEVER: Final = (0, 0, 0, 0, 0)
 """The stat of a file that was never seen: no file has it."""
 
@@ -52,10 +52,18 @@ def note(catalog: "CatalogWriter", losses: Sequence[Loss]) -> dict[ChunkPath, in
     Returns:
         Path to the id of its row, under which the last good bytes can be kept.
     """
-    ids = catalog.new_ids(len(losses))
-    catalog.insert([_row(loss, number, catalog) for number, loss in zip(ids, losses, strict=True)])
-    _note_entries(catalog, (loss.path for loss in losses))
-    return {loss.path: number for number, loss in zip(ids, losses, strict=True)}
+    ids = {loss.path: one for one, loss in zip(catalog.new_ids(len(losses)), losses, strict=True)}
+    catalog.insert([_row(loss, ids[loss.path], catalog) for loss in losses])
+    # The stat cache names them, too: what it has and the tree has not is missing.
+    recorded = catalog.folders()
+    folders: dict[ChunkPath, dict[str, bytes]] = {}
+    for path in ids:
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in folders:
+            folders[folder] = recorded[folder].entries() if folder in recorded else {}
+        folders[folder][name] = pack_stat(_NEVER)
+    catalog.put_folders((folder, pack_folder(held)) for folder, held in folders.items())
+    return ids
 
 
 def _row(loss: Loss, number: int, catalog: "CatalogWriter") -> tuple[Observation, FileRow]:
@@ -75,18 +83,6 @@ def _row(loss: Loss, number: int, catalog: "CatalogWriter") -> tuple[Observation
         generation=catalog.next_generation,
     )
     return Observation(path=loss.path, values=_NEVER, state=GONE), row
-
-
-def _note_entries(catalog: "CatalogWriter", paths: Iterable[ChunkPath]) -> None:
-    """Have the stat cache name the files, too: what it has and the tree has not is missing."""
-    recorded = catalog.folders()
-    folders: dict[ChunkPath, dict[str, bytes]] = {}
-    for path in paths:
-        folder, name = folder_of(path), path.rpartition("/")[2]
-        if folder not in folders:
-            folders[folder] = recorded[folder].entries() if folder in recorded else {}
-        folders[folder][name] = pack_stat(_NEVER)
-    catalog.put_folders((folder, pack_folder(held)) for folder, held in folders.items())
 
 
 MASS_FILES: Final = 50
@@ -230,17 +226,13 @@ def apart_from_left_out(
         folder, _, name = os.path.join(top, path).rpartition("/")
         if folder not in is_itself:
             is_itself[folder] = os.path.realpath(folder) == folder
-        is_there = is_itself[folder] and _is_no_folder(f"{folder}/{name}")
+        is_there = False
+        with contextlib.suppress(OSError):
+            # A folder in the place of a note is none.
+            is_folder = stat.S_ISDIR(os.lstat(f"{folder}/{name}").st_mode)
+            is_there = is_itself[folder] and not is_folder
         (left_out if is_there else gone).append(path)
     return tuple(gone), tuple(left_out)
-
-
-def _is_no_folder(path: str) -> bool:
-    """Whether something is at a path that a note could be: a folder in its place is none."""
-    try:
-        return not stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def match_moves(

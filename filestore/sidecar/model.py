@@ -380,7 +380,14 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     shared = not any(part.startswith(".") or part == "site-packages" for part in inside)
     if folder != tree and is_below(folder, tree) and shared:
         return os.path.relpath(folder, os.path.realpath(root)), machine
-    name = _name_of(folder)
+    # What it is called, past names that say nothing.
+    parts = [part for part in folder.split(os.sep) if part]
+    cached = [part for part in parts if part.startswith("models--")]
+    if cached:
+        name = cached[-1].removeprefix("models--").replace("--", "/")
+    else:
+        telling = [part for part in parts if part.lower() not in ("model", "onnx", "models")]
+        name = (telling or parts)[-1]
     known = machine.models.get(name, folder)
     if known != folder:
         raise UsageError(
@@ -389,13 +396,3 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
             f" {shlex.join((name, folder))}`",
         )
     return name, replace(machine, models={**machine.models, name: folder})
-
-
-def _name_of(folder: str) -> str:
-    """What a model's folder is called, past names that say nothing."""
-    parts = [part for part in folder.split(os.sep) if part]
-    cached = [part for part in parts if part.startswith("models--")]
-    if cached:
-        return cached[-1].removeprefix("models--").replace("--", "/")
-    stream = [part for part in parts if part.lower() not in ("model", "onnx", "models")]
-    return (stream or parts)[-1]

@@ -83,15 +83,15 @@ class Models:
             opened: Gives the model that settings name as the store's own.
         """
         self.own = opened(settings)
-        other = settings.beside
-        self.beside: StoreModel | None = None
+        other = settings.second
+        self.second: StoreModel | None = None
         if other is not None:
-            self.beside = opened(replace(settings, embedder=other.embedder, model=other.model))
+            self.second = opened(replace(settings, embedder=other.embedder, model=other.model))
 
     def __iter__(self) -> "Iterator[StoreModel]":
         yield self.own
-        if self.beside is not None:
-            yield self.beside
+        if self.second is not None:
+            yield self.second
 
     @property
     def embedders(self) -> "list[Embedder]":
@@ -108,10 +108,10 @@ class Models:
         """The services that texts would be sent to."""
         return tuple(dict.fromkeys(one.reaches for one in self if one.reaches is not None))
 
-    def fingerprint_beside(self, catalog: Catalog) -> str:
+    def second_fingerprint(self, catalog: Catalog) -> str:
         """Of the second model's vectors; "" where there are none."""
-        if self.beside is not None and self.beside.embedder is not None:
-            return self.beside.embedder.fingerprint
+        if self.second is not None and self.second.embedder is not None:
+            return self.second.embedder.fingerprint
         kept = known(catalog)
         return kept.fingerprint if kept is not None else ""
 
@@ -121,7 +121,7 @@ class Models:
         Raises:
             NothingBeside: There is no second one.
         """
-        model = self.own if which == "own" else self.beside
+        model = self.own if which == "own" else self.second
         if model is None:
             raise NothingBeside
         return model
@@ -150,12 +150,12 @@ class Models:
 
     def waiting(self, catalog: Catalog) -> int:
         """How many vectors are still to be made by both."""
-        other = known(catalog) if self.beside else None
+        other = known(catalog) if self.second else None
         return catalog.waiting_count() + (other.lacking if other else 0)
 
     def findings(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> Iterator[Finding]:
         """What is wrong with the second model, without reading a vector of it."""
-        model, own = self.beside, self.own.embedder
+        model, own = self.second, self.own.embedder
         if model is None:
             return
         other = model.embedder

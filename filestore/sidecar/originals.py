@@ -44,7 +44,7 @@ class Reachable:
         self._tree = os.path.realpath(process.work_tree(places.root) or places.root)
         self._around = os.path.realpath(repository.work_tree(places.root))
         self._whole = originals.given | originals.trusted
-        self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
+        self._tops = {stored_path(self._tree), *self._whole, *originals.near, *originals.files}
         self._above = {folder for top in self._tops for folder in around(top)}
         self._originals = originals
         self._real: dict[str, str | None] = {}
@@ -64,18 +64,17 @@ class Reachable:
             self._real[folder] = self.folder(folder) if folder else None
         real = self._real[folder]
         is_plain = names_document(name) and "\0" not in source
-        found = f"{real}/{name}" if real and is_plain else self._exactly(source)
+        found: str | None = f"{real}/{name}"
+        if not (real and is_plain):
+            # What is not simply a document in a folder.
+            folder, name = os.path.split(self.named(source))
+            found = None
+            if self._opens(folder, name):
+                real = self._led(folder)
+                found = os.path.join(real, name) if self._opens(real, name) else None
         if found is not None and self._fetch is not None:
             self._fetch(found)
         return found
-
-    def _exactly(self, source: str) -> str | None:
-        """The same for what is not simply a document in a folder."""
-        folder, name = os.path.split(self.named(source))
-        if not self._opens(folder, name):
-            return None
-        real = self._led(folder)
-        return os.path.join(real, name) if self._opens(real, name) else None
 
     def followed(self, source: str) -> str | None:
         """Where an original is, all links followed; None where the store may not look."""
@@ -114,7 +113,7 @@ class Reachable:
         folders_of_files = {os.path.dirname(path) for path in real if path not in folders}
         return Originals(
             given=frozenset(map(stored_path, folders)),
-            beside=frozenset(stored_path(one) for one in folders_of_files if not self._enters(one)),
+            near=frozenset(stored_path(one) for one in folders_of_files if not self._enters(one)),
         )
 
     def is_outside(self, source: str) -> bool:
@@ -189,7 +188,7 @@ class Reachable:
             tops = [top for top in around(known) if top in self._whole]
             if is_below(folder, self._tree):
                 tops.append(stored_path(os.path.commonpath((folder, self._root))))
-            is_near = known in self._originals.beside
+            is_near = known in self._originals.near
             self._entered[folder] = is_near or any(_is_seen(known, top) for top in tops)
         return self._entered[folder]
 

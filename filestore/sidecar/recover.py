@@ -60,7 +60,13 @@ def make_sidecar(places: Places) -> None:
     try:
         disk.make_folders(places.sidecar, 0o700)
         if not places.tree.is_written:
-            _leave_to_itself(os.path.join(places.sidecar, ".gitignore"))
+            # Whatever became of the file that says so.
+            path, found = os.path.join(places.sidecar, ".gitignore"), b""
+            with contextlib.suppress(OSError):
+                found = disk.read_path(path, limit=len(_IGNORED))
+            if found != _IGNORED:
+                remove(path)
+                disk.write_path(path, _IGNORED)
     except part.UnsafePartError:
         raise
     except OSError as error:
@@ -68,15 +74,6 @@ def make_sidecar(places: Places) -> None:
         if not places.tree.is_written and error.errno in disk.PERMISSION_ERRORS:
             failed.remedy = f"make it writable, or {NAME_SIDECAR}"
         raise failed from error
-
-
-def _leave_to_itself(path: str) -> None:
-    """Have git ignore a sidecar, whatever became of the file that says so."""
-    with contextlib.suppress(OSError):
-        if disk.read_path(path, limit=len(_IGNORED)) == _IGNORED:
-            return
-    remove(path)
-    disk.write_path(path, _IGNORED)
 
 
 def open_parts(
@@ -89,7 +86,15 @@ def open_parts(
     """
     repaired: list[Finding] = []
     with disk.disk_errors(places.sidecar):
-        _clear_way(places)
+        # What lies in place of a derived file that is written without being opened.
+        paths = [os.path.join(places.sidecar, one.name) for one in PARTS if one.is_replaced]
+        if disk.is_folder(places.fulltext):
+            paths.append(os.path.join(places.fulltext, STAMP_NAME))
+        for path in paths:
+            try:
+                part.check(path)
+            except part.NotAFileError:
+                quarantine(places, path)
         try:
             embeddings = EmbeddingCache.open(places.embeddings)
         except EmbeddingsDamaged as error:
@@ -104,18 +109,6 @@ def open_parts(
                         part.remove(sidecar, name)
         repaired += write.remove_leftovers(places)
     return catalog, embeddings, tuple(repaired)
-
-
-def _clear_way(places: Places) -> None:
-    """Quarantine what lies in place of a derived file that is written without being opened."""
-    paths = [os.path.join(places.sidecar, one.name) for one in PARTS if one.is_replaced]
-    if disk.is_folder(places.fulltext):
-        paths.append(os.path.join(places.fulltext, STAMP_NAME))
-    for path in paths:
-        try:
-            part.check(path)
-        except part.NotAFileError:
-            quarantine(places, path)
 
 
 def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
@@ -156,8 +149,12 @@ def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
     So that they are missing, not never heard of; what an earlier catalog had forgotten went on
     purpose. The lock is held.
     """
-    if not knows_nothing(catalog) and not _knows_losses_alone(catalog):
-        return
+    if not knows_nothing(catalog):
+        if catalog.generation != 1 or not catalog.file_count() or catalog.indexed_count():
+            return
+        if any(state != GONE for _, state, _ in catalog.states()):
+            return
+        # All that it knows was carried over from the one before it.
     known = {path for path, _, _ in catalog.states()}.union(catalog.forgotten_before())
     found = losses.lost_of_git(places, layout, walk(places, processes=1))
     gone = [path for path in found.gone if path not in known]
@@ -170,13 +167,6 @@ def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
             catalog, [Loss(path=one, detail=git, resource=layout.resource(one)) for one in gone]
         )
         catalog.commit()
-
-
-def _knows_losses_alone(catalog: CatalogWriter) -> bool:
-    """Whether all that a catalog knows was carried over from the one before it."""
-    if catalog.generation != 1 or not catalog.file_count() or catalog.indexed_count():
-        return False
-    return all(state == GONE for _, state, _ in catalog.states())
 
 
 def _salvage(places: Places, models: Models, reason: str) -> tuple[EmbeddingCache, Finding]:

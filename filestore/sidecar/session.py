@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.embed import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.fs.scan import TopRules
     from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
@@ -65,7 +64,13 @@ class Parts:
             tree=tree,
         )
         if not tree.is_written:
-            self.places = replace(self.places, rules=self._rules())
+            from filestore.extract.tree_rules import tree_rules
+
+            # What of a folder of documents belongs to the store.
+            own, top = os.path.realpath(self.places.sidecar), os.path.realpath(root)
+            ours = [os.path.relpath(own, top).replace(os.sep, "/")] if is_below(own, top) else []
+            rules = tree_rules(root, parsed.ignore, leave_out=list(map(ChunkPath, ours)))
+            self.places = replace(self.places, rules=rules)
         check_sidecar(self.places)
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
@@ -113,15 +118,6 @@ class Parts:
         from filestore.chunks.layout import CHUNK_FILES
 
         return CHUNK_FILES[self.settings.layout]
-
-    def _rules(self) -> "TopRules":
-        """What of a folder of documents belongs to the store."""
-        from filestore.extract.tree_rules import tree_rules
-
-        sidecar, root = os.path.realpath(self.places.sidecar), os.path.realpath(self.places.root)
-        own = [os.path.relpath(sidecar, root)] if is_below(sidecar, root) else []
-        ours = [ChunkPath(path.replace(os.sep, "/")) for path in own]
-        return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
     @property
     def models(self) -> "Models":
@@ -172,19 +168,6 @@ class Parts:
     def opened_again(self) -> "Parts":
         """The same store by the settings that it has now, opened apart."""
         return Parts(self.places.root, configuration=self.configuration, processes=self._processes)
-
-    def _read_settings_again(self) -> None:
-        """Take the models and the backend of the settings now: another process may have set them.
-
-        By those of before, this one would have the catalog count on the other model again, and send
-        its vectors to a place that was left.
-        """
-        try:
-            data = settings.read(self.places.settings)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        now = settings.parse(data, name=self.places.settings)
-        self.settings = replace(self.settings, backend=now.backend, **now.models)
 
     def fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
@@ -372,7 +355,12 @@ class Parts:
                 on_wait=self.on_wait,
             ) as require_alone,
         ):
-            self._read_settings_again()
+            # Another process may have set others: by those of before, this one would have the
+            # catalog count on another model again, and send its vectors to a place that was left.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                path = self.places.settings
+                now = settings.parse(settings.read(path), name=path)
+                self.settings = replace(self.settings, backend=now.backend, **now.models)
             yield require_alone
 
     @contextlib.contextmanager
@@ -394,7 +382,7 @@ class Parts:
         catalog, embeddings, repaired = recover.open_parts(self.places, self.models)
         catalog.require_alone = require_alone
         try:
-            with catalog_errors(catalog):
+            with catalog_errors(catalog.problem):
                 recover.note_lost(self.places, self.layout, catalog)
                 self.home.doubt(catalog, found)
                 yield catalog, embeddings, (*discarded, *repaired)

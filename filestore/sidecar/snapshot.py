@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from filestore.catalog import Catalog, encode_path
 from filestore.chunks.layout import Layout, look_at
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import INDEXED, Observation
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
 from filestore.config.user_config import Originals
@@ -63,6 +63,18 @@ class SeenFiles:
                 self._room -= len(seen.data)
                 self._kept[path] = seen
             yield seen
+
+
+def texts_now(
+    places: Places, layout: Layout, paths: Sequence[ChunkPath]
+) -> Iterator[tuple[ChunkPath, bytes, str]]:
+    """Path, embedding key and text of all that would be embedded of files as they are now."""
+    looks = [one for one in look_at(places, paths, layout) if isinstance(one, Observation)]
+    layout.complete(looks)
+    for look in looks:
+        if look.state == INDEXED:
+            pairs = zip(look.keys, look.texts, strict=True)
+            yield from ((look.path, key, text) for key, text in pairs)
 
 
 Level = Literal["fast", "full", "deep"]

@@ -4,7 +4,6 @@ One rule: nothing is embedded, and the store keeps the place it has until the ne
 """
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -128,7 +127,17 @@ def apply(
         WriteFailedError: The disk refused.
     """
     home, vectors = change.home, StoredVectors(catalog, embeddings, parts.own_embedder(catalog))
-    name = partial(_write_settings, parts, change)
+
+    def name() -> None:
+        """Name the place in `filestore.toml`, and remember that it may be reached."""
+        places = parts.places
+        if home.reaches_out:
+            user_config.trust(parts.configuration, places.root, change.address)
+        with disk.disk_errors(places.settings):
+            data = settings.read(places.settings)
+            disk.write_path(places.settings, settings.with_backend(data, change.backend))
+        parts.settings = replace(parts.settings, backend=change.backend)
+
     sent = home.fill(catalog, vectors, name, takes_over=change.takes_over)
     if sent is not None:
         return sent
@@ -136,17 +145,6 @@ def apply(
         commit.want_index()
         commit.finish()
     return change.would
-
-
-def _write_settings(parts: Parts, change: BackendChange) -> None:
-    """Name the place in `filestore.toml`, and remember that it may be reached."""
-    places = parts.places
-    if change.home.reaches_out:
-        user_config.trust(parts.configuration, places.root, change.address)
-    with disk.disk_errors(places.settings):
-        data = settings.read(places.settings)
-        disk.write_path(places.settings, settings.with_backend(data, change.backend))
-    parts.settings = replace(parts.settings, backend=change.backend)
 
 
 def is_left(before: VectorHome, change: BackendChange) -> bool:

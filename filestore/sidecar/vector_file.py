@@ -78,7 +78,13 @@ class OwnFile(VectorHome):
                 code, detail = "index-missing", "no FAISS file was written"
         elif code := _problem(places, named, hashes=hashes):
             expected = f"expected {named.size_bytes} bytes with hash {named.hash}"
-            detail = f"{_what_is_there(places, named, hashes=hashes)}, {expected}"
+            path = os.path.join(places.sidecar, named.name)
+            try:
+                there = f"found {os.path.getsize(path)} bytes"
+                there += f" with hash {disk.file_hash(path).hex()}" if hashes else ""
+            except OSError as error:
+                there = f"found none ({error.strerror})"
+            detail = f"{there}, {expected}"
         elif not _is_ours(places, catalog, named) and user_config.can_seal(places.configuration):
             code, detail = "index-foreign", "it does not carry this user's keyed hash"
         else:
@@ -87,8 +93,8 @@ class OwnFile(VectorHome):
             if whose is not None and whose != wanted:
                 detail = f"it holds the vectors of {whose}, the catalog counts on {wanted}"
             code = "index-behind" if detail else ""
-        path = places.part(named.name if named else "")
-        return [Finding(code=code, path=path, detail=detail)] if code else []
+        shown = places.part(named.name if named else "")
+        return [Finding(code=code, path=shown, detail=detail)] if code else []
 
     def write(
         self,
@@ -117,7 +123,12 @@ class OwnFile(VectorHome):
         limits = limits or Limits()
         is_large = len(vectors) > limits.exact_up_to
         grown = _grown(self._places, vectors) if is_large else None
-        built = build(vectors, grown=grown, tried=_tried(vectors), limits=limits)
+        described, tried = describe(catalog), None
+        if described is not None and described.kind == "exact" and described.trained_on is not None:
+            # The exact index of this model for which lists were tried.
+            is_own = catalog.meta(_FINGERPRINT) == vectors.space.fingerprint
+            tried = described if is_own else None
+        built = build(vectors, grown=grown, tried=tried, limits=limits)
         # A row that was lost or damaged is reported as lacking, so that the next sync embeds it.
         catalog.set_embedded(vectors.lacking, embedded=False)
         built.index.remove(numpy.array(sorted(vectors.lacking), numpy.int64))
@@ -125,8 +136,8 @@ class OwnFile(VectorHome):
         catalog.name_index(named)
         seal = user_config.seal(self._places.configuration, _sealed(catalog, named), make=True)
         catalog.set_meta(_SEAL, seal)
-        described = replace(built.description, vectors=len(built.index))
-        catalog.set_meta(_DESCRIPTION, described.serialize())
+        now = replace(built.description, vectors=len(built.index))
+        catalog.set_meta(_DESCRIPTION, now.serialize())
         catalog.set_meta(_FINGERPRINT, vectors.space.fingerprint)
         return bool(vectors.lacking)
 
@@ -251,15 +262,6 @@ def describe(catalog: Catalog) -> "Description | None":
     return Description(kind="exact", vectors=catalog.count("vectors"))
 
 
-def _tried(vectors: StoredVectors) -> "Description | None":
-    """The exact index of this model for which lists were tried; None where there is none."""
-    described = describe(vectors.catalog)
-    if described is None or described.kind != "exact" or described.trained_on is None:
-        return None
-    is_of = vectors.catalog.meta(_FINGERPRINT) == vectors.space.fingerprint
-    return described if is_of else None
-
-
 def _grown(places: Places, vectors: StoredVectors) -> "Grown | None":
     """The trained index of the file with what came since, if it holds the wanted ids."""
     import numpy
@@ -332,15 +334,6 @@ def _problem(places: Places, named: IndexFile, *, hashes: bool) -> str:
         disk.pass_limits(error)
         return "unreadable"
     return ""
-
-
-def _what_is_there(places: Places, named: IndexFile, *, hashes: bool) -> str:
-    path = os.path.join(places.sidecar, named.name)
-    try:
-        found = f"found {os.path.getsize(path)} bytes"
-        return f"{found} with hash {disk.file_hash(path).hex()}" if hashes else found
-    except OSError as error:
-        return f"found none ({error.strerror})"
 
 
 def embeddings_findings(

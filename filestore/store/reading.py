@@ -206,7 +206,7 @@ class ReadableStore(Closing):
     @property
     def beside(self) -> "StoreModel | None":
         """The second model, opened as far as it can be here; None where there is none."""
-        return self._parts.models.beside
+        return self._parts.models.second
 
     @property
     def embedder(self) -> "Embedder | None":

@@ -526,7 +526,7 @@ class Store(ReadableStore):
                 configuration=self._parts.configuration,
                 catalog=catalog,
                 embeddings=self._parts.embeddings(),
-                beside=beside,
+                is_second=beside,
             )
             change_model.require_room(self._parts, catalog, change)
         return change

@@ -18,9 +18,8 @@ from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
-from filestore.fs.stats import stat_entry
+from filestore.fs.stats import StatEntries, stat_entry
 from filestore.sidecar.commit import Commit
-from filestore.sidecar.file_rows import StatEntries
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import drift, recorded_state
 
@@ -181,7 +180,7 @@ class Index(Action, kw_only=True):
 
     def run(self, session: Session) -> bool:
         snapshot, done, is_changed = session.snapshot, 0, False
-        entries = StatEntries(snapshot.catalog)
+        entries = StatEntries(snapshot.catalog.folders())
         batches = settled(snapshot, self.paths, session.clock, self.latest_stamp_ns)
         leftovers = Collect()
         for read_from_ns, looks, failures in batches:

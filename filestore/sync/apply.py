@@ -331,7 +331,7 @@ def _follow(
             ]
             remaining += recorded_state.warnings(snapshot, {one.code for one in remaining})
             report = replace(report, remaining=tuple(dict.fromkeys(remaining)))
-            is_complete = parts.models.beside is None and not catalog.waiting_count()
+            is_complete = parts.models.second is None and not catalog.waiting_count()
         reported = {(one.code, one.path) for one in report.remaining}
         done = {one.path for one in report.applied}
         # What only the verification could see and no sync repairs, as bit rot.

@@ -53,7 +53,7 @@ class ModelChange(Struct, frozen=True, kw_only=True):
     texts: int
     """How many texts of the store it would embed; those it embedded before cost nothing."""
     known: int
-    beside: bool = False
+    is_second: bool = False
     """Whether it is a second model, and does not take the place of the store's own."""
 
 
@@ -65,7 +65,7 @@ def plan(
     configuration: str,
     catalog: Catalog,
     embeddings: "EmbeddingCache | None",
-    beside: bool = False,
+    is_second: bool = False,
 ) -> ModelChange:
     """Open another embedder and count what it would have to embed.
 
@@ -76,7 +76,7 @@ def plan(
         configuration: The user's configuration folder.
         catalog: Knows the texts.
         embeddings: Knows what is embedded.
-        beside: Whether it is to be a second model.
+        is_second: Whether it is to be a second model.
 
     Raises:
         FilestoreError: The embedder is unknown, not here, or of no use.
@@ -98,7 +98,7 @@ def plan(
         embedder=opened.embedder,
         texts=len(keys - known),
         known=len(keys & known),
-        beside=beside,
+        is_second=is_second,
     )
 
 
@@ -130,9 +130,9 @@ def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
     Raises:
         RefusedError: It has it already, or another one does.
     """
-    name, there = change.choice.name, parts.settings.beside
+    name, there = change.choice.name, parts.settings.second
     is_there = there is not None and (there.embedder, there.model) == (name, change.choice.options)
-    if not change.beside:
+    if not change.is_second:
         if is_there:
             raise RefusedError(f"{name} stands beside", remedy="filestore embedder switch")
         return
@@ -158,15 +158,15 @@ def apply(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "Commit
         WriteFailedError: The disk refused.
     """
     on_share = part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
-    own, other = (None, change.embedder) if change.beside else (change.embedder, None)
+    own, other = (None, change.embedder) if change.is_second else (change.embedder, None)
     with parts.writing("embedder set") as (catalog, embeddings, _):
         with parts.commit(catalog, embeddings, embed=True, embedder=own, other=other) as commit:
-            if change.beside:
+            if change.is_second:
                 commit.embed_others(on_share)
             else:
                 commit.change_model(on_share)
             if commit.problem is not None:
-                raise commit.problem if change.beside else ModelNotChanged(commit.problem)
+                raise commit.problem if change.is_second else ModelNotChanged(commit.problem)
             report = commit.finish()
         remember_choice(change.choice, parts.places.root, parts.configuration)
         name, model = change.choice.name, change.choice.options
@@ -174,16 +174,16 @@ def apply(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "Commit
         with disk.disk_errors(path):
             data = settings.read(path)
             now = settings.parse(data, name=path)
-            if change.beside:
-                now = replace(now, beside=_beside(name, model))
+            if change.is_second:
+                now = replace(now, second=_as_second(name, model))
             else:
                 now = replace(now, embedder=name, model=model)
             disk.write_path(path, settings.with_models(data, now))
     return report
 
 
-def _beside(embedder: str, model: settings.ModelOptions) -> settings.Beside:
-    return settings.Beside(embedder=embedder, **asdict(model))
+def _as_second(embedder: str, model: settings.ModelOptions) -> settings.SecondModel:
+    return settings.SecondModel(embedder=embedder, **asdict(model))
 
 
 def switch(parts: Parts) -> Switched:
@@ -204,11 +204,11 @@ def switch(parts: Parts) -> Switched:
         if short := lacking(catalog, embeddings, embedder.fingerprint):
             number = "1 text has" if len(short) == 1 else f"{len(short):,} texts have"
             raise NotEmbedded(f"{number} no vector of {model.name} yet", remedy="filestore sync")
-        assert before.beside is not None
-        other = _beside(before.embedder, before.model)
+        assert before.second is not None
+        other = _as_second(before.embedder, before.model)
         then = parts.opened_again()
         then.settings = replace(
-            before, embedder=model.name, model=before.beside.model, beside=other
+            before, embedder=model.name, model=before.second.model, second=other
         )
         with then.commit(catalog, embeddings, embed=False, embedder=embedder) as commit:
             commit.finish()
@@ -222,8 +222,8 @@ def plan_drop(parts: Parts) -> Dropping:
     Raises:
         NothingBeside: There is nothing to drop.
     """
-    catalog, own, chosen = parts.catalog(), parts.model.embedder, parts.settings.beside
-    fingerprint = parts.models.fingerprint_beside(catalog)
+    catalog, own, chosen = parts.catalog(), parts.model.embedder, parts.settings.second
+    fingerprint = parts.models.second_fingerprint(catalog)
     if fingerprint in (own.fingerprint if own else None, catalog.meta("fingerprint")):
         # Both names mean one model, whose vectors the store needs.
         fingerprint = ""
@@ -248,8 +248,8 @@ def drop(parts: Parts, planned: Dropping) -> None:
         WriteFailedError: The disk refused.
     """
     with parts.writing("embedder drop") as (catalog, embeddings, _):
-        if parts.settings.beside is not None:
-            _write(parts, replace(parts.settings, beside=None))
+        if parts.settings.second is not None:
+            _write(parts, replace(parts.settings, second=None))
         if planned.fingerprint:
             embeddings.forget(planned.fingerprint)
         after = parts.opened_again()

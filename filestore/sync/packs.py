@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from filestore.catalog import CatalogDamagedError, in_batches, queries
-from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import vector_id
 from filestore.core.limits import USUAL, Counter, Limits, Size
@@ -35,10 +34,10 @@ from filestore.embed import (
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged import TargetRefused, check_target, staged_file
-from filestore.sidecar.file_rows import texts_now
 from filestore.sidecar.losses import walk
 from filestore.sidecar.refusals import own_folder_of
 from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import texts_now
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog
@@ -135,7 +134,15 @@ def export_pack(
     """
     from filestore.embed.cache import EmbeddingCache
 
-    _check_place(parts.places, path)
+    # No path that belongs to the store, or to something that is no pack.
+    if folder := own_folder_of(parts.places, path):
+        raise TargetRefused(
+            f"{path} lies in {folder}, which holds files of the store",
+            remedy="name a file outside it",
+        )
+    if not os.path.basename(path):
+        raise TargetRefused(f"{path!r} names no file", remedy="name the file itself")
+    check_target(path, is_pack, found="it is no pack")
     with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
         known = embeddings.fingerprints()
         if everything:
@@ -145,18 +152,6 @@ def export_pack(
             if own not in known:
                 raise NothingToExport
             return _Export(embeddings, catalog, on_progress).write(path, {own: known[own]})
-
-
-def _check_place(places: Places, path: str) -> None:
-    """Refuse a path that belongs to the store, or to something that is no pack."""
-    if folder := own_folder_of(places, path):
-        raise TargetRefused(
-            f"{path} lies in {folder}, which holds files of the store",
-            remedy="name a file outside it",
-        )
-    if not os.path.basename(path):
-        raise TargetRefused(f"{path!r} names no file", remedy="name the file itself")
-    check_target(path, is_pack, found="it is no pack")
 
 
 class _Export:
@@ -176,7 +171,11 @@ class _Export:
 
     def write(self, path: str, models: dict[str, int]) -> ExportedEmbeddings:
         """Write the pack."""
-        total, on_progress = sum(self._count(name) for name in models), self._on_progress
+        on_progress, catalog = self._on_progress, self._catalog
+        total = sum(
+            self._embeddings.count(name) if catalog is None else catalog.count("vectors")
+            for name in models
+        )
         sources = [
             Source(fingerprint=name, dimension=dimension, batches=self._batches(name))
             for name, dimension in models.items()
@@ -199,11 +198,6 @@ class _Export:
             models=packed,
             lacking=self._wanted - vectors,
         )
-
-    def _count(self, fingerprint: str) -> int:
-        if self._catalog is None:
-            return self._embeddings.count(fingerprint)
-        return self._catalog.count("vectors")
 
     def _batches(self, fingerprint: str) -> Iterator[Batch]:
         """The vectors of a model by key, some at a time."""
@@ -291,19 +285,29 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
         PackUnchecked: There is nothing to compare with.
         PackDiffers: The vector of some text is not what the model gives.
     """
+    from filestore.embed import CANARIES, canary_keys
+
     embedder = parts.model.embedder
     if embedder is None:
         why = parts.model.why_not
         raise PackUnchecked(path, why.message, why.remedy)
     own = pack.of(embedder.fingerprint)
     if own is None:
-        there = ", ".join(one.fingerprint for one in pack.models)
+        models = ", ".join(one.fingerprint for one in pack.models)
         raise PackUnchecked(
-            path, f"they come from {there}, the model of the store is {embedder.fingerprint}"
+            path, f"they come from {models}, the model of the store is {embedder.fingerprint}"
         )
     if own.dimension != embedder.dimension:
         raise _unlike(path, own, embedder.dimension)
-    texts = [*_fixed_texts(pack, own), *_own_texts(parts, pack, own, path, chance)]
+    keys = canary_keys()
+    there = pack.find(own, keys)
+    # The canaries that a pack has: its maker saw these, but no one has to.
+    texts = [
+        Sampled(name="a fixed text", text=text, vector=there[key])
+        for key, text in zip(keys, CANARIES, strict=True)
+        if key in there
+    ]
+    texts += _own_texts(parts, pack, own, path, chance)
     try:
         unlike = first_unlike(embedder, texts)
     except (EndpointError, ModelMissing, ModelUnusable) as error:
@@ -316,19 +320,6 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
             remedy="do not use this pack: 'filestore sync' embeds the texts here",
         )
     return own, len(texts)
-
-
-def _fixed_texts(pack: Pack, model: PackedModel) -> list[Sampled]:
-    """The canaries that a pack has: its maker saw these, but no one has to."""
-    from filestore.embed import CANARIES, canary_keys
-
-    keys = canary_keys()
-    there = pack.find(model, keys)
-    return [
-        Sampled(name="a fixed text", text=text, vector=there[key])
-        for key, text in zip(keys, CANARIES, strict=True)
-        if key in there
-    ]
 
 
 def _own_texts(

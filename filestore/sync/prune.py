@@ -19,8 +19,9 @@ from filestore.core.schema import JsonObject
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git.process import work_tree
 from filestore.history.backup_store import Originals
-from filestore.sidecar.file_rows import kept_texts, texts_now
+from filestore.sidecar.file_rows import kept_texts
 from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import texts_now
 from filestore.verify import drift
 from filestore.verify.recorded_state import documents_cut_otherwise
 

@@ -100,9 +100,9 @@ def check_other(snapshot: StoreSnapshot, sample: Sample, report: VerificationRep
     from filestore.embed.cache import EmbeddingsDamaged
 
     whose, embeddings = WHOSE["beside"], snapshot.embeddings
-    if snapshot.models is None or snapshot.models.beside is None:
+    if snapshot.models is None or snapshot.models.second is None:
         return
-    fingerprint = snapshot.models.fingerprint_beside(snapshot.catalog)
+    fingerprint = snapshot.models.second_fingerprint(snapshot.catalog)
     if not fingerprint or embeddings is None:
         report.not_checked.append(f"vectors of {whose}, since there are none")
         return

@@ -18,8 +18,7 @@ from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan
-from filestore.fs.stats import NEVER_CLEAN, unpack_names, unpack_stat
-from filestore.sidecar.file_rows import StatEntries
+from filestore.fs.stats import NEVER_CLEAN, StatEntries, unpack_names, unpack_stat
 from filestore.sidecar.losses import (
     apart_from_left_out,
     gone_findings,
@@ -138,7 +137,7 @@ class _Arrivals:
         """Old path, and what was seen at the new one: the same content."""
         catalog = self._snapshot.catalog
         self._gone = catalog.files(self._found.gone)
-        entries = StatEntries(catalog)
+        entries = StatEntries(catalog.folders())
         sizes = {unpack_stat(entries.entry(path) or NEVER_CLEAN)[0] for path in self._found.gone}
         self._read(
             path

@@ -314,7 +314,7 @@ def status(parts: Parts) -> Status:
         deleted_texts=deleted_texts,
         watched=watched,
         embedder=_embedder(parts.model),
-        beside=_embedder(parts.models.beside) if parts.models.beside else None,
+        beside=_embedder(parts.models.second) if parts.models.second else None,
         findings=as_told(worst_first(found), parts.places.tree),
     )
 

@@ -103,7 +103,7 @@ def trust(configuration: str, root: str, reach: Reaches) -> None:
     if reach.folders:
         trees = [path for path in reach.folders if path.endswith("/")]
         single = [path for path in reach.folders if not path.endswith("/")]
-        more = Originals(trusted=_led(trees), beside=_led(single))
+        more = Originals(trusted=_led(trees), near=_led(single))
         user_config.remember_originals(configuration, root, more)
 
 

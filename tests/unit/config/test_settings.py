@@ -12,9 +12,9 @@ from filestore.config.settings import (
     FORMAT_VERSION,
     LAYOUTS,
     MAX_BUDGET,
-    Beside,
     ModelOptions,
     NewerFormatError,
+    SecondModel,
     Settings,
     SettingsError,
     check_layout,
@@ -256,15 +256,15 @@ def test_another_model_however_the_file_is_written(text):
 
 def switched(settings):
     """Settings in which the two models have changed places."""
-    other = Beside(embedder=settings.embedder, **asdict(settings.model))
-    own, model = settings.beside.embedder, settings.beside.model
-    return replace(settings, embedder=own, model=model, beside=other)
+    other = SecondModel(embedder=settings.embedder, **asdict(settings.model))
+    own, model = settings.second.embedder, settings.second.model
+    return replace(settings, embedder=own, model=model, second=other)
 
 
 @given(SETTINGS, MODELS)
 def test_two_switches_are_none(settings, model):
     """A switch names each model in the other's place; two give back the same bytes."""
-    both = replace(settings, beside=Beside(embedder="openai:x", **asdict(model)))
+    both = replace(settings, second=SecondModel(embedder="openai:x", **asdict(model)))
     data = with_models(serialize(settings), both)
     assert parse(data) == both
     other = with_models(data, switched(both))
