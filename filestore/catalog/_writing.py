@@ -177,7 +177,23 @@ class CatalogWriter(Catalog):
             "INSERT OR REPLACE INTO contents VALUES (?, ?)",
             [(row.id, look.data) for look, row in indexed],
         )
-        self._insert_vectors(indexed)
+        wanted: dict[int, tuple[bytes, ChunkPath]] = {}
+        for look, _ in indexed:
+            for vector, key in zip(look.vector_ids(), look.keys, strict=True):
+                before = wanted.setdefault(vector, (key, look.path))
+                if before[0] != key:
+                    raise collision(vector, before[1], look.path)
+        known = self.keys_of_vectors(list(wanted))
+        for vector, key in known.items():
+            if wanted[vector][0] != key:
+                file = self.files_of_vectors([vector])[vector][0][0]
+                raise collision(vector, self.files_by_id([file])[file].path, wanted[vector][1])
+        new = [vector for vector in wanted if vector not in known]
+        self.connection.executemany(
+            "INSERT INTO vectors VALUES (?, ?, 0)", [(vector, wanted[vector][0]) for vector in new]
+        )
+        if self._has_index:
+            self._note_delta(new, present=True)
         self.connection.executemany(
             "INSERT INTO parts VALUES (?, ?, ?)",
             [
@@ -216,25 +232,6 @@ class CatalogWriter(Catalog):
             f"INSERT INTO files VALUES ({placeholders(range(15))})",
             [(row.id, encode_path(row.path), *astuple(row)[2:], row.checksum()) for row in rows],
         )
-
-    def _insert_vectors(self, indexed: Sequence[tuple[Observation, FileRow]]) -> None:
-        wanted: dict[int, tuple[bytes, ChunkPath]] = {}
-        for look, _ in indexed:
-            for vector, key in zip(look.vector_ids(), look.keys, strict=True):
-                before = wanted.setdefault(vector, (key, look.path))
-                if before[0] != key:
-                    raise collision(vector, before[1], look.path)
-        known = self.keys_of_vectors(list(wanted))
-        for vector, key in known.items():
-            if wanted[vector][0] != key:
-                file = self.files_of_vectors([vector])[vector][0][0]
-                raise collision(vector, self.files_by_id([file])[file].path, wanted[vector][1])
-        new = [vector for vector in wanted if vector not in known]
-        self.connection.executemany(
-            "INSERT INTO vectors VALUES (?, ?, 0)", [(vector, wanted[vector][0]) for vector in new]
-        )
-        if self._has_index:
-            self._note_delta(new, present=True)
 
     def _note_delta(self, vectors: Sequence[int], *, present: bool) -> None:
         """Keep `index_delta` the net difference: coming back after leaving is no difference."""

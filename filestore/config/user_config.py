@@ -52,10 +52,10 @@ class Originals(Struct, frozen=True, kw_only=True):
 
     def joined(self, other: "Originals") -> "Originals":
         """Both."""
-        return Originals(**{key: getattr(self, key) | getattr(other, key) for key in _ORIGINALS})
+        return Originals(**{key: getattr(self, key) | getattr(other, key) for key in _FIELDS})
 
 
-_ORIGINALS: Final = {"given": "given", "trusted": "trusted", "near": "beside", "files": "files"}
+_FIELDS: Final = {"given": "given", "trusted": "trusted", "near": "beside", "files": "files"}
 """Field to its key in the file."""
 
 
@@ -105,9 +105,7 @@ def read_machine(configuration: str, environment: Mapping[str, str]) -> Machine:
         models=values["models"],
         trusted={root: tuple(reach) for root, reach in values["trusted"].items()},
         originals={
-            root: Originals(
-                **{one: frozenset(found.get(key, ())) for one, key in _ORIGINALS.items()}
-            )
+            root: Originals(**{one: frozenset(found.get(key, ())) for one, key in _FIELDS.items()})
             for root, found in values["originals"].items()
         },
         cache=os.path.join(caches, CACHE) if os.path.isabs(caches) else "",
@@ -148,7 +146,7 @@ def remember_originals(configuration: str, root: str, more: Originals) -> None:
     """
     with _changing(configuration) as values:
         kept = values["originals"].setdefault(stored_path(root), {})
-        for name, key in _ORIGINALS.items():
+        for name, key in _FIELDS.items():
             kept[key] = sorted({*kept.get(key, ()), *getattr(more, name)})
 
 

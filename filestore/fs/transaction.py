@@ -196,7 +196,15 @@ class Replacing:
             WriteFailedError: The disk refused; the context takes away what was staged.
         """
         for folder in dict.fromkeys(_folder_of(one.path) for one in self._writes):
-            _make_folders(self._root, folder, self._made)
+            for depth in range(len(folder.split("/")) if folder else 0):
+                inner = "/".join(folder.split("/")[: depth + 1])
+                with naming_file(inner), _parent(self._root, inner) as (handle, name):
+                    try:
+                        os.mkdir(name, dir_fd=handle)
+                    except FileExistsError:
+                        continue
+                    self._made.add(inner)
+                    os.fsync(handle)
         every = dict.fromkeys(_folder_of(one.path) for one in [*self._writes, *self._removals])
         for folder in every:
             # What may hold every file of a store is not listed for each change.
@@ -454,20 +462,6 @@ def _folder_of(path: str) -> str:
 def _sibling(path: str, name: str) -> str:
     folder = _folder_of(path)
     return f"{folder}/{name}" if folder else name
-
-
-def _make_folders(root: int, path: str, made: set[str]) -> None:
-    """Make what is missing of a folder, and note what was made."""
-    parts = path.split("/") if path else []
-    for count in range(1, len(parts) + 1):
-        folder = "/".join(parts[:count])
-        with naming_file(folder), _parent(root, folder) as (handle, name):
-            try:
-                os.mkdir(name, dir_fd=handle)
-            except FileExistsError:
-                continue
-            made.add(folder)
-            os.fsync(handle)
 
 
 def collect_staged(root: int, folder: str) -> None:

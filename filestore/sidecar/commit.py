@@ -379,18 +379,15 @@ class Commit:
             changed.append((folder, pack_folder(held)))
         self.catalog.put_folders(changed)
         if self._layout.shares_folder:
-            self._assign_resources()
+            # The record whose source holds a chunk's source is its resource.
+            owners = self.catalog.sources_of_resources()
+            rows = self.catalog.all_files() if self._records_changed else self.catalog.files_of("")
+            for row in list(rows):
+                resource = owner(row.source, owners) if row.source else ""
+                if row.state == INDEXED and resource != row.resource:
+                    self.catalog.update(replace(row, resource=resource))
         if self._records_changed:
             self.catalog.drop_unused_source_stats()
-
-    def _assign_resources(self) -> None:
-        """In the flat layout the record whose source holds a chunk's source is its resource."""
-        owners = self.catalog.sources_of_resources()
-        rows = self.catalog.all_files() if self._records_changed else self.catalog.files_of("")
-        for row in list(rows):
-            resource = owner(row.source, owners) if row.source else ""
-            if row.state == INDEXED and resource != row.resource:
-                self.catalog.update(replace(row, resource=resource))
 
     def change_model(self, on_share: OnShare) -> None:
         """Take every vector from the model of this commit, whatever they came from."""

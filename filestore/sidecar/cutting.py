@@ -140,7 +140,18 @@ def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | 
             return None
         before = decode(data)
         if not chunking.is_split_alike(before.chunker, chunker.label):
-            kept.keep(look, _cut(_document(before), look, chunker))
+            document = Document(
+                text=before.text,
+                syntax=before.syntax,
+                metadata=before.metadata,
+                extractor=before.extractor,
+                title=before.heading,
+                outline=tuple(
+                    chunking.Symbol(start=s, level=v, title=t) for s, v, t in before.outline
+                ),
+                pages=tuple(Page(start=start, number=number) for start, number in before.pages),
+            )
+            kept.keep(look, _cut(document, look, chunker))
             return look.data
         kept.fill(look, data)
     except DocumentDamagedError:
@@ -247,19 +258,6 @@ def _with_lines(links: Sequence[Link], text: str, lines: Lines | None) -> list[L
         replace(link, line=lines.span(at := starts[link.line - 1], at + 1)[0] if link.line else 0)
         for link in links
     ]
-
-
-def _document(before: Extracted) -> Document:
-    """The document that was cut, to be cut again."""
-    return Document(
-        text=before.text,
-        syntax=before.syntax,
-        metadata=before.metadata,
-        extractor=before.extractor,
-        title=before.heading,
-        outline=tuple(chunking.Symbol(start=s, level=v, title=t) for s, v, t in before.outline),
-        pages=tuple(Page(start=start, number=number) for start, number in before.pages),
-    )
 
 
 _APPLICATION_ID: Final = 0x66736465  # "fsde"

@@ -353,9 +353,13 @@ class Rewording:
             old = [row for row, _ in stale]
             gone = queries.texts_of_files(self._catalog, [row.id for row in old])
             renewed = self._catalog.renew(old)
-            yield gone, self._entries(renewed, [one for _, one in stale])
-
-    def _entries(self, rows: Sequence[FileRow], named: Sequence[Named]) -> "Iterator[Entry]":
-        for row, document in zip(rows, named, strict=True):
-            chunk = kept.read(self._catalog.content(row.id) or b"")
-            yield from entries(row.id, row.path, chunk, document)
+            yield (
+                gone,
+                (
+                    entry
+                    for row, (_, named) in zip(renewed, stale, strict=True)
+                    for entry in entries(
+                        row.id, row.path, kept.read(self._catalog.content(row.id) or b""), named
+                    )
+                ),
+            )

@@ -53,7 +53,25 @@ def note(catalog: "CatalogWriter", losses: Sequence[Loss]) -> dict[ChunkPath, in
         Path to the id of its row, under which the last good bytes can be kept.
     """
     ids = {loss.path: one for one, loss in zip(catalog.new_ids(len(losses)), losses, strict=True)}
-    catalog.insert([_row(loss, ids[loss.path], catalog) for loss in losses])
+    rows = []
+    for loss in losses:
+        row = FileRow(
+            id=ids[loss.path],
+            path=loss.path,
+            state=GONE,
+            detail=loss.detail,
+            file_hash=loss.file_hash,
+            text_key=b"",
+            kind="",
+            resource=loss.resource,
+            source=None,
+            position=None,
+            origin=None,
+            edited=False,
+            generation=catalog.next_generation,
+        )
+        rows.append((Observation(path=loss.path, values=_NEVER, state=GONE), row))
+    catalog.insert(rows)
     # The stat cache names them, too: what it has and the tree has not is missing.
     recorded = catalog.folders()
     folders: dict[ChunkPath, dict[str, bytes]] = {}
@@ -64,25 +82,6 @@ def note(catalog: "CatalogWriter", losses: Sequence[Loss]) -> dict[ChunkPath, in
         folders[folder][name] = pack_stat(_NEVER)
     catalog.put_folders((folder, pack_folder(held)) for folder, held in folders.items())
     return ids
-
-
-def _row(loss: Loss, number: int, catalog: "CatalogWriter") -> tuple[Observation, FileRow]:
-    row = FileRow(
-        id=number,
-        path=loss.path,
-        state=GONE,
-        detail=loss.detail,
-        file_hash=loss.file_hash,
-        text_key=b"",
-        kind="",
-        resource=loss.resource,
-        source=None,
-        position=None,
-        origin=None,
-        edited=False,
-        generation=catalog.next_generation,
-    )
-    return Observation(path=loss.path, values=_NEVER, state=GONE), row
 
 
 MASS_FILES: Final = 50

@@ -8,7 +8,7 @@ damaged. One rule: garbage yields nothing and is no error.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from filestore.catalog import (
@@ -307,10 +307,17 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
     kept = 0
     catalog.begin()
     with on_error(catalog.rollback):
-        for origin, body in _proved(path, "generated", _is_generated):
+        for origin, body in _proved(
+            path, "generated", lambda row: bool(origin_hash(row[1].decode("utf-8")) == row[0])
+        ):
             catalog.keep_generated(origin, bytes(body))
             kept += 1
-        for key, value in _proved(path, "originals", _is_original):
+        # Paths that a person named: not proved, and only ever looked at to be compared by hash.
+        for key, value in _proved(
+            path,
+            "originals",
+            lambda row: all(isinstance(value, str) and "\0" not in value for value in row),
+        ):
             catalog.set_meta(key, value)
             kept += 1
         lost = _lost(path, places) if is_latest else {}
@@ -318,7 +325,13 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
         if is_latest and not ids and any(_proved(path, "let-go", (LET_GO, 1).__eq__)):
             catalog.set_meta(LET_GO, 1)
         gone = _gone(path, places, catalog.next_generation)
-        catalog.remember_forgotten(_keep_lost(gone, lost, ids, catalog))
+        forgotten = []
+        for one in gone:
+            if one.path in lost and lost[one.path].file_hash == one.file_hash:
+                catalog.put_content(ids[one.path], one.data)
+            else:
+                forgotten.append(one)
+        catalog.remember_forgotten(forgotten)
         kept += len(ids) + catalog.count("forgotten")
         catalog.commit()
     return kept
@@ -348,20 +361,6 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
     }
 
 
-def _keep_lost(
-    gone: Iterable[Forgotten],
-    lost: Mapping[ChunkPath, Loss],
-    ids: Mapping[ChunkPath, int],
-    catalog: CatalogWriter,
-) -> Iterator[Forgotten]:
-    """Keep the bytes of lost files under their rows; yield those of other files."""
-    for one in gone:
-        if one.path in lost and lost[one.path].file_hash == one.file_hash:
-            catalog.put_content(ids[one.path], one.data)
-        else:
-            yield one
-
-
 def _gone(path: str, places: Places, generation: int) -> Iterator[Forgotten]:
     """The last good bytes of files that are not there any more, those forgotten long ago first."""
     for what, at in (("forgotten", BEFORE), ("contents", generation), ("records", generation)):
@@ -385,16 +384,6 @@ def _is_file(row: tuple[Any, ...]) -> bool:
     _, state, _, file_hash, *_, resource = row[1:8]
     typed = isinstance(file_hash, bytes) and isinstance(resource, str)
     return is_written and typed and has_plain_names(below) and state != _LEFTOVERS
-
-
-def _is_generated(row: tuple[Any, ...]) -> bool:
-    origin, body = row
-    return bool(origin_hash(body.decode("utf-8")) == origin)
-
-
-def _is_original(row: tuple[Any, ...]) -> bool:
-    """A path that a person named: not proved, and only ever looked at to be compared by hash."""
-    return all(isinstance(value, str) and "\0" not in value for value in row)
 
 
 def _is_content(row: tuple[Any, ...]) -> bool:

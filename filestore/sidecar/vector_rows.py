@@ -325,8 +325,14 @@ class VectorRows(VectorHome):
 
     def _send_all(self, backend: IndexBackend, vectors: StoredVectors, *, whole: bool) -> Sent:
         state = dict(backend.state.docs)
-        for name in _damaged(backend, vectors) if whole else ():
-            state[name] = DocState(content_hash="", chunk_ids=(int(name),))
+        held = backend.digests() if whole else {}
+        for batch in in_batches(vectors.keys) if whole else ():
+            keys = [key for _, key in batch]
+            rows, found = vectors.embeddings.get(vectors.space.fingerprint, keys)
+            for (one, _), sound, expected in zip(batch, found, digest(rows), strict=True):
+                if sound and one in held and held[one] != expected:
+                    # It lies there otherwise than it was embedded.
+                    state[str(one)] = DocState(content_hash="", chunk_ids=(one,))
         steps = plan(state, self._hashes(vectors.catalog, vectors.space))
         sending = {int(name) for name in steps.upsert}
         deleted = backend.delete([one for one in steps.delete if one not in sending])
@@ -460,16 +466,3 @@ def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:
     """Of what was sent, so that another whitelist has it sent again."""
     hashed = [space.fingerprint, key.hex(), sent["files"]]
     return content_hash(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hex()
-
-
-def _damaged(backend: IndexBackend, vectors: StoredVectors) -> list[str]:
-    """Which vectors lie there otherwise than they were embedded."""
-    held = backend.digests()
-    wrong = []
-    for batch in in_batches(vectors.keys):
-        keys = [key for _, key in batch]
-        rows, found = vectors.embeddings.get(vectors.space.fingerprint, keys)
-        for (identifier, _), sound, expected in zip(batch, found, digest(rows), strict=True):
-            if sound and identifier in held and held[identifier] != expected:
-                wrong.append(str(identifier))
-    return wrong

@@ -91,13 +91,11 @@ class Store(ReadableStore):
             WriteFailedError: The disk refused; the old generation stays.
         """
         from filestore.sync.apply import SyncRequest, catch_up
+        from filestore.verify.run import verified
 
         self.close()
-        checked = None
-        if full or deep:
-            from filestore.verify.run import verified
-
-            checked = verified(self._parts, "deep" if deep else "full", None, on_progress)
+        level: Level | None = "deep" if deep else "full" if full else None
+        checked = verified(self._parts, level, None, on_progress) if level else None
         request = SyncRequest(
             embed=embed, forget_missing=forget_missing, checked=checked, wait_s=wait_s
         )

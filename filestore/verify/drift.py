@@ -11,9 +11,8 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.catalog import AWAITED, Catalog, FileRow
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import Layout, unreadable
 from filestore.chunks.observation import GONE, INDEXED, RECORD, UNMERGED, Observation, why_excluded
-from filestore.chunks.observe import unreadable
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of

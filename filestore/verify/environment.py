@@ -162,16 +162,13 @@ def committed_copies(places: Places) -> list[Copy]:
                 held = disk.read_below(handle, path)[0]
             with contextlib.suppress(process.NoAnswerError):
                 committed = blobs.read(name, MOST_BYTES)[1]
-            found.append(Copy(path=path, loss=_loss(held, committed)))
+            loss: Loss = ""
+            if held != committed and stripped(held) == committed:
+                loss = "in git"
+            elif lost_its_line_ends(committed):
+                loss = "here too" if held in (b"", committed) else "in git"
+            found.append(Copy(path=path, loss=loss))
     return found
-
-
-def _loss(held: bytes, committed: bytes) -> Loss:
-    if held != committed and stripped(held) == committed:
-        return "in git"
-    if lost_its_line_ends(committed):
-        return "here too" if held in (b"", committed) else "in git"
-    return ""
 
 
 def losses(found: Sequence[Copy]) -> str:

@@ -153,26 +153,20 @@ def _content_findings(
                 detail = why_excluded("conflict-markers", UNMERGED)
                 yield Finding(code="conflict-markers", path=path, detail=detail)
                 continue
-            seen = _observed(entry, blobs, layout)
+            name, own = entry.path.rpartition("/")[2], layout.of(entry.path)
+            is_unread = own.unread_code(name, entry.mode, 0) != ""
+            size, data = (0, b"") if is_unread else blobs.read(entry.blob, own.most_bytes)
+            code = own.unread_code(name, entry.mode, size)
+            values = (size, 0, 0, 0, entry.mode)
+            seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
+            if code:
+                most = own.most_bytes
+                seen.detail = describe_unread(code, name, entry.mode, size, most_bytes=most)
+            else:
+                own.interpret(seen, name)
             if seen.state not in (INDEXED, RECORD):
                 detail = why_excluded(seen.state, seen.detail)
                 yield Finding(code=seen.state, path=path, detail=detail)
-
-
-def _observed(entry: _StagedFile, blobs: Blobs, layout: Layout) -> Observation:
-    name = entry.path.rpartition("/")[2]
-    layout = layout.of(entry.path)
-    is_unread = layout.unread_code(name, entry.mode, 0) != ""
-    size, data = (0, b"") if is_unread else blobs.read(entry.blob, layout.most_bytes)
-    values = (size, 0, 0, 0, entry.mode)
-    code = layout.unread_code(name, entry.mode, size)
-    seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
-    if code:
-        most = layout.most_bytes
-        seen.detail = describe_unread(code, name, entry.mode, size, most_bytes=most)
-    else:
-        layout.interpret(seen, name)
-    return seen
 
 
 class _Index:
