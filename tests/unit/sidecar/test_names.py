@@ -41,8 +41,8 @@ def test_a_section_that_goes_on_with_a_table_has_its_header() -> None:
         False,
     ]
     assert found[3].text == "A text.\n"
-    assert found[0].said == "a/staff.md"
-    assert {one.said for one in found[1:]} == {""}
+    assert found[0].description == "a/staff.md"
+    assert {one.description for one in found[1:]} == {""}
 
 
 @pytest.mark.parametrize(
