@@ -233,32 +233,29 @@ def look(root: str, path: str) -> Present:
     try:
         parent, _, name = path.rpartition("/")
         with disk.folder_at(root) as handle, disk.folder(handle, parent) as folder:
-            return _look_at(folder, name or ".")
+            name = name or "."
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            size, stamp = status.st_size, status.st_mtime_ns
+            problem = ""
+            if stat.S_ISLNK(status.st_mode):
+                target = os.readlink(os.fsencode(name), dir_fd=folder)
+                problem = describe_unread("symlink", name, status.st_mode, size, target)
+            elif not stat.S_ISREG(status.st_mode):
+                problem = describe_unread("special-file", name, status.st_mode, size)
+            elif size > MAX_CHUNK_BYTES:
+                problem = f"{size:,} bytes, too many to be read here"
+            if problem:
+                return Present(size_bytes=size, mtime_ns=stamp, problem=problem)
+            try:
+                data, status = disk.read_at(folder, name, limit=MAX_CHUNK_BYTES)
+            except OSError as error:
+                reason, is_gone = error.strerror or str(error), isinstance(error, FileNotFoundError)
+                return Present(size_bytes=size, mtime_ns=stamp, problem=reason, is_gone=is_gone)
+            return Present(data=data, size_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
     except (FileNotFoundError, NotADirectoryError):
         return GONE
     except (OSError, ValueError) as error:
         return Present(problem=getattr(error, "strerror", None) or str(error))
-
-
-def _look_at(folder: int, name: str) -> Present:
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    size, stamp = status.st_size, status.st_mtime_ns
-    problem = ""
-    if stat.S_ISLNK(status.st_mode):
-        target = os.readlink(os.fsencode(name), dir_fd=folder)
-        problem = describe_unread("symlink", name, status.st_mode, size, target)
-    elif not stat.S_ISREG(status.st_mode):
-        problem = describe_unread("special-file", name, status.st_mode, size)
-    elif size > MAX_CHUNK_BYTES:
-        problem = f"{size:,} bytes, too many to be read here"
-    if problem:
-        return Present(size_bytes=size, mtime_ns=stamp, problem=problem)
-    try:
-        data, status = disk.read_at(folder, name, limit=MAX_CHUNK_BYTES)
-    except OSError as error:
-        reason, is_gone = error.strerror or str(error), isinstance(error, FileNotFoundError)
-        return Present(size_bytes=size, mtime_ns=stamp, problem=reason, is_gone=is_gone)
-    return Present(data=data, size_bytes=status.st_size, mtime_ns=status.st_mtime_ns)
 
 
 def moment(stamp_ns: int) -> str:

@@ -33,7 +33,7 @@ from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.fs.programs import find_program
 from filestore.search import passage
-from filestore.search.place import Chunk, Locator, Place, Span
+from filestore.search.place import Chunk, Locator, Place
 from filestore.sidecar import originals
 from filestore.sidecar.session import Parts
 
@@ -432,22 +432,18 @@ def _document_of(
         pages=pages,
         edited=row.edited,
     )
-    locator = Locator(parts_of.reachable, catalog, [source])
-    found = locator.place(chunk, _passage_at(chunk, line))
-    return None if found.document == chunk.path else found
-
-
-def _passage_at(chunk: Chunk, line: int | None) -> Span:
-    """The line of a chunk file as a passage; its beginning for none, or one above the body."""
-    lines = chunk.body.split("\n")
+    lines = body.split("\n")
     at = 0 if line is None else line - chunk.body_line
     if line is None or not 0 <= at < len(lines) or not lines[at].strip():
-        found = passage.opening(Markdown(chunk.body))
-        return found.start, found.end
-    start = sum(len(one) + 1 for one in lines[:at])
-    text = lines[at].strip()
-    start += lines[at].index(text)
-    return start, start + len(text)
+        first = passage.opening(Markdown(body))
+        span = first.start, first.end
+    else:
+        text = lines[at].strip()
+        start = sum(len(one) + 1 for one in lines[:at]) + lines[at].index(text)
+        span = start, start + len(text)
+    locator = Locator(parts_of.reachable, catalog, [source])
+    found = locator.place(chunk, span)
+    return None if found.document == chunk.path else found
 
 
 VARIABLES: Final = ("VISUAL", "EDITOR")

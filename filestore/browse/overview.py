@@ -328,23 +328,20 @@ class _Teller:
     def _trails(self, rows: Sequence[FileRow]) -> Iterable[tuple[ChunkPath, tuple[str, ...]]]:
         """The headings above each text, and the ones in it, as it was indexed."""
         for row in sorted(rows, key=lambda row: chunk_file.sort_key(row.position, row.path)):
+            data = self._catalog.content(row.id)
+            if not data or row.kind == "summary":
+                # A catalog that was rebuilt has none; 'verify' says so.
+                continue
+            if self._parts.places.tree.has_sections:
+                chunk = kept.read(data)
+                texts = [(one.headings, chunk.body[one.start : one.end]) for one in chunk.sections]
+            else:
+                texts = [(row.headings_and_pages()[0], chunk_file.parse(data).body)]
             is_plain = is_code(self._catalog.source_of(row) or row.path)
-            for headings, body in () if row.kind == "summary" else self._texts(row):
+            for headings, body in texts:
                 yield row.path, headings
                 if not is_plain:
                     yield from ((row.path, trail) for trail in trails(body, headings))
-
-    def _texts(self, row: FileRow) -> Iterable[tuple[tuple[str, ...], str]]:
-        data = self._catalog.content(row.id)
-        if not data:
-            # A catalog that was rebuilt without it; 'verify' says so.
-            return
-        if not self._parts.places.tree.has_sections:
-            yield row.headings_and_pages()[0], chunk_file.parse(data).body
-            return
-        chunk = kept.read(data)
-        for one in chunk.sections:
-            yield one.headings, chunk.body[one.start : one.end]
 
     def _made(
         self,

@@ -290,7 +290,21 @@ class Explorer:
         self, path: ChunkPath, space: _Space, part: int | None = None
     ) -> "NDArray[float32]":
         """The vectors of what a file says now; what was embedded once is not embedded again."""
-        texts = self._present_texts(path)
+        texts: tuple[str, ...] = ()
+        try:
+            (look,) = look_at(self._parts.places, [path], self._parts.layout)
+        except OSError as error:
+            reason = error.strerror or str(error)
+        else:
+            if isinstance(look, Observation):
+                texts, reason = look.texts, look.detail or look.state
+            else:
+                reason = look[1].strerror or str(look[1])
+        if not texts:
+            raise NoVectorError(
+                f"{self._tree.store_path(path)} has no text to embed now: {reason}",
+                remedy="fix the file, or ask for the neighbours of what was indexed",
+            )
         texts = texts if part is None else texts[part : part + 1] or texts
         keys = [embedding_key(text) for text in texts]
         vectors, found = self._embeddings().get(space.fingerprint, keys)
@@ -303,23 +317,6 @@ class Explorer:
         vectors = vectors.copy()
         vectors[~found] = embedder.embed_documents(new)
         return vectors
-
-    def _present_texts(self, path: ChunkPath) -> tuple[str, ...]:
-        try:
-            (look,) = look_at(self._parts.places, [path], self._parts.layout)
-        except OSError as error:
-            reason = error.strerror or str(error)
-        else:
-            if not isinstance(look, Observation):
-                reason = look[1].strerror or str(look[1])
-            elif look.texts:
-                return look.texts
-            else:
-                reason = look.detail or look.state
-        raise NoVectorError(
-            f"{self._tree.store_path(path)} has no text to embed now: {reason}",
-            remedy="fix the file, or ask for the neighbours of what was indexed",
-        )
 
     def _index(self, catalog: Catalog, space: _Space) -> "VectorIndex":
         if self._loaded is not None:

@@ -134,6 +134,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
         return source if isinstance(source, str) else None
 
 
+def documents_of(record: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """What a record, which may be a stranger's, says of each document."""
+    found = (record or {}).get("documents")
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
 class Resource(Struct, frozen=True, kw_only=True):
     """What was made from one source: its chunks in reading order, and its record."""
 

@@ -7,7 +7,6 @@ list, the map and the vectors are counted against each other before anything is 
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import time
@@ -100,7 +99,21 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
     try:
         descriptor = disk.open_regular(path, follow_links=follow_links)
         with open(descriptor, "rb", buffering=0) as file:
-            return _read(file, os.fstat(descriptor).st_size, most)
+            size = os.fstat(descriptor).st_size
+            if size > most:
+                refuse(
+                    f"it has {size:,} bytes, at most {most:,} are read of such a file",
+                    "have it exported in parts, or as jsonl or parquet, which are read piece by"
+                    " piece",
+                )
+            # Into one place: blocks that are joined later cost their memory twice.
+            data = bytearray(size)
+            view, at = memoryview(data), 0
+            while at < size and (count := file.readinto(view[at:])):
+                at += count
+            if at < size or file.read(1):
+                refuse("it changed while it was read", "try again when it is quiet")
+            return data
     except disk.NotAFileError:
         refuse("it is no regular file", "name a file, or put one in its place")
     except FileNotFoundError:
@@ -110,23 +123,6 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
         is_link = error.errno == errno.ELOOP
         reason = "it is a symbolic link" if is_link else error.strerror or str(error)
         refuse(f"it cannot be read: {reason}", "put a file that can be read in its place")
-
-
-def _read(file: io.FileIO, size: int, most: int) -> bytearray:
-    """Exactly these bytes of a file that may be written meanwhile."""
-    if size > most:
-        refuse(
-            f"it has {size:,} bytes, at most {most:,} are read of such a file",
-            "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
-        )
-    # Into one place: blocks that are joined later cost their memory twice.
-    data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size and (count := file.readinto(view[at:])):
-        at += count
-    if at < size or file.read(1):
-        refuse("it changed while it was read", "try again when it is quiet")
-    return data
 
 
 def read_json(data: bytes | bytearray, what: str, block: tuple[int, int] | None = None) -> Any:
@@ -174,7 +170,13 @@ def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:
     places = _places(chunks, count)
     mapped = 0
     for name, document in fitting(documents, dict[str, Any], "the map of documents").items():
-        _check_document(name, document)
+        if not name or len(name) > _LONGEST_ID:
+            refuse(
+                f"the id of a document has {len(name):,} characters, expected 1 to {_LONGEST_ID:,}"
+            )
+        own = fitting(document, _Document, f"document {brief(name)}").id
+        if own not in (None, name):
+            refuse(f"document {brief(name)} says of itself that it is {brief(own)}")
         text = document.get("full_text")
         most = None if text is None else len(text)
         for key, span in document["chunks"].items():
@@ -234,14 +236,6 @@ def _places(chunks: Any, count: int) -> list[Place]:
         places[number] = (entry.document_id, entry.chunk_key)
     # As many different ids as there are vectors: none is left out.
     return [place for place in places if place is not None]
-
-
-def _check_document(name: str, document: Any) -> None:
-    if not name or len(name) > _LONGEST_ID:
-        refuse(f"the id of a document has {len(name):,} characters, expected 1 to {_LONGEST_ID:,}")
-    own = fitting(document, _Document, f"document {brief(name)}").id
-    if own not in (None, name):
-        refuse(f"document {brief(name)} says of itself that it is {brief(own)}")
 
 
 def _check_span(places: Sequence[Place], place: Place, value: Any, most: int | None) -> None:

@@ -221,6 +221,8 @@ class _Head(Struct, frozen=True, kw_only=True):
 
 def _index(reader: _Reader, depth: int) -> Vectors:
     """One index; those around another are two at most, as FAISS makes them."""
+    import numpy
+
     code = bytes(reader.take(4))
     if code in _OTHERS or depth > 1:
         raise NotRead(
@@ -239,9 +241,14 @@ def _index(reader: _Reader, depth: int) -> Vectors:
             _refuse(f"an {name} that compares by metric {stated.metric}")
         rows = _rows(reader.counted(4), stated.count, stated.dimension)
         return Vectors(kinds=(name,), flat=_METRICS[stated.metric], rows=rows)
-    if code in _MAPS:
-        return _mapped(reader, _MAPS[code], stated, depth)
-    return _lists(reader, stated)
+    if code in _LISTS:
+        return _lists(reader, stated)
+    name, inner = _MAPS[code], _index(reader, depth + 1)
+    if inner.rows.shape != (stated.count, stated.dimension):
+        _refuse(f"an {name} of {stated.count:,} vectors around {len(inner.rows):,}")
+    ids = numpy.frombuffer(reader.counted(8), "<i8")
+    rows = _by_id(inner.rows, ids.astype(numpy.int64, copy=False))
+    return Vectors(kinds=(name, *inner.kinds), flat=inner.flat, rows=rows)
 
 
 def _head(reader: _Reader) -> _Head:
@@ -263,17 +270,6 @@ def _rows(data: memoryview, count: int, dimension: int) -> NDArray[float32]:
     rows = numpy.frombuffer(data, "<f4").reshape(count, dimension)
     # Where the head before them has an odd length, each number lies across two words.
     return rows.astype(numpy.float32, copy=not rows.flags.aligned)
-
-
-def _mapped(reader: _Reader, name: str, stated: _Head, depth: int) -> Vectors:
-    import numpy
-
-    inner = _index(reader, depth + 1)
-    if inner.rows.shape != (stated.count, stated.dimension):
-        _refuse(f"an {name} of {stated.count:,} vectors around {len(inner.rows):,}")
-    ids = numpy.frombuffer(reader.counted(8), "<i8")
-    rows = _by_id(inner.rows, ids.astype(numpy.int64, copy=False))
-    return Vectors(kinds=(name, *inner.kinds), flat=inner.flat, rows=rows)
 
 
 def _by_id(rows: NDArray[float32], ids: NDArray[int64]) -> NDArray[float32]:

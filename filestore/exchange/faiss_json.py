@@ -64,7 +64,18 @@ class FaissJson(MapForm):
         try:
             if os.path.islink(target):
                 raise TargetRefused(f"{shown_path(target)} is a symbolic link", remedy=_REMEDY)
-            (_check_files if is_pair(target) else _check_folder)(target)
+            if not is_pair(target):
+                _check_folder(target)
+                return
+            folder, name = os.path.split(target)
+            vectors, metadata = _names(_stem(name))
+            for file, start in ((vectors, b"I"), (metadata, b"{")):
+
+                def begins(head: bytes, start: bytes = start) -> bool:
+                    return head[:1] in (start, b"")
+
+                place = os.path.join(folder, file)
+                staged.check_target(place, begins, found="it is no part of an index")
         except OSError as error:
             disk.pass_limits(error)
             raise TargetRefused(
@@ -100,22 +111,6 @@ def is_pair(path: str) -> bool:
     """Whether a path is that of a file of the variant of two files."""
     name = os.path.basename(path)
     return bool(_VECTORS.fullmatch(name) or _METADATA.fullmatch(name))
-
-
-def _check_files(target: str) -> None:
-    """Let an index and its metadata be replaced, and nothing else."""
-    folder, name = os.path.split(target)
-    vectors, metadata = _names(_stem(name))
-    for path, start in ((vectors, b"I"), (metadata, b"{")):
-
-        def begins(head: bytes, start: bytes = start) -> bool:
-            return head[:1] in (start, b"")
-
-        staged.check_target(
-            os.path.join(folder, path),
-            begins,
-            found="it is no part of an index",
-        )
 
 
 def _stem(name: str) -> str:
@@ -265,13 +260,39 @@ def _read_folder(folder: str) -> tuple[DocumentMap, Sequence[str]]:
             f"name a folder with {', '.join(FILES)}, or a file called vectors-NAME.faiss",
         )
     found = _files(folder)
-    made, note = _own_map(found)
-    return made, [one for one in (found.note, note) if one]
+    left_out = [found.note] if found.note else []
+    foreign = _foreign_map(found)
+    info = found.about.get("dataset_info")
+    ours = info.get(OURS) if type(info) is dict else None
+    if type(ours) is not dict:
+        return foreign, left_out
+    # The map that we wrote, where it is of these texts.
+    note = (
+        f"the names and metadata that {METADATA} has under {OURS!r}: they are not of the texts that"
+        f" {CORPUS} has"
+    )
+    try:
+        places = check_map(ours.get("chunks"), ours.get("documents"), len(found.rows))
+    except FormDamaged as error:
+        return foreign, [*left_out, f"{note}: {error.message}"]
+    made = replace(foreign, places=places, documents=ours["documents"])
+    pairs = zip(made.texts(), found.texts, strict=True)
+    if all(own in (None, text) for own, text in pairs):
+        return made, left_out
+    return foreign, [*left_out, note]
 
 
 def _files(folder: str) -> _Files:
     """The four files, of which every row must be there in each."""
-    texts = _texts(_read_json(folder, CORPUS))
+    corpus = _read_json(folder, CORPUS)
+    if type(corpus) is not dict or type(corpus.get("documents")) is not list:
+        refuse(f"{CORPUS} must be an object with the list 'documents'")
+    texts: list[str] = corpus["documents"]
+    if corpus.get("count") is not None:
+        check_count(corpus["count"], len(texts), f"count of {CORPUS}", "documents in it")
+    for at, text in enumerate(texts):
+        if type(text) is not str:
+            refuse(f"{CORPUS}: document {at:,} must be text, found {brief(text)}")
     with naming(EMBEDDINGS):
         rows = faiss_bytes.parse_npy(read_bytes(os.path.join(folder, EMBEDDINGS)))
     about = _read_json(folder, METADATA)
@@ -309,18 +330,6 @@ def _read_json(folder: str, name: str) -> Any:
         return read_json(read_bytes(os.path.join(folder, name), most=MOST_JSON_BYTES), "file")
 
 
-def _texts(corpus: Any) -> Sequence[str]:
-    if type(corpus) is not dict or type(corpus.get("documents")) is not list:
-        refuse(f"{CORPUS} must be an object with the list 'documents'")
-    texts: list[str] = corpus["documents"]
-    if corpus.get("count") is not None:
-        check_count(corpus["count"], len(texts), f"count of {CORPUS}", "documents in it")
-    for at, text in enumerate(texts):
-        if type(text) is not str:
-            refuse(f"{CORPUS}: document {at:,} must be text, found {brief(text)}")
-    return texts
-
-
 def _compare(index: NDArray[float32], rows: NDArray[float32]) -> None:
     """See that row i of the index is row i of the embeddings, at whatever length."""
     import numpy
@@ -335,26 +344,6 @@ def _compare(index: NDArray[float32], rows: NDArray[float32]) -> None:
         if not near.all():
             row = f"row {start + int(numpy.argmin(near)):,}"
             refuse(f"{row} of {INDEX} is another vector than {row} of {EMBEDDINGS}", _INDEX_AGAIN)
-
-
-def _own_map(found: _Files) -> tuple[DocumentMap, str]:
-    """The map of documents: the one that we wrote where it is of these texts; and why it is not."""
-    foreign = _foreign_map(found)
-    info = found.about.get("dataset_info")
-    ours = info.get(OURS) if type(info) is dict else None
-    if type(ours) is not dict:
-        return foreign, ""
-    note = (
-        f"the names and metadata that {METADATA} has under {OURS!r}: they are not of the texts that"
-        f" {CORPUS} has"
-    )
-    try:
-        places = check_map(ours.get("chunks"), ours.get("documents"), len(found.rows))
-    except FormDamaged as error:
-        return foreign, f"{note}: {error.message}"
-    made = replace(foreign, places=places, documents=ours["documents"])
-    pairs = zip(made.texts(), found.texts, strict=True)
-    return (made, "") if all(own in (None, text) for own, text in pairs) else (foreign, note)
 
 
 def _foreign_map(found: _Files) -> DocumentMap:

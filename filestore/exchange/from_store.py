@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -241,7 +242,21 @@ class _Reading(Struct, kw_only=True):
             read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
         chunks: list[Chunk] = []
         for start in range(0, len(read.made), _AT_ONCE):
-            chunks += self._with_vectors(read.made[start : start + _AT_ONCE])
+            some = read.made[start : start + _AT_ONCE]
+            keys = [key for one in some for key in one.keys]
+            vectors, found, at = None, None, 0
+            if self._embeddings is not None:
+                vectors, found = self._embeddings.get(self._model, keys)
+                self._lacking += len(keys) - int(found.sum())
+            for one in some:
+                own = {}
+                if vectors is not None and found is not None:
+                    places = range(at, at + len(one.keys))
+                    own = {place - at: vectors[place] for place in places if found[place]}
+                at += len(one.keys)
+                chunks.append(
+                    Chunk(path=one.path, text=one.text, frontmatter=one.frontmatter, vectors=own)
+                )
         return Resource(name=name, chunks=tuple(chunks), record=read.record)
 
     def _looks(self, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
@@ -291,22 +306,19 @@ class _Reading(Struct, kw_only=True):
                     unknown.append(path)
                     continue
                 found.setdefault(resource, []).append(path)
-        for path, resource in self._assigned(unknown):
-            found.setdefault(resource, []).append(path)
-        return found
-
-    def _assigned(self, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, str]]:
-        """The resources of files of the flat layout that the catalog does not know."""
+        # Files of the flat layout that the catalog does not know.
         owners = self._catalog.sources_of_resources()
-        looks = look_at(self._parts.places, paths, self._parts.layout)
+        looks = look_at(self._parts.places, unknown, self._parts.layout)
         seen = [look for look in looks if isinstance(look, Observation)]
         owners |= {one.record.source: one.record.resource or "" for one in seen if one.record}
         for look in seen:
             if look.record is not None:
-                yield look.path, look.record.resource or ""
+                resource = look.record.resource or ""
             else:
                 source = look.chunk.source if look.chunk is not None else None
-                yield look.path, owner(source, owners) if source else ""
+                resource = owner(source, owners) if source else ""
+            found.setdefault(resource, []).append(look.path)
+        return found
 
     def _leave(self, path: ChunkPath, reason: str) -> None:
         self._left_out.add(
@@ -328,11 +340,17 @@ class _Reading(Struct, kw_only=True):
             if CODES[look.state].severity != "I":
                 self._leave(look.path, why_excluded(look.state, look.detail))
             return
+        path, frontmatter = shown_name(look.path), dict(look.chunk.frontmatter)
         if self._parts.places.tree.has_sections:
-            self._take_document(name, look, read)
-            return
-        path = shown_name(look.path)
-        frontmatter = dict(look.chunk.frontmatter)
+            if not is_made(look.path):
+                self._take_sections(name, look, read)
+                return
+            if look.chunk.kind == questions_file.KIND:
+                _add_questions(read.made, look.chunk.body)
+                return
+            path = f"{name}/{look.path.rpartition('/')[2]}"
+            # What it was made from are sections, which are no files.
+            frontmatter.pop("children", None)
         read.made.append(_KeyedChunk(path, look.chunk, look.chunk.body, frontmatter, look.keys))
 
     def _complete(self, look: Observation) -> None:
@@ -349,24 +367,28 @@ class _Reading(Struct, kw_only=True):
         if look.chunk is None and look.state == INDEXED:
             look.state, look.detail = "untracked", "not indexed as it is now: filestore sync"
 
-    def _take_document(self, name: str, look: Observation, read: _ReadResource) -> None:
-        """Take the sections of a document in place, or what was made of it."""
-        chunk = look.chunk
-        assert chunk is not None
-        if not is_made(look.path):
-            self._take_sections(name, look, read)
-        elif chunk.kind == questions_file.KIND:
-            _add_questions(read.made, chunk.body)
-        else:
-            # What it was made from are sections, which are no files.
-            frontmatter = {k: v for k, v in chunk.frontmatter.items() if k != "children"}
-            path = f"{name}/{look.path.rpartition('/')[2]}"
-            read.made.append(_KeyedChunk(path, chunk, chunk.body, frontmatter, look.keys))
-
     def _take_sections(self, name: str, look: Observation, read: _ReadResource) -> None:
         chunk = look.chunk
         assert chunk is not None
-        read.record = self._record(name, look)
+        document = kept.decode(look.data)
+        # What it was read from and by what, as the record of a resource says.
+        with suppress(OSError):
+            with disk.folder_at(self._parts.places.chunked) as folder:
+                data, _ = disk.read_below(folder, look.path)
+            about: dict[str, Any] = {
+                "source": name,
+                "hash": source_hash(data),
+                "extractor": document.extractor,
+            }
+            if document.metadata:
+                about["metadata"] = dict(document.metadata)
+            read.record = {
+                "format": 1,
+                "source": name,
+                "kind": "file",
+                "chunker": document.chunker,
+                "documents": [about],
+            }
         for number, section in enumerate(chunk.sections, 1):
             frontmatter: dict[str, Any] = {}
             if section.headings:
@@ -379,43 +401,6 @@ class _Reading(Struct, kw_only=True):
             path = f"{name}/{chunk_file.chunk_name(number)}"
             text = chunk.body[section.start : section.end]
             read.made.append(_KeyedChunk(path, chunk, text, frontmatter, (key,)))
-
-    def _record(self, name: str, look: Observation) -> dict[str, Any] | None:
-        """What a document in place was read from and by what, as the record of a resource says."""
-        kept_document = kept.decode(look.data)
-        try:
-            with disk.folder_at(self._parts.places.chunked) as folder:
-                data, _ = disk.read_below(folder, look.path)
-        except OSError:
-            return None
-        about: dict[str, Any] = {
-            "source": name,
-            "hash": source_hash(data),
-            "extractor": kept_document.extractor,
-        }
-        if kept_document.metadata:
-            about["metadata"] = dict(kept_document.metadata)
-        return {
-            "format": 1,
-            "source": name,
-            "kind": "file",
-            "chunker": kept_document.chunker,
-            "documents": [about],
-        }
-
-    def _with_vectors(self, some: Sequence[_KeyedChunk]) -> Iterator[Chunk]:
-        keys = [key for one in some for key in one.keys]
-        vectors, found, at = None, None, 0
-        if self._embeddings is not None:
-            vectors, found = self._embeddings.get(self._model, keys)
-            self._lacking += len(keys) - int(found.sum())
-        for one in some:
-            its_own = {}
-            if vectors is not None and found is not None:
-                places = range(at, at + len(one.keys))
-                its_own = {at_ - at: vectors[at_] for at_ in places if found[at_]}
-            at += len(one.keys)
-            yield Chunk(path=one.path, text=one.text, frontmatter=one.frontmatter, vectors=its_own)
 
 
 def _add_questions(made: Sequence[_KeyedChunk], body: str) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, order_key
-from filestore.chunks.frontmatter import parse, serialize
+from filestore.chunks.frontmatter import serialize
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES, Observation, why_excluded
 from filestore.config.layout import RECORD_NAME, folded_path
@@ -130,26 +130,20 @@ class Names(Struct):
         """The names of a resource, the same for each of its parts."""
         known = self._by_name.get(resource.name)
         if known is None:
-            folder = self._folder(resource.name)
+            folder = folder_name(resource.name) if resource.name else ""
+            if folder:
+                others = set[str]() if self.layout.shares_folder else self._top.files
+                start, tries = _shortened(folder), 0
+                while (folded := folded_path(folder)) in self._used or folded in others:
+                    folder = f"{start}-{tag_of(resource.name + '~' * tries, 6)}"
+                    tries += 1
+                self._used.add(folded)
             is_top = self.layout.shares_folder or not folder
             paths = self._top if is_top else _Paths(files={folded_path(f"{folder}/{RECORD_NAME}")})
             known = ResourceNames(layout=self.layout, own=resource.name, name=folder, paths=paths)
             self._by_name[resource.name] = known
         known.see(resource)
         return known
-
-    def _folder(self, name: str) -> str:
-        """What a resource is called; "" for chunks of none."""
-        if not name:
-            return ""
-        others = set[str]() if self.layout.shares_folder else self._top.files
-        made = folder_name(name)
-        start, tries = _shortened(made), 0
-        while (folded := folded_path(made)) in self._used or folded in others:
-            made = f"{start}-{tag_of(name + '~' * tries, 6)}"
-            tries += 1
-        self._used.add(folded)
-        return made
 
 
 class ResourceNames(Struct, kw_only=True):
@@ -191,24 +185,18 @@ class ResourceNames(Struct, kw_only=True):
         """Where a chunk belongs, and its frontmatter there."""
         self._number += 1
         frontmatter = dict(chunk.frontmatter)
-        path = self._own_path(chunk.path)
-        if path is None:
+        # The path that it had, in the folder that its resource has now.
+        old, start = chunk.path, f"{self.own}/"
+        if self.layout.shares_folder or not self.name:
+            moved = old if "/" not in old else ""
+        else:
+            moved = f"{self.name}/{old.removeprefix(start)}" if old.startswith(start) else ""
+        if moved.endswith(".md") and is_usable(moved) and self.paths.are_free(moved):
+            path = ChunkPath(moved)
+        else:
             path = self._made_up(chunk, frontmatter)
         self.paths.take(path)
         return path, frontmatter
-
-    def _own_path(self, path: str) -> ChunkPath | None:
-        """The path that a chunk had, in the folder that its resource has now; None to make one."""
-        if not path.endswith(".md"):
-            return None
-        if self.layout.shares_folder or not self.name:
-            moved = path if "/" not in path else ""
-        else:
-            start = f"{self.own}/"
-            moved = f"{self.name}/{path.removeprefix(start)}" if path.startswith(start) else ""
-        if not moved or not is_usable(moved) or not self.paths.are_free(moved):
-            return None
-        return ChunkPath(moved)
 
     def _made_up(self, chunk: Chunk, frontmatter: dict[str, Any]) -> ChunkPath:
         if self.layout.shares_folder:
@@ -335,16 +323,6 @@ def _wrong_keys(data: bytes, values: Mapping[str, Any], look: Observation) -> tu
         largest = sorted(values, key=lambda key: len(serialize({key: values[key]}, b"")))
         return largest[-max(1, len(values) // 4) :], look.detail
     raise UnusableChunkError(why_excluded(look.state, look.detail))
-
-
-def has_same_content(data: bytes, wanted: bytes) -> bool:
-    """Whether two chunk files say the same, however their frontmatter is written."""
-    if data == wanted:
-        return True
-    try:
-        return parse(data) == parse(wanted)
-    except ValueError:
-        return False
 
 
 _KEY_BYTES: Final = 2 * DIGEST_BYTES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 from msgspec import Struct, field
 
-from filestore.chunks import resource_record
+from filestore.chunks import frontmatter, resource_record
 from filestore.chunks.chunk_file import parse
 from filestore.chunks.observation import Observation
 from filestore.config.layout import folded_path
@@ -41,7 +41,6 @@ from filestore.exchange.incoming import (
     ResourceNames,
     UnusableChunkError,
     Vectors,
-    has_same_content,
     written,
 )
 from filestore.fs import disk
@@ -207,26 +206,33 @@ class _Taking(Struct, kw_only=True, dict=True):
         Raises:
             FormDamaged: It cannot be read to its end.
         """
-        for resource in self._resources():
+        resources = self._collection.counted(self._counter)
+        while True:
+            try:
+                resource = next(resources, None)
+            except OSError as error:
+                disk.pass_limits(error)
+                raise _unreadable(error) from error
+            if resource is None:
+                break
             self._take(resource)
             self._chunks += len(resource.chunks)
             self._on_progress(Progress(stage="importing", done=self._chunks, total=None))
         for target in self._targets.values():
-            self._drop_others(target)
+            if not self._wanted.replace or target.report.status == "refused":
+                continue
+            # What a resource that is replaced had otherwise goes, but nothing a person wrote.
+            others = [path for path in target.existing.values() if path not in target.kept]
+            for path, data in self._read(others).items():
+                try:
+                    is_made = parse(data).origin is not None
+                except ValueError:
+                    is_made = False
+                if is_made:
+                    target.report.status = "replaced"
+                    target.report.files += 1
+                    self._want(path, None, data)
         self._flush()
-
-    def _resources(self) -> Iterator[Resource]:
-        """The resources; a disk that cannot be read is the fault of the source."""
-        resources = self._collection.counted(self._counter)
-        while True:
-            try:
-                resource = next(resources)
-            except StopIteration:
-                return
-            except OSError as error:
-                disk.pass_limits(error)
-                raise _unreadable(error) from error
-            yield resource
 
     def _take(self, resource: Resource) -> None:
         if not self._collection.model and any(chunk.vectors for chunk in resource.chunks):
@@ -293,24 +299,20 @@ class _Taking(Struct, kw_only=True, dict=True):
         report = ImportedResource(resource=names.name)
         target = _Target(names=names, report=report, existing={})
         if self._layout.has_folders and names.name:
-            report.reason = self._why_no_folder(names.name)
+            folder = os.path.join(self._places.chunked, names.name)
+            try:
+                if not stat.S_ISDIR(os.lstat(folder).st_mode):
+                    report.reason = "a file or a link has its name"
+            except FileNotFoundError:
+                target.is_new = True
+                if other := self._folders_there.get(folded_path(names.name)):
+                    report.reason = f"differs only by case or composition from {other}"
             if report.reason:
                 report.status = "refused"
                 return target
-            folder = os.path.join(self._places.chunked, names.name)
-            target.is_new = not os.path.lexists(folder)
             there = [inside(ChunkPath(names.name), one) for one in write.chunk_files(folder)]
             target.existing = {folded_path(path): path for path in there}
         return target
-
-    def _why_no_folder(self, name: str) -> str:
-        """Why the folder of a resource cannot be written, "" where it can, or is not there."""
-        try:
-            mode = os.lstat(os.path.join(self._places.chunked, name)).st_mode
-        except FileNotFoundError:
-            other = self._folders_there.get(folded_path(name))
-            return f"differs only by case or composition from {other}" if other else ""
-        return "" if stat.S_ISDIR(mode) else "a file or a link has its name"
 
     @cached_property
     def _folders_there(self) -> dict[str, str]:
@@ -404,30 +406,15 @@ class _Taking(Struct, kw_only=True, dict=True):
         return found
 
     def _is_same(self, path: ChunkPath, data: bytes, wanted: bytes) -> bool:
-        if not self._layout.is_record(path.rpartition("/")[2]):
-            return has_same_content(data, wanted)
+        is_record = self._layout.is_record(path.rpartition("/")[2])
+        read = orjson.loads if is_record else frontmatter.parse
         try:
-            return bool(orjson.loads(data) == orjson.loads(wanted))
-        except orjson.JSONDecodeError:
+            return data == wanted or bool(read(data) == read(wanted))
+        except ValueError:
             return False
 
     def _refuse(self, target: _Target, reason: str) -> None:
         target.report.status, target.report.reason = "refused", reason
-
-    def _drop_others(self, target: _Target) -> None:
-        """Remove what a resource that is replaced had besides, but nothing a person wrote."""
-        if not self._wanted.replace or target.report.status == "refused":
-            return
-        others = [path for path in target.existing.values() if path not in target.kept]
-        for path, data in self._read(others).items():
-            try:
-                is_made = parse(data).origin is not None
-            except ValueError:
-                is_made = False
-            if is_made:
-                target.report.status = "replaced"
-                target.report.files += 1
-                self._want(path, None, data)
 
     # Writing
 
@@ -462,25 +449,20 @@ class _Taking(Struct, kw_only=True, dict=True):
     def keep_vectors(self) -> ExitStack:
         """Keep vectors aside from here on, if they may be taken; a context."""
         stack = ExitStack()
-        self.no_vectors = self._why_no_vectors()
-        if self._collection.model and not self.no_vectors and not self._wanted.plan:
-            dimension = self._collection.dimension
+        model, dimension = self._collection.model, self._collection.dimension
+        embedder = self._parts.model.embedder
+        if not model:
+            return stack
+        if embedder is None:
+            if not self._wanted.unchecked:
+                why = self._parts.model.why_not.message
+                self.no_vectors = f"they cannot be checked: {why}; --unchecked takes them"
+        elif embedder.fingerprint != model or embedder.dimension != dimension:
+            self.no_vectors = f"they come from {brief(model)}, not from {embedder.fingerprint}"
+        if not self.no_vectors and not self._wanted.plan:
             self._vectors = Vectors(self._places.sidecar, dimension, random.SystemRandom())
             stack.enter_context(self._vectors)
         return stack
-
-    def _why_no_vectors(self) -> str:
-        """Why vectors that came along are not even looked at, "" where they are, or none came."""
-        model, embedder = self._collection.model, self._parts.model.embedder
-        if not model:
-            return ""
-        if embedder is None:
-            why = self._parts.model.why_not.message
-            checked = f"they cannot be checked: {why}; --unchecked takes them"
-            return "" if self._wanted.unchecked else checked
-        if embedder.fingerprint != model or embedder.dimension != self._collection.dimension:
-            return f"they come from {brief(model)}, not from {embedder.fingerprint}"
-        return ""
 
     def finish(
         self, catalog: "CatalogWriter", embeddings: "EmbeddingCache"

@@ -69,25 +69,22 @@ def folded_overlap(first: str, second: str) -> int:
     length = longest_overlap(ended, begun)
     if ended.endswith(" "):
         length = max(length, longest_overlap(ended[:-1], begun))
-    return _unfolded(second, begun[:length])
+    # Where the start that was folded ends in the text itself.
+    start = begun[:length]
+    words = start.split()
+    if not words:
+        return 0
+    last = next(islice(_ANY_WORD.finditer(second), len(words) - 1, None))
+    end = last.start() + len(words[-1])
+    if start.endswith(" "):
+        following = _ANY_WORD.search(second, end)
+        end = following.start() if following else len(second)
+    return end
 
 
 def _folded(text: str) -> str:
     words = " ".join(text.split())
     return f"{' ' * text[:1].isspace()}{words}{' ' * (bool(words) and text[-1:].isspace())}"
-
-
-def _unfolded(text: str, start: str) -> int:
-    """Where a start that was folded ends in the text itself."""
-    words = start.split()
-    if not words:
-        return 0
-    last = next(islice(_ANY_WORD.finditer(text), len(words) - 1, None))
-    end = last.start() + len(words[-1])
-    if start.endswith(" "):
-        following = _ANY_WORD.search(text, end)
-        end = following.start() if following else len(text)
-    return end
 
 
 def _by_anchor(tail: str, head: str) -> int | None:
@@ -280,7 +277,15 @@ def calibrate(chunks: Sequence[str]) -> Strategy:
         return Strategy()
     lengths = [longest_overlap(*pair) for pair in pairs]
     fitting, amounts = _common_amounts(pairs, lengths)
-    all_share = _all_share(pairs, lengths)
+    # Nearly all pairs may share so little that single ones might by chance, but not all.
+    sharing = [place for place, length in enumerate(lengths) if length]
+    signs = [_signs(pairs[place][1], lengths[place]) for place in sharing]
+    all_share = (
+        len(pairs) >= _ENOUGH
+        and len(sharing) >= _NEARLY_ALL * len(pairs)
+        and 2 * sum(map(bool, signs)) >= len(pairs)
+        and sum(signs) >= _EVIDENCE
+    )
     if amounts and (fitting >= _NEARLY_ALL or not all_share):
         return Strategy(amounts=amounts, pairs=len(pairs))
     if all_share:
@@ -351,7 +356,10 @@ def _common_amounts(
         fitting = [place for place, length in enumerate(repeated) if length]
         total = sum(repeated)
         signs = sum(_signs(pairs[place][1], repeated[place]) for place in fitting)
-        if 4 * len(fitting) < 3 * len(pairs) or not _is_evidence(pairs, fitting, signs):
+        is_evidence = signs >= _EVIDENCE
+        if len(fitting) == 1:
+            is_evidence = signs >= _SURE or _is_large(signs, *pairs[fitting[0]])
+        if 4 * len(fitting) < 3 * len(pairs) or not is_evidence:
             continue
         small = 2 * total <= sum(min(map(len, pairs[place])) for place in fitting)
         rank = (len(fitting) / len(pairs), small, amount if small else -amount)
@@ -368,24 +376,6 @@ def _signs(text: str, length: int) -> int:
     A text that is cut within an empty line has a line end on both sides, and repeats none.
     """
     return len("".join(text[: min(length, _SURE_AGAINST)].split()))
-
-
-def _all_share(pairs: Sequence[tuple[str, str]], lengths: Sequence[int]) -> bool:
-    """Whether nearly all pairs share so little that single ones might by chance, but not all."""
-    sharing = [place for place, length in enumerate(lengths) if length]
-    signs = [_signs(pairs[place][1], lengths[place]) for place in sharing]
-    return (
-        len(pairs) >= _ENOUGH
-        and len(sharing) >= _NEARLY_ALL * len(pairs)
-        and 2 * sum(map(bool, signs)) >= len(pairs)
-        and sum(signs) >= _EVIDENCE
-    )
-
-
-def _is_evidence(pairs: Sequence[tuple[str, str]], fitting: Sequence[int], total: int) -> bool:
-    if len(fitting) == 1:
-        return total >= _SURE or _is_large(total, *pairs[fitting[0]])
-    return total >= _EVIDENCE
 
 
 def _candidates(

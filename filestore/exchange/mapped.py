@@ -19,7 +19,16 @@ from msgspec import Struct, field
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
 from filestore.core.schema import UnfitError, converted
-from filestore.exchange.base import Chunk, Collection, Form, LeftOut, Resource, naming, refuse
+from filestore.exchange.base import (
+    Chunk,
+    Collection,
+    Form,
+    LeftOut,
+    Resource,
+    documents_of,
+    naming,
+    refuse,
+)
 from filestore.exchange.document_map import OURS, DocumentMap, Place, utc
 
 if TYPE_CHECKING:
@@ -178,7 +187,11 @@ def _documents(
         is_sorted = in_order == list(range(len(in_order)))
         for number, (source, group) in enumerate(groups.items()):
             base = name or NO_RESOURCE
-            found = _unused(base if len(groups) == 1 else f"{base}/{source or 'other'}", used)
+            found = wanted = base if len(groups) == 1 else f"{base}/{source or 'other'}"
+            tries = 1
+            while found in used:
+                tries += 1
+                found = f"{wanted} ({tries})"
             used.add(found)
             ours: dict[str, Any] = {"format": 1, "resource": name}
             if number == 0 and resource.record is not None:
@@ -191,19 +204,9 @@ def _documents(
             yield found, document.made(*_about(resource.record, source), ours)
 
 
-def _unused(wanted: str, used: set[str]) -> str:
-    if wanted not in used:
-        return wanted
-    number = 2
-    while f"{wanted} ({number})" in used:
-        number += 1
-    return f"{wanted} ({number})"
-
-
 def _about(record: Mapping[str, Any] | None, source: str | None) -> tuple[str, dict[str, Any]]:
     """What a document was made from, and what it says of itself."""
-    documents = (record or {}).get("documents")
-    known = [one for one in documents if isinstance(one, Mapping)] if documents else []
+    known = documents_of(record)
     own = next((one for one in known if one.get("source") == source), None)
     if own is None and source is None and len(known) == 1:
         own = known[0]
@@ -245,7 +248,16 @@ class _Document:
     ) -> None:
         """Take one chunk more."""
         short = path.removeprefix(self._folder).removesuffix(".md")
-        key = self._key(short or f"chunk{len(self._ours) + 1}", numbers)
+        key = wanted = short or f"chunk{len(self._ours) + 1}"
+        tries = 1
+        # Free also for the questions of the chunk.
+        while (
+            key in self._ours
+            or key in self._chunks
+            or (len(numbers) > 1 and any(f"{key}#{part}" in self._chunks for part in numbers))
+        ):
+            tries += 1
+            key = f"{wanted}-{tries}"
         start = self._start(text, frontmatter.get("overlap"))
         end = self._length
         ours: dict[str, Any] = {}
@@ -260,18 +272,6 @@ class _Document:
             name = f"{key}#{part}" if part else key
             self._places[number] = (self._name, name)
             self._chunks[name] = {"i_start": start, "i_end": end, "faiss_id": number}
-
-    def _key(self, wanted: str, parts: Mapping[int, int]) -> str:
-        """A key that is free, also for the questions of the chunk."""
-        number, key = 1, wanted
-        while (
-            key in self._ours
-            or key in self._chunks
-            or (len(parts) > 1 and any(f"{key}#{part}" in self._chunks for part in parts))
-        ):
-            number += 1
-            key = f"{wanted}-{number}"
-        return key
 
     def _start(self, text: str, repeated: object) -> int:
         """Add the text of a chunk, which overlaps the one before where it repeats its end."""
@@ -424,7 +424,11 @@ class _OwnDocument:
         """Add what it holds to its resource."""
         held = resources.setdefault(self._stated.resource or "", _FoundResource())
         held.record = held.record or self._stated.record
-        held.chunks += zip(self._order(len(held.chunks)), self._made(), strict=True)
+        before, count = len(held.chunks), len(self._chunks)
+        order = self._stated.at or range(before, before + count)
+        if len(order) != count:
+            self._refuse("'at' must be as many whole numbers as there are chunks")
+        held.chunks += zip(order, self._made(), strict=True)
 
     def _made(self) -> Iterator[Chunk]:
         """Its chunks."""
@@ -433,8 +437,16 @@ class _OwnDocument:
             if self._chunks:
                 self._refuse("its full_text is not there")
             return
-        vectors = self._vectors()
         spans = self._document["chunks"]
+        vectors: dict[str, dict[int, NDArray[float32]]] = {}
+        for name, span in spans.items():
+            key, part = name, 0
+            if name not in self._chunks:
+                key, _, digits = name.rpartition("#")
+                part = int(digits) if _PART.fullmatch(digits) else 0
+                if key not in self._chunks or not part:
+                    self._refuse(f"it does not know the chunk {brief(name)}")
+            vectors.setdefault(key, {})[part] = self._rows[span["faiss_id"]]
         folder = f"{self._stated.resource}/" if self._stated.resource else ""
         for key, value in self._chunks.items():
             about = self._converted(value, _StatedChunk, f"chunk {brief(key)}")
@@ -450,28 +462,6 @@ class _OwnDocument:
                 frontmatter=about.frontmatter or {},
                 vectors=vectors.get(key) or {},
             )
-
-    def _order(self, before: int) -> Sequence[int]:
-        order = self._stated.at
-        if not order:
-            return range(before, before + len(self._chunks))
-        if len(order) != len(self._chunks):
-            self._refuse("'at' must be as many whole numbers as there are chunks")
-        return order
-
-    def _vectors(self) -> dict[str, dict[int, NDArray[float32]]]:
-        """The vectors of each chunk, by part."""
-        vectors: dict[str, dict[int, NDArray[float32]]] = {}
-        for name, span in self._document["chunks"].items():
-            if name in self._chunks:
-                key, part = name, 0
-            else:
-                key, _, digits = name.rpartition("#")
-                part = int(digits) if _PART.fullmatch(digits) else 0
-                if key not in self._chunks or not part:
-                    self._refuse(f"it does not know the chunk {brief(name)}")
-            vectors.setdefault(key, {})[part] = self._rows[span["faiss_id"]]
-        return vectors
 
     def _converted(self, value: Any, kind: type[T], place: str) -> T:
         try:

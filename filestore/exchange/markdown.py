@@ -20,7 +20,14 @@ from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
-from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
+from filestore.exchange.base import (
+    Chunk,
+    Collection,
+    Form,
+    Resource,
+    TargetRefused,
+    documents_of,
+)
 from filestore.fs import disk, staged
 from filestore.verify.names import why_unportable
 
@@ -107,7 +114,11 @@ def _refuse_others(target: str) -> None:
     if not os.path.lexists(target):
         return
     reason = "" if disk.is_folder(target) else "it is no folder"
-    if not reason and (there := set(_files_below(target))):
+    there: set[str] = set()
+    for folder, folders, names in os.walk(target):
+        links = [one for one in folders if os.path.islink(os.path.join(folder, one))]
+        there |= {os.path.relpath(os.path.join(folder, one), target) for one in (*names, *links)}
+    if not reason and there:
         hashes = _written_before(target)
         if hashes is None:
             reason = "it has files, and is no export of this version"
@@ -120,13 +131,6 @@ def _refuse_others(target: str) -> None:
             f"{shown_path(target)} is not overwritten: {reason}",
             remedy="name a folder that is not there yet",
         )
-
-
-def _files_below(target: str) -> Iterator[str]:
-    for folder, folders, names in os.walk(target):
-        links = [one for one in folders if os.path.islink(os.path.join(folder, one))]
-        for name in (*names, *links):
-            yield os.path.relpath(os.path.join(folder, name), target)
 
 
 def _written_before(target: str) -> Mapping[str, Any] | None:
@@ -220,7 +224,7 @@ class _Site(Struct):
             # Files of no resource have nothing in common.
             key = "" if is_summary else chunk.source or ("" if resource.name else chunk.path)
             groups.setdefault((is_summary, key), []).append(chunk)
-        known = [str(one.get("source")) for one in _documents(resource)]
+        known = [str(one.get("source")) for one in documents_of(resource.record)]
         found: list[_Page] = []
         for (is_summary, key), chunks in sorted(groups.items(), key=lambda one: one[0][0]):
             if is_summary:
@@ -248,14 +252,10 @@ class _Site(Struct):
         return self._names.setdefault(folder, FileNames())
 
 
-def _documents(resource: Resource) -> list[Mapping[str, Any]]:
-    found = (resource.record or {}).get("documents")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
 def _about(resource: Resource, source: str) -> Mapping[str, Any]:
     """What the record of a resource says of one document."""
-    return next((one for one in _documents(resource) if one.get("source") == source), {})
+    known = documents_of(resource.record)
+    return next((one for one in known if one.get("source") == source), {})
 
 
 def _title(resource: Resource, source: str, first: Chunk) -> str:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, time, timedelta
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
@@ -71,7 +71,17 @@ class ParquetForm(Form):
         check_target(target, lambda head: head.startswith(_MAGIC), found="it is no Parquet file")
         import pyarrow.parquet
 
-        schema = _schema(collection)
+        text = pyarrow.string()
+        columns = [(name, text) for name in ("resource", "id", "text", "metadata", "record")]
+        if collection.model:
+            vector = pyarrow.list_(pyarrow.float32(), collection.dimension)
+            columns += [("vector", vector), ("question_vectors", pyarrow.list_(vector))]
+        about = {
+            "filestore": f"{FORMAT}{VERSION}",
+            "filestore.model": collection.model,
+            "filestore.dimension": str(collection.dimension),
+        }
+        schema = pyarrow.schema(columns, metadata=about)
         rows = rows_of(collection)
         with (
             staged_file(target) as descriptor,
@@ -130,22 +140,6 @@ class ParquetForm(Form):
 def _require_package() -> None:
     if missing_packages("parquet"):
         raise ParquetMissing("pyarrow is not installed", remedy=install_line("parquet"))
-
-
-def _schema(collection: Collection) -> "pyarrow.Schema":
-    import pyarrow
-
-    text = pyarrow.string()
-    columns = [(name, text) for name in ("resource", "id", "text", "metadata", "record")]
-    if collection.model:
-        vector = pyarrow.list_(pyarrow.float32(), collection.dimension)
-        columns += [("vector", vector), ("question_vectors", pyarrow.list_(vector))]
-    about = {
-        "filestore": f"{FORMAT}{VERSION}",
-        "filestore.model": collection.model,
-        "filestore.dimension": str(collection.dimension),
-    }
-    return pyarrow.schema(columns, metadata=about)
 
 
 def _batch(
@@ -224,35 +218,31 @@ def serve(memory_bytes: int, source: str) -> None:
     """Send what a file holds."""
     line = parent_line(memory_bytes)
     import pyarrow
+    from pyarrow.parquet import ParquetFile
 
     try:
         pyarrow.set_memory_pool(pyarrow.system_memory_pool())
         pyarrow.set_cpu_count(1)
         pyarrow.set_io_thread_count(1)
         with open(source, "rb") as stream:
-            _send(line, _opened(stream))
+            limits = {
+                "thrift_string_size_limit": _THRIFT_BYTES,
+                "thrift_container_size_limit": _THRIFT_ITEMS,
+            }
+            schema = ParquetFile(stream, pre_buffer=False, **limits).schema
+            leaves = [schema.column(at) for at in range(len(schema))]
+            # As numbers of a dictionary a text that is repeated is there once.
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+            stream.seek(0)
+            file = ParquetFile(
+                stream, buffer_size=_BUFFER_BYTES, pre_buffer=False, read_dictionary=texts, **limits
+            )
+            _send(line, file)
     except (MemoryError, pyarrow.ArrowMemoryError):
         _say(line, {"error": "it needs more memory than a file may take"})
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = str(error).encode("utf-8", "backslashreplace").decode()
         _say(line, {"error": f"it cannot be read: {reason:.300}"})
-
-
-def _opened(stream: IO[bytes]) -> "pyarrow.parquet.ParquetFile":
-    """The file, with its texts as numbers of a dictionary: one that is repeated is there once."""
-    from pyarrow.parquet import ParquetFile
-
-    limits = {
-        "thrift_string_size_limit": _THRIFT_BYTES,
-        "thrift_container_size_limit": _THRIFT_ITEMS,
-    }
-    schema = ParquetFile(stream, pre_buffer=False, **limits).schema
-    leaves = [schema.column(at) for at in range(len(schema))]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    stream.seek(0)
-    return ParquetFile(
-        stream, buffer_size=_BUFFER_BYTES, pre_buffer=False, read_dictionary=texts, **limits
-    )
 
 
 def _say(line: Line, message: Mapping[str, Any]) -> None:
@@ -454,7 +444,15 @@ def _row_messages(
 
 def _converted(name: str, scalar: Any, convert: Convert) -> tuple[Any, int, str]:
     """A value as JSON, about how large it is, and what is wrong with it, "" for nothing."""
-    size = _size(scalar)
+    import pyarrow
+
+    # How large it is, roughly, before a Python object is made of it.
+    size, plain = 64, scalar.value if isinstance(scalar, pyarrow.DictionaryScalar) else scalar
+    if isinstance(plain, pyarrow.StringScalar | pyarrow.LargeStringScalar):
+        buffer = plain.as_buffer()
+        size = buffer.size if buffer is not None else 0
+    elif isinstance(plain, pyarrow.ListScalar | pyarrow.LargeListScalar | pyarrow.MapScalar):
+        size = 8 * len(plain)
     if size > LINE_BYTES:
         return None, 0, f"{size:,} bytes, at most {LINE_BYTES:,} are read"
     try:
@@ -466,20 +464,6 @@ def _converted(name: str, scalar: Any, convert: Convert) -> tuple[Any, int, str]
     except (ValueError, TypeError, OverflowError) as error:
         return None, 0, f"{error!s:.200}"
     return value, size, ""
-
-
-def _size(scalar: Any) -> int:
-    """How large a value is, roughly, before a Python object is made of it."""
-    import pyarrow
-
-    if isinstance(scalar, pyarrow.DictionaryScalar):
-        scalar = scalar.value
-    if isinstance(scalar, pyarrow.StringScalar | pyarrow.LargeStringScalar):
-        found = scalar.as_buffer()
-        return found.size if found is not None else 0
-    if isinstance(scalar, pyarrow.ListScalar | pyarrow.LargeListScalar | pyarrow.MapScalar):
-        return 8 * len(scalar)
-    return 64
 
 
 if __name__ == "__main__":

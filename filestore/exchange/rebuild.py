@@ -241,13 +241,6 @@ def _own_chunks(files: Sequence[tuple[str, bytes]]) -> Joined | None:
     )
 
 
-class _Places(Struct):
-    """Where the lines of one document begin."""
-
-    lines: list[tuple[float, int, int]] = field(default_factory=list)
-    """Order, number of the line, offset."""
-
-
 def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
     """The documents of a file of JSON lines: a chunk a line.
 
@@ -255,7 +248,8 @@ def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
         NoSuchSource: There is no such file.
         LimitExceededError: It has more lines or bytes than are taken.
     """
-    found: dict[str, _Places] = {}
+    found: dict[str, list[tuple[float, int, int]]] = {}
+    """Of the lines of each document: order, number, offset."""
     fallback = os.path.splitext(os.path.basename(path))[0]
     with _opened(path) as file:
         counter.add(Size(bytes=os.fstat(file.fileno()).st_size))
@@ -272,11 +266,10 @@ def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
             document = next(named, fallback)
             if document not in found:
                 counter.add(Size(files=1))
-            places = found.setdefault(document, _Places())
-            places.lines.append((_order_of(row, number), number, offset))
+            found.setdefault(document, []).append((_order_of(row, number), number, offset))
     return [
-        Document(name=name, read=partial(_texts_of_lines, path, places))
-        for name, places in found.items()
+        Document(name=name, read=partial(_texts_of_lines, path, lines))
+        for name, lines in found.items()
     ]
 
 
@@ -317,10 +310,10 @@ def _order_of(row: Mapping[str, Any], line: int) -> float:
     return float(line)
 
 
-def _texts_of_lines(path: str, places: _Places) -> list[str]:
+def _texts_of_lines(path: str, lines: Iterable[tuple[float, int, int]]) -> list[str]:
     texts = []
     with _opened(path) as file:
-        for _, _, offset in sorted(places.lines):
+        for _, _, offset in sorted(lines):
             file.seek(offset)
             row, _ = parsed_line(file.readline(LINE_BYTES))
             texts.append("" if _unusable(row) else _text_of(row) or "")

@@ -180,17 +180,23 @@ class RowReader(Struct, kw_only=True):
                 self.left_out.add(f"{where}: it has no text")
             return None
         metadata = dict(self._typed(where, row, ("metadata",), Mapping, "an object") or {})
-        if not self.ours:
+        if self.ours:
+            path = self._typed(where, row, ("id",), str, "text") or ""
+        else:
             # What it has besides is not ours to judge.
             others = {key: value for key, value in row.items() if key not in COLUMNS}
             metadata = {key: one for key, one in others.items() if one is not None} | metadata
         resource = self._resource(where, row, metadata)
-        path = self._path(where, row, metadata)
-        return (
-            resource,
-            None,
-            Chunk(path=path, text=text, frontmatter=metadata, vectors=self._vectors(where, row)),
-        )
+        if not self.ours:
+            # A stranger's is kept as metadata.
+            path, found = "", row.get("id")
+            if isinstance(found, str | int) and not isinstance(found, bool):
+                metadata.setdefault("id", found)
+            elif found is not None:
+                self.left_out.add(f"{where}: 'id' must be text or a number, found {brief(found)}")
+        vectors = self._vectors(where, row)
+        chunk = Chunk(path=path, text=text, frontmatter=metadata, vectors=vectors)
+        return resource, None, chunk
 
     def _typed(
         self, where: str, row: Mapping[str, Any], keys: Iterable[str], kind: type, expected: str
@@ -219,17 +225,6 @@ class RowReader(Struct, kw_only=True):
         elif not self.ours:
             metadata.setdefault("source", source)
         return source or self.name
-
-    def _path(self, where: str, row: Mapping[str, Any], metadata: dict[str, Any]) -> str:
-        """The path that an id is where a store wrote it; a stranger's is kept as metadata."""
-        if self.ours:
-            return self._typed(where, row, ("id",), str, "text") or ""
-        found = row.get("id")
-        if isinstance(found, str | int) and not isinstance(found, bool):
-            metadata.setdefault("id", found)
-        elif found is not None:
-            self.left_out.add(f"{where}: 'id' must be text or a number, found {brief(found)}")
-        return ""
 
     def _vectors(self, where: str, row: Mapping[str, Any]) -> dict[int, Vector]:
         found: dict[int, Vector] = {}
@@ -321,7 +316,13 @@ class JsonLines(Form):
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""
-        head = _head(source)
+        with opened(source) as file:
+            head, _ = parsed_line(file.readline(LINE_BYTES))
+        stamp = head.get("format") if isinstance(head, dict) else None
+        if isinstance(stamp, str) and stamp.startswith(FORMAT):
+            check_version(source, stamp, f"{FORMAT}{VERSION}")
+        else:
+            head = {}  # a stranger's
         left_out = LeftOut()
         model, dimension = head.get("model"), head.get("dimension")
         if not (isinstance(model, str) and type(dimension) is int and model):
@@ -346,18 +347,6 @@ class JsonLines(Form):
 
 def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _head(source: str) -> dict[str, Any]:
-    """The first line of a file that a store wrote; empty for a stranger's."""
-    with opened(source) as file:
-        head, _ = parsed_line(file.readline(LINE_BYTES))
-    stamp = head.get("format") if isinstance(head, dict) else None
-    if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
-        return {}
-    check_version(source, stamp, f"{FORMAT}{VERSION}")
-    assert isinstance(head, dict)
-    return head
 
 
 def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:

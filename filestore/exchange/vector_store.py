@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
-
 from filestore.core.errors import UsageError
 from filestore.core.limits import Counter, Size
 from filestore.core.safe_text import safe_text
@@ -51,11 +49,6 @@ _IDENTIFIER: Final = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,200}", re.ASCII)
 
 class _Unknown(EndpointError):
     """What was asked for is not there."""
-
-
-class _File(Struct, frozen=True, kw_only=True):
-    identifier: str
-    strategy: Strategy | None
 
 
 class VectorStore:
@@ -105,15 +98,6 @@ class VectorStore:
         Raises:
             EndpointError: The service does not answer, or does not know the store.
         """
-        for file in self._files():
-            yield Document(
-                name=self._name(file.identifier),
-                identifier=file.identifier,
-                read=partial(self._texts, file.identifier),
-                strategy=file.strategy,
-            )
-
-    def _files(self) -> Iterator[_File]:
         path = f"/vector_stores/{self._identifier}/files?limit={PAGE}&order=asc"
         seen: set[str] = set()
         after = ""
@@ -129,7 +113,12 @@ class VectorStore:
                 self._counter.add(Size(files=1))
                 status = one.get("status", "completed")
                 if status == "completed":
-                    yield _File(identifier=identifier, strategy=_strategy(one))
+                    yield Document(
+                        name=self._name(identifier),
+                        identifier=identifier,
+                        read=partial(self._texts, identifier),
+                        strategy=_strategy(one),
+                    )
                     continue
                 error = one.get("last_error")
                 message = error.get("message") if isinstance(error, Mapping) else None

@@ -46,6 +46,27 @@ def test_what_differs_is_left_alone(edited):
     assert "--replace" in told.stdout
 
 
+def test_what_says_the_same_is_unchanged(workspace):
+    """However its frontmatter is written."""
+    same = {
+        b"---\na: 1\nb: two\n---\nText.\n": True,
+        b"---\n# a comment\nb: 'two'\na: 1\n---\nText.\n": True,
+        b"---\r\na: 1\r\nb: two\r\n---\r\nText.\n": True,
+        b"---\na: 1\nb: two\n---\nText.\n\n": False,
+        b"---\na: 2\nb: two\n---\nText.\n": False,
+        b"---\na: [\n---\nText.\n": False,
+        b"Text.\n": False,
+    }
+    rows = []
+    for number, data in enumerate(same):
+        workspace.write(f"file_index/chunked/{number}/chunk1.md", data)
+        rows.append(chunk(1, "Text.\n", str(number)) | {"metadata": {"a": 1, "b": "two"}})
+    lines(workspace, *rows)
+    done = workspace.json("import", "jsonl", "some.jsonl", code=5)
+    found = [status == "unchanged" for status in statuses(done).values()]
+    assert found == list(same.values())
+
+
 def test_replacing_is_undone(edited):
     """A hand edit is kept, and comes back byte for byte."""
     edited.sync()

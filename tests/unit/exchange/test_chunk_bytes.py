@@ -8,7 +8,7 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED
 from filestore.core.paths import ChunkPath
-from filestore.exchange.incoming import UnusableChunkError, has_same_content, written
+from filestore.exchange.incoming import UnusableChunkError, written
 
 PATH = ChunkPath("r/chunk1.md")
 KEYS = st.one_of(st.sampled_from(chunk_file.OUR_KEYS), st.text(max_size=10))
@@ -70,20 +70,3 @@ def test_very_many_keys():
     kept = chunk_file.parse(look.data).frontmatter
     assert len(kept) + len(told) == len(metadata)
     assert len(kept) > 500
-
-
-@pytest.mark.parametrize(
-    ("data", "is_same"),
-    [
-        (b"---\na: 1\nb: two\n---\nText.\n", True),
-        (b"---\n# a comment\nb: 'two'\na: 1\n---\nText.\n", True),
-        (b"---\r\na: 1\r\nb: two\r\n---\r\nText.\n", True),
-        (b"---\na: 1\nb: two\n---\nText.\n\n", False),
-        (b"---\na: 2\nb: two\n---\nText.\n", False),
-        (b"---\na: [\n---\nText.\n", False),
-        (b"Text.\n", False),
-    ],
-)
-def test_what_says_the_same(data, is_same):
-    """However it is written."""
-    assert has_same_content(data, b'---\na: 1\nb: "two"\n---\nText.\n') is is_same
