@@ -145,11 +145,6 @@ def no_file(now: ActionContext) -> str:
     return "" if now.path else "no file under the cursor"
 
 
-def no_editor(now: ActionContext) -> str:
-    """No editor can be opened on the file."""
-    return no_file(now) or now.read_only
-
-
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
     return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
@@ -307,7 +302,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("edit", "e", "edit",
         "open the file in $VISUAL or $EDITOR, at the line that is meant; then look at it again",
         "your editor is a command of its own; 'filestore sync' indexes what it changed",
-        refusal=no_editor, footer=60),
+        refusal=lambda now: no_file(now) or now.read_only, footer=60),
     _everywhere("sync", "i", "sync",
         "sync the index with the files: every repair that writes no file; asks before it forgets "
         "the text of a deleted one",
@@ -486,15 +481,12 @@ def page() -> str:
     ]
     for place, title in _TITLES:
         parts += ["", f"## {title}", "", "| Keys | Does | On the command line |", "|---|---|---|"]
-        parts += [_row(action) for action in of_place(place)]
+        for action in of_place(place):
+            keys = " ".join(_code(key_label(key)) for key in action.keys)
+            line = command_line(action, _SOMEWHERE)
+            same = _code(line) if line else f"– {action.no_command}"
+            parts.append(f"| {keys} | {action.help} | {same} |")
     return "\n".join([*parts, ""])
-
-
-def _row(action: Action) -> str:
-    keys = " ".join(_code(key_label(key)) for key in action.keys)
-    line = command_line(action, _SOMEWHERE)
-    same = _code(line) if line else f"– {action.no_command}"
-    return f"| {keys} | {action.help} | {same} |"
 
 
 def _code(text: str) -> str:

@@ -324,7 +324,8 @@ def test_picture_fills_its_size_and_is_drawn_again_for_another():
         await pilot.resize_terminal(30, 5)
         await pilot.pause()
         assert screen(plot) == [f"{row}" * 30 for row in range(5)]
-        plot.draw_again()
+        plot.forget_drawn()
+        plot.refresh()
         await pilot.pause()
         assert asked == [(WIDTH, HEIGHT), (30, 5), (30, 5)]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec.structs import replace
@@ -14,12 +15,13 @@ from filestore import FilestoreError, Finding, NoStoreError
 from filestore.browse import InspectedStore, find_root, listed, useless_error
 from tui.actions import Place
 from tui.app.frame import Options
-from tui.app.menus import Menus, Typed
+from tui.app.menus import COMPLETIONS, Menus, Typed, parse
 from tui.formatting import all_quoted, count, one_line, quoted
 from tui.formatting.findings import Coverage
 from tui.formatting.reports import add_errors, add_summary, standing
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
+from tui.views.dialogs import PromptScreen, StartScreen
 from tui.widgets.drawing import first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
@@ -58,6 +60,8 @@ class Inspector(Menus):
         self._is_new_example = False
         self._is_asked = False
         """Whether to report what the next look finds."""
+        self.prompts: list[str] = []
+        """Command lines that were typed, oldest first."""
 
     def make_page(self, place: Place) -> View:
         """Make a page; its module is loaded only now."""
@@ -145,22 +149,18 @@ class Inspector(Menus):
             self.do_sync()
         # These start processes, which would slow down the first drawing.
         self.set_timer(AFTER_FIRST_S, self._look)
-
-        def make_ready() -> None:
-            """Load the Markdown renderer before the first text needs it."""
-
-            def load(_: InspectedStore) -> None:
-                import tui.views.rendered  # noqa: F401
-
-            self.task_manager.read(load, lambda _: None, group="make ready")
-
-        self.set_timer(AFTER_FIRST_S, make_ready)
+        # Load the Markdown renderer before the first text needs it.
+        load = partial(
+            self.task_manager.read,
+            lambda _: import_module("tui.views.rendered"),
+            lambda _: None,
+            group="make ready",
+        )
+        self.set_timer(AFTER_FIRST_S, load)
         self.set_timer(AFTER_FIRST_S, partial(self._begin_watching, catalog))
 
     def cannot_open(self, error: FilestoreError) -> None:
         """Show why there is nothing, and what to do."""
-        from tui.views.dialogs import StartScreen
-
         self._until_first.close()
         if self.task_manager is not None:
             self.task_manager.end()
@@ -415,8 +415,23 @@ class Inspector(Menus):
 
     # Actions
 
-    def obey(self, typed: Typed) -> None:
+    def do_prompt(self) -> None:
+        """Type a command."""
+        hint = "a command, a vector id, a path"
+        self.push_screen(
+            PromptScreen(":", hint=hint, earlier=self.prompts, completions=COMPLETIONS),
+            self._typed,
+        )
+
+    def _typed(self, text: str | None) -> None:
         """Do what was typed on the command line."""
+        if not text or not text.strip():
+            return
+        self.prompts = [*(one for one in self.prompts if one != text), text]
+        typed = parse(text)
+        if typed.problem:
+            self.notify(typed.problem, severity="warning")
+            return
         first = typed.words[0] if typed.words else ""
         doing: dict[str, Callable[[], None]] = {
             "vector": lambda: self._open_vector(int(first)),
@@ -433,6 +448,7 @@ class Inspector(Menus):
             "add": lambda: self._add(typed.words),
             "help": self.do_help,
             "quit": self.do_quit,
+            "": lambda: None,
         }
         doing[typed.name]()
 
@@ -519,11 +535,11 @@ class Inspector(Menus):
 
     def do_undo(self) -> None:
         """Undo the last change."""
-        self._on("repair", lambda view: view.do_undo())
+        self._on("repair", lambda view: view.undo_or_redo("before"))
 
     def do_redo(self) -> None:
         """Make the change again that was undone."""
-        self._on("repair", lambda view: view.do_redo())
+        self._on("repair", lambda view: view.undo_or_redo("after"))
 
 
 def _generation(store: InspectedStore) -> int:

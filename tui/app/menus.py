@@ -22,7 +22,7 @@ from filestore.browse import (
 )
 from tui import actions
 from tui.actions import Action, ActionContext, Place
-from tui.app.frame import Frame, Options
+from tui.app.frame import Frame
 from tui.formatting import Line, all_quoted, count, line, shortened
 from tui.formatting import reports as texts
 from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen, Steady
@@ -82,11 +82,6 @@ class Menus(Frame):
 
     COMMANDS: ClassVar = {ActionsProvider}
 
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self.prompts: list[str] = []
-        """Command lines that were typed, oldest first."""
-
     # Panels
 
     def do_help(self) -> None:
@@ -119,9 +114,11 @@ class Menus(Frame):
     def do_log(self) -> None:
         """Show the command lines of what was done."""
         done = self.commands_done
-        self.push_screen(
-            Panel("Log", lambda: texts.log_lines(done), whole=lambda: texts.log_text(done))
-        )
+
+        def whole() -> str:
+            return "\n".join(f"{texts.clock(at)}  {command}" for at, command in done)
+
+        self.push_screen(Panel("Log", lambda: texts.log_lines(done), whole=whole))
 
     def do_errors(self) -> None:
         """Show what went wrong."""
@@ -345,9 +342,7 @@ class Menus(Frame):
             self.note(f"filestore {self.store_option}{command}")
 
         def synced(report: "SyncReport") -> None:
-            from tui.formatting.reports import sync_summary
-
-            self.notify(sync_summary(report))
+            self.notify(texts.sync_summary(report))
             self.look_again()
 
         self.task_manager.work(
@@ -356,34 +351,6 @@ class Menus(Frame):
             title=command or "sync",
             writes=True,
         )
-
-    # The command line
-
-    def do_prompt(self) -> None:
-        """Type a command."""
-        self.push_screen(
-            PromptScreen(
-                ":",
-                hint="a command, a vector id, a path",
-                earlier=self.prompts,
-                completions=COMPLETIONS,
-            ),
-            self._typed,
-        )
-
-    def _typed(self, text: str | None) -> None:
-        if not text or not text.strip():
-            return
-        self.prompts = [*(one for one in self.prompts if one != text), text]
-        typed = parse(text)
-        if typed.problem:
-            self.notify(typed.problem, severity="warning")
-        elif typed.name:
-            self.obey(typed)
-
-    def obey(self, typed: "Typed") -> None:
-        """Do what was typed on the command line."""
-        raise NotImplementedError
 
     def do_quit(self) -> None:
         """Quit; ask first while files are being written."""

@@ -430,11 +430,6 @@ def sides_title(sides: "Sides") -> Line:
     )
 
 
-def side_titles(sides: "Sides") -> tuple[Line, Line]:
-    """The titles of both sides."""
-    return line(sides.ours_label, "title"), line(sides.theirs_label, "title")
-
-
 def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     """The choice of a side; None where it is none."""
     names = SIDES.get(side, ())

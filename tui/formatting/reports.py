@@ -210,11 +210,6 @@ def undo_scope(group: "Group", side: Side) -> str:
     return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
 
 
-def removals(group: "Group", side: Side) -> int:
-    """How many files undoing or redoing a change removes."""
-    return sum(fate == "goes" for _, fate in file_changes(group, side))
-
-
 _KEPT_SHOWN: Final = 10
 
 
@@ -384,11 +379,6 @@ def log_lines(entries: Sequence[tuple[float, str]]) -> list[Line]:
     if not entries:
         return [line("nothing done yet", "quiet")]
     return [(Span(f"{clock(at)}  ", "quiet"), span(shortened(command))) for at, command in entries]
-
-
-def log_text(entries: Sequence[tuple[float, str]]) -> str:
-    """The same to be copied: each command line whole."""
-    return "\n".join(f"{clock(at)}  {command}" for at, command in entries)
 
 
 def clock(at: float) -> str:

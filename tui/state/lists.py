@@ -448,10 +448,6 @@ class PlanRows(TreeRows):
                 return self._steps.get(key)
         return None
 
-    def first_step(self) -> Way | None:
-        """Of the first step that is shown; of the first row where none is."""
-        return self.key(min(len(self), 2) - 1) if len(self) else None
-
     def number_of(self, key: StepKey) -> int:
         """Which step of the plan it is, from 1, in the order in which they are applied."""
         return self._numbers[key]

@@ -4,7 +4,8 @@ Puts the parts together and does their actions. One rule: what the cursor of the
 what the right side shows, unless a file was asked for that the catalog does not know.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -21,7 +22,7 @@ from tui.formatting.chunks import SECTIONS
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail
-from tui.views.browse_rows import Enriching, MarkedFiles, TreeList
+from tui.views.browse_rows import Enriching, TreeList, marked_paths
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
@@ -74,7 +75,6 @@ class BrowseView(View):
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
-        self._marked = MarkedFiles(host)
         self._enriching = Enriching(host, lambda screen, then: self.app.push_screen(screen, then))
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
@@ -403,9 +403,11 @@ class BrowseView(View):
     def copy_marked(self) -> None:
         """Copy the paths of the marked files, a line each."""
         copy = self.host.copy_text
-        self._marked.read(
-            self.listed.marks, lambda paths: copy("\n".join(paths), what=count(len(paths), "path"))
-        )
+        self._read_marked(lambda paths: copy("\n".join(paths), what=count(len(paths), "path")))
+
+    def _read_marked(self, then: Callable[[Sequence[str]], None]) -> None:
+        marks = tuple(self.listed.marks)
+        self.host.task_manager.read(lambda store: marked_paths(store, marks), then, group="marked")
 
     @on(VirtualRows.Marked)
     def _marks_changed(self) -> None:
@@ -424,7 +426,7 @@ class BrowseView(View):
 
     def _mark_on_map(self) -> None:
         if self.detail.section == "map":
-            self._marked.read(self.listed.marks, self.detail.map.mark)
+            self._read_marked(self.detail.map.mark)
 
     def do_enrich(self) -> None:
         """Make questions and summaries of the resource under the cursor, once it is confirmed."""
@@ -474,10 +476,20 @@ class BrowseView(View):
 
     def do_plan(self) -> None:
         """Show in Repair what would repair the marked files, or this one."""
-        if self.listed.marks:
-            self._marked.plan(self.listed.marks)
+        known, rows = self.host.findings.index.of_row, len(self.listed.marks)
+        if not rows:
+            self.host.plan(known(self.detail.path or self._path))
             return
-        self.host.plan(self.host.findings.index.of_row(self.detail.path or self._path))
+
+        def plan(paths: Sequence[str]) -> None:
+            found = list(chain.from_iterable(map(known, paths)))
+            if found:
+                self.host.plan(found)
+            else:
+                of = f"{count(len(paths), 'file')} in {count(rows, 'marked row')}"
+                self.host.notify(f"nothing is found of {of}", severity="warning")
+
+        self._read_marked(plan)
 
     def action_match(self, by: int) -> None:
         """Show another match of what was searched, also while the list has the keys."""

@@ -462,23 +462,21 @@ class Detail(Vertical):
         self._neighbours_of = (path, part)
         arguments = {"path": path, "count": NEIGHBOURS, "now": False, "part": part}
 
-        def neighbours_cancelled() -> None:
-            self._neighbours_of = NO_FILE
-            self._neighbours_title.show([texts.neighbours_title("cancelled")])
-
-        def no_neighbours(error: FilestoreError) -> None:
+        def none_came(error: FilestoreError | None = None) -> None:
             # The same key asks again.
             self._neighbours_of = NO_FILE
-            self.neighbours.show(Listed())
-            title = texts.neighbours_title("none")
-            self._neighbours_title.show([title, *texts.error_lines(error)])
+            title = [texts.neighbours_title("cancelled" if error is None else "none")]
+            if error is not None:
+                self.neighbours.show(Listed())
+                title += texts.error_lines(error)
+            self._neighbours_title.show(title)
 
         self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
             Handlers(
                 then=lambda found: self._show_neighbours((path, part), found),
-                failed=no_neighbours,
-                stopped=neighbours_cancelled,
+                failed=none_came,
+                stopped=none_came,
             ),
             group="neighbours",
             title=f"neighbours of {cut(place_of(path, self._host.findings.tree), 40)}",

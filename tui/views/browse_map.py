@@ -83,10 +83,9 @@ class Plot(Drawn, can_focus=True, inherit_bindings=False):
             self.refresh()
             self.post_message(self.Pointed(*point))
 
-    def draw_again(self) -> None:
-        """Draw the picture again: its content changed."""
+    def forget_drawn(self) -> None:
+        """Draw the picture again the next time."""
         self._lines_size = None
-        self.refresh()
 
     def on_resize(self) -> None:
         """Keep the point inside the picture."""
@@ -237,7 +236,8 @@ class MapPane(Vertical):
             legend = texts.legend_lines(self._grouped, width=width, letters=self._letters)
         self._title_caption.show(title if self._error is None else error_lines(self._error))
         self._legend_caption.show(legend)
-        self.plot.draw_again()
+        self.plot.forget_drawn()
+        self.plot.refresh()
 
     @on(Resize)
     def _resized(self) -> None:
@@ -246,7 +246,7 @@ class MapPane(Vertical):
 
     @property
     def _letters(self) -> bool:
-        return bool(getattr(self.app, "ascii", False)) or self.app.no_color
+        return self.plot.is_ascii or self.app.no_color
 
     def _draw(self, width: int, height: int) -> Sequence[Line]:
         found = self._found

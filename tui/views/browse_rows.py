@@ -5,9 +5,8 @@ thread; and nothing is made before a person saw what it costs and confirmed it.
 """
 
 from array import array
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from filestore import FilestoreError, Finding, UsageError
+from filestore import FilestoreError, UsageError
 from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import Line, Span, count, quoted, span
 from tui.formatting import reports as texts
@@ -132,11 +131,6 @@ class TreeList(Vertical):
         key = self.rows.cursor_key
         return key if isinstance(key, tuple) else None
 
-    @property
-    def is_ascii(self) -> bool:
-        """Whether the screen shows no more than ASCII."""
-        return bool(getattr(self.app, "ascii", False))
-
     def changed(self) -> None:
         """Draw the rows again: some came, or went."""
         self.rows.changed()
@@ -205,35 +199,8 @@ def marked_line(number: int) -> Line:
     return (span(f"{number:,} marked  ", "mark"), Span(keys, "quiet"))
 
 
-class MarkedFiles:
-    """What is done with all marked rows of a list."""
-
-    def __init__(self, host: ViewContext) -> None:
-        self._host = host
-
-    def read(self, marks: Collection[Hashable], then: Callable[[Sequence[str]], None]) -> None:
-        """Have the paths of marked rows read, in reading order within each resource."""
-        wanted = tuple(marks)
-        self._host.task_manager.read(lambda store: _paths(store, wanted), then, group="marked")
-
-    def plan(self, marks: Collection[Hashable]) -> None:
-        """Plan a repair of all that is found of the marked files."""
-        self.read(marks, partial(self._plan, len(marks)))
-
-    def _plan(self, rows: int, paths: Sequence[str]) -> None:
-        known = self._host.findings.index.of_row
-        found: list[Finding] = list(chain.from_iterable(map(known, paths)))
-        if found:
-            self._host.plan(found)
-        else:
-            self._host.notify(
-                f"nothing is found of {count(len(paths), 'file')} in {count(rows, 'marked row')}",
-                severity="warning",
-            )
-
-
-def _paths(store: InspectedStore, keys: Sequence[Hashable]) -> Sequence[str]:
-    """The paths of files that are named, numbered, or in a resource.
+def marked_paths(store: InspectedStore, keys: Sequence[Hashable]) -> Sequence[str]:
+    """The paths of marked rows, in reading order within each resource.
 
     Raises:
         UsageError: They are too many.

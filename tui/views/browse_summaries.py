@@ -153,7 +153,7 @@ class BrowseSummaries(TreeList):
             is_open=self.model.is_open(way),
             is_circle=self._is_circle(way),
             title_above=self._titles.get(above.path, "") if above is not None else "",
-            ascii_only=self.is_ascii,
+            ascii_only=self.rows.is_ascii,
         )
         titled = replace(row, title=self._titles.get(row.path, ""))
         return texts.summary_row(titled, self.host.findings.tree, shown)

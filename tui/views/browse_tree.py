@@ -256,7 +256,7 @@ class BrowseTree(TreeList):
             depth=len(way) - 1,
             is_open=self.model.is_open(way),
             matches=len(self._matches[name]) if is_filtered else None,
-            ascii_only=self.is_ascii,
+            ascii_only=self.rows.is_ascii,
         )
         if resource.kind != "document":
             return texts.file_row(resource, replace(shown, severities=index.of_resource(name)))

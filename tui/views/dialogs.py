@@ -272,15 +272,13 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         hint: str = "",
         earlier: Sequence[str] = (),
         completions: Sequence[str] = (),
-        value: str = "",
     ) -> None:
         super().__init__()
         self._sign = sign
-        self._earlier = [*earlier, value]
-        self._at = len(self._earlier) - 1
+        self._earlier = [*earlier, ""]
+        self._at = len(earlier)
         # Held here: a key may come as the inspector ends, which then makes no more widgets.
         self._line = Field(
-            value,
             placeholder=hint,
             suggester=SuggestFromList([*self._earlier, *completions]),
             compact=True,

@@ -32,7 +32,7 @@ from tui.state.lists import (
 )
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
-from tui.views.repair_panes import Changes, PlanPane, UndoActions
+from tui.views.repair_panes import Changes, PlanPane
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import Caption
 from tui.workers.tasks import Handlers, Job, Task
@@ -98,11 +98,10 @@ class RepairView(View):
         """Whether the running work writes files; otherwise there is nothing to undo."""
         self._job: Task | None = None
         self._ticking: Timer | None = None
-        self._undo = UndoActions(self, show=self._show_message)
         self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
         changes = (texts.CHANGES,) if host.findings.tree.is_written else ()
         self._pane = PlanPane((*texts.NO_PLAN, *changes), id="plan")
-        self._changes = Changes(host, id="changes")
+        self._changes = Changes(host, show=self._show_message)
 
     def compose(self) -> ComposeResult:
         """What the plan is of, its steps and the one under the cursor, the command line."""
@@ -392,18 +391,9 @@ class RepairView(View):
         self.entered()
         self._draw()
 
-    def do_undo(self) -> None:
-        """Undo the change under the cursor of the list; else the last one."""
-        self._undo_or_redo("before")
-
-    def do_redo(self) -> None:
-        """Redo the change under the cursor of the list; else the last one undone."""
-        self._undo_or_redo("after")
-
-    def _undo_or_redo(self, side: Side) -> None:
-        listed = self.display and self.has_class("-changes")
-        group = self._changes.current if listed else None
-        self._undo.begin(side, group.id if group is not None else "")
+    def undo_or_redo(self, side: Side) -> None:
+        """Undo ("before") or redo the change under the cursor of the list; else the last one."""
+        self._changes.undo_or_redo(side, listed=self.display and self.has_class("-changes"))
 
     def do_open(self) -> None:
         """Open the group, or read what is under the cursor."""

@@ -17,7 +17,7 @@ from tui.formatting import reports as texts
 from tui.formatting.plans import kind_lines, left_lines, step_lines
 from tui.state.lists import PlanRows
 from tui.state.rows import Listed, Way
-from tui.views.context import View, ViewContext
+from tui.views.context import ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
@@ -65,7 +65,8 @@ class PlanPane(Horizontal):
         """
         at = self.steps.cursor_key
         if at is None or rows.index_of(at) is None:
-            at = rows.first_step()
+            # The first step that is shown; the first row where none is.
+            at = rows.key(min(len(rows), 2) - 1) if len(rows) else None
         self.plan_rows, self._message = rows, message
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
@@ -152,11 +153,16 @@ JOBS: Final[dict[texts.Side, str]] = {"before": "undo", "after": "redo"}
 
 
 class Changes(Horizontal):
-    """The list of changes, newest first, and what undoing the one under the cursor does."""
+    """The list of changes, newest first, and what undoing the one under the cursor does.
 
-    def __init__(self, host: ViewContext, *, id: str) -> None:
-        super().__init__(id=id)
+    Undo and redo find the change, ask, and do it.
+    """
+
+    def __init__(self, host: ViewContext, *, show: Callable[[Sequence[Line]], None]) -> None:
+        """List nothing yet; `show` receives what was done, or why it was refused."""
+        super().__init__(id="changes")
         self._host = host
+        self._show_lines = show
         self._groups: dict[Hashable, Group] = {}
         self._message: Sequence[Line] = ()
         self.list = VirtualRows(id="changes-rows", marking=False)
@@ -202,21 +208,14 @@ class Changes(Horizontal):
         else:
             self.text.show(texts.batch_lines(group), key=group.id)
 
+    # Undo and redo
 
-class UndoActions:
-    """Undo and redo: find the change, ask, do it."""
-
-    def __init__(self, view: View, *, show: Callable[[Sequence[Line]], None]) -> None:
-        """Do nothing yet; `show` receives what was done, or why it was refused."""
-        self._view = view
-        self._host = view.host
-        self._show_lines = show
-
-    def begin(self, side: texts.Side, identifier: str = "") -> None:
-        """Ask about a change; without a name the one that comes first."""
+    def undo_or_redo(self, side: texts.Side, *, listed: bool) -> None:
+        """Ask about the change under the cursor where the list is seen; else the one in turn."""
+        group = self.current if listed else None
         self._host.task_manager.read(
             lambda store: (store.batches(), store.next_undo_redo()),
-            partial(self._ask, side, identifier),
+            partial(self._ask, side, group.id if group is not None else ""),
             group="turn",
             urgent=True,
         )
@@ -232,15 +231,13 @@ class UndoActions:
         elif group.problem:
             self._host.notify(group.problem, severity="error")
         else:
+            files = texts.file_changes(group, side)
             question = ConfirmScreen(
                 texts.undo_scope(group, side),
-                [
-                    line(group.what, "quiet"),
-                    *texts.file_change_lines(texts.file_changes(group, side)),
-                ],
-                removes=texts.removals(group, side),
+                [line(group.what, "quiet"), *texts.file_change_lines(files)],
+                removes=sum(fate == "goes" for _, fate in files),
             )
-            self._view.app.push_screen(question, partial(self._answered, side, group.id))
+            self.app.push_screen(question, partial(self._answered, side, group.id))
 
     def _answered(self, side: texts.Side, identifier: str, wanted: bool | None) -> None:
         if not wanted:

@@ -360,7 +360,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
     def _draw(self) -> None:
         if self._sides is None:
             return
-        left, right = texts.side_titles(self._sides)
+        left, right = line(self._sides.ours_label, "title"), line(self._sides.theirs_label, "title")
         pane = self.query_one(TextPane)
         width = pane.scrollable_content_region.width
         labels = self.query_one("#sides-labels", Caption)

@@ -99,7 +99,8 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._first_at: Hashable | None = None
         self._cursor = 0
         self._key: Hashable | None = None
-        self._around = _KeysAround()
+        self._around: tuple[int, list[Hashable]] = (0, [])
+        """The first row around the cursor, and the keys from it on, when the cursor was put."""
         self._can_mark = marking
         self._marked_with = marked_with or (lambda key: (key,))
         self._marking = Marking()
@@ -158,7 +159,12 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         if not self.is_attached:
             return
         line = self._cursor - self.scroll_offset.y
-        index = self._around.place_in(self._rows, self._cursor)
+        first, keys = self._around
+        at = self._cursor - first
+        # The row that the cursor was on; else the nearest one after it, else before it.
+        places = map(self._rows.index_of, (*keys[at:], *reversed(keys[:at])))
+        end = min(self._cursor, max(len(self._rows) - 1, 0))
+        index = next((place for place in places if place is not None), end)
         self.forget_drawn()
         self._measure()
         self._put(index, index - line)
@@ -322,7 +328,8 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def _post_cursor(self) -> None:
         """Take the key under the cursor, and post it if it changed."""
         key = self._rows.key(self._cursor) if len(self._rows) else None
-        self._around.remember(self._rows, self._cursor)
+        first, last = max(self._cursor - _REACH, 0), min(self._cursor + _REACH, len(self._rows))
+        self._around = (first, [self._rows.key(index) for index in range(first, last)])
         if key != self._key:
             self._key = key
             self.post_message(self.Highlighted(key))
@@ -444,25 +451,3 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             self._move(index)
             if event.chain == 2:
                 self.action_choose()
-
-
-class _KeysAround:
-    """The keys around the cursor, as they were when it was put there."""
-
-    def __init__(self) -> None:
-        self._first = 0
-        self._keys: list[Hashable] = []
-
-    def remember(self, rows: Rows, cursor: int) -> None:
-        self._first = max(cursor - _REACH, 0)
-        last = min(cursor + _REACH, len(rows))
-        self._keys = [rows.key(index) for index in range(self._first, last)]
-
-    def place_in(self, rows: Rows, cursor: int) -> int:
-        """Where the row at the cursor is now; else the nearest one after it, else before it."""
-        at = cursor - self._first
-        for key in (*self._keys[at:], *reversed(self._keys[:at])):
-            index = rows.index_of(key)
-            if index is not None:
-                return index
-        return min(cursor, max(len(rows) - 1, 0))

@@ -27,25 +27,8 @@ from msgspec import Struct
 from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
 from filestore.fs.programs import Child, Line, parent_line
+from tui.workers import tasks
 from tui.workers.faults import died, report_uncaught
-from tui.workers.tasks import (
-    JOBS,
-    Begin,
-    Done,
-    End,
-    Failed,
-    Handlers,
-    Interrupt,
-    Job,
-    Message,
-    Stopped,
-    StoreCache,
-    Task,
-    Update,
-    as_error,
-    pack,
-    unpack,
-)
 
 MODULE: Final = "tui.workers.worker_process"
 ENDED_WITHIN_S: Final = 3.0
@@ -67,12 +50,12 @@ class Begun(Struct, frozen=True, kw_only=True):
 class JobHandle(Struct, kw_only=True, eq=False):
     """A job in a worker's queue, or running."""
 
-    job: Job
-    task: Task
-    handlers: Handlers
+    job: tasks.Job
+    task: tasks.Task
+    handlers: tasks.Handlers
     group: str = ""
     """What a question is about: a newer one of it replaces this one; "" for none."""
-    report: Callable[[Begun | Update | End], None] = lambda _: None
+    report: Callable[[Begun | tasks.Update | tasks.End], None] = lambda _: None
     """Called in the worker's thread with `Begun`, updates, and the end."""
     stop_at: float | None = None
     """When it was asked to stop."""
@@ -156,7 +139,7 @@ class WorkerProcess:
                 # The process cannot be started, or it is gone.
                 end = self._end_broken(error, was_stopped=handle.stop_at is not None)
             except Exception as error:  # the top of the thread: whatever it is, it is reported
-                end = self._end_broken(as_error(error), was_stopped=False)
+                end = self._end_broken(tasks.as_error(error), was_stopped=False)
             if not self._ended:
                 handle.report(end)
         if self._child is not None:
@@ -173,23 +156,23 @@ class WorkerProcess:
                     return self._waiting.popleft()
             os.read(self._wake_out, 4096)
 
-    def _begin(self, job: Job) -> tuple[Child, int]:
+    def _begin(self, job: tasks.Job) -> tuple[Child, int]:
         """Hand a job to the child; one that died while it had nothing to do is replaced."""
         self._jobs += 1
-        begin = Begin(number=self._jobs, job=job)
+        begin = tasks.Begin(number=self._jobs, job=job)
         if self._child is not None:
             with contextlib.suppress(OSError):
                 if self._child.is_alive:
-                    self._child.send(pack(begin))
+                    self._child.send(tasks.pack(begin))
                     return self._child, begin.number
             self._child.kill()
             self._child = None
         self._child = Child(MODULE, self._name, own_session=True)
-        self._child.send(pack(self._opening))
-        self._child.send(pack(begin))
+        self._child.send(tasks.pack(self._opening))
+        self._child.send(tasks.pack(begin))
         return self._child, begin.number
 
-    def _listen(self, child: Child, number: int, handle: JobHandle) -> End:
+    def _listen(self, child: Child, number: int, handle: JobHandle) -> tasks.End:
         waiting = select.poll()
         waiting.register(child, select.POLLIN)
         waiting.register(self._wake_out, select.POLLIN)
@@ -199,7 +182,7 @@ class WorkerProcess:
             if handle.stop_at is not None and time.monotonic() >= handle.stop_at + step[1]:
                 how = step[0]
                 if how == "interrupt":
-                    child.send(pack(Interrupt(number=number)))
+                    child.send(tasks.pack(tasks.Interrupt(number=number)))
                 elif how == "terminate":
                     child.terminate()
                 else:
@@ -209,9 +192,9 @@ class WorkerProcess:
             if self._wake_out in ready:
                 os.read(self._wake_out, 4096)
             if child.fileno() in ready:
-                message = unpack(child.receive())
-                if not isinstance(message, Update):
-                    if isinstance(message, Done | Failed | Stopped):
+                message = tasks.unpack(child.receive())
+                if not isinstance(message, tasks.Update):
+                    if isinstance(message, tasks.Done | tasks.Failed | tasks.Stopped):
                         return message
                     raise TypeError(
                         f"unexpected message of a child process: {type(message).__name__}"
@@ -219,13 +202,13 @@ class WorkerProcess:
                 handle.report(message)
             elif not child.is_alive:
                 raise ConnectionAbortedError("the child process ended")
-        return Stopped()
+        return tasks.Stopped()
 
-    def _end_broken(self, error: Exception, *, was_stopped: bool) -> End:
+    def _end_broken(self, error: Exception, *, was_stopped: bool) -> tasks.End:
         """End a broken child process; how its job ended."""
         child, self._child = self._child, None
         if child is None:
-            return Failed(
+            return tasks.Failed(
                 error=FilestoreError(
                     f"the worker process cannot be started: {error}",
                     remedy="close other programs or free disk space, then try again",
@@ -233,12 +216,12 @@ class WorkerProcess:
             )
         if was_stopped:
             child.kill()
-            return Stopped()
+            return tasks.Stopped()
         child.wait(_DEAD_WITHIN_S)
         output = child.last_output()
         status = child.kill()
         known = error if isinstance(error, FilestoreError) else None
-        return Failed(error=known or died(status, output))
+        return tasks.Failed(error=known or died(status, output))
 
 
 SENT_EVERY_S: Final = 0.1
@@ -251,7 +234,7 @@ _COLLECTED_AFTER: Final = (100_000, 20, 100)
 _NICENESS: Final = 5
 """The screen, and whatever else runs, goes first."""
 
-_Message = Progress | tuple[Finding, ...] | End
+_Message = Progress | tuple[Finding, ...] | tasks.End
 
 
 class MessageSender:
@@ -272,7 +255,7 @@ class MessageSender:
         if findings:
             self._queue.put(tuple(findings))
 
-    def ended(self, end: End) -> None:
+    def ended(self, end: tasks.End) -> None:
         """Report the end, after all the rest."""
         self._queue.put(end)
 
@@ -281,9 +264,9 @@ class MessageSender:
             while True:
                 for message in merged(self._gathered()):
                     try:
-                        packed = pack(message)
+                        packed = tasks.pack(message)
                     except Exception as error:  # what cannot be pickled is reported as well
-                        packed = pack(Failed(error=as_error(error)))
+                        packed = tasks.pack(tasks.Failed(error=tasks.as_error(error)))
                     self._line.send(packed)
 
     def _gathered(self) -> list[_Message]:
@@ -291,20 +274,20 @@ class MessageSender:
         messages = [self._queue.get()]
         until = time.monotonic() + SENT_EVERY_S
         with contextlib.suppress(queue.Empty):
-            while not isinstance(messages[-1], Done | Failed | Stopped):
+            while not isinstance(messages[-1], tasks.Done | tasks.Failed | tasks.Stopped):
                 messages.append(self._queue.get(timeout=max(0.0, until - time.monotonic())))
         return messages
 
 
-def merged(messages: Sequence[_Message]) -> Iterator[Message]:
+def merged(messages: Sequence[_Message]) -> Iterator[tasks.Message]:
     """The last progress with some of the findings, the rest of them, and the end."""
     progress = next((one for one in reversed(messages) if isinstance(one, Progress)), None)
     findings = [finding for one in messages if isinstance(one, tuple) for finding in one]
     for first in range(0, max(1, len(findings)), MOST_AT_ONCE):
         some = tuple(findings[first : first + MOST_AT_ONCE])
         if some or progress is not None:
-            yield Update(progress=progress, findings=some)
-    if isinstance(messages[-1], Done | Failed | Stopped):
+            yield tasks.Update(progress=progress, findings=some)
+    if isinstance(messages[-1], tasks.Done | tasks.Failed | tasks.Stopped):
         yield messages[-1]
 
 
@@ -313,14 +296,14 @@ class JobRunner:
 
     def __init__(self, line: Line, *, keeps_store: bool) -> None:
         self._line = line
-        self._opening = unpack(line.receive())
+        self._opening = tasks.unpack(line.receive())
         self._sender = MessageSender(line)
-        self._begun: queue.SimpleQueue[Begin | None] = queue.SimpleQueue()
+        self._begun: queue.SimpleQueue[tasks.Begin | None] = queue.SimpleQueue()
         self._under_way = 0
         """The number of the job that may be interrupted; 0 for none."""
         self._interrupted = 0
         self._is_over = False
-        self._kept = StoreCache(partial(self._open, processes=1)) if keeps_store else None
+        self._kept = tasks.StoreCache(partial(self._open, processes=1)) if keeps_store else None
 
     def run(self) -> None:
         """Do what comes until the line ends."""
@@ -338,8 +321,8 @@ class JobRunner:
 
     def _listen(self) -> None:
         for packed in self._line:
-            message = unpack(packed)
-            if isinstance(message, Interrupt):
+            message = tasks.unpack(packed)
+            if isinstance(message, tasks.Interrupt):
                 self._interrupted = message.number
                 _signal_main_thread()
             else:
@@ -353,42 +336,42 @@ class JobRunner:
             os.killpg(os.getpid(), signal.SIGKILL)
         os._exit(1)
 
-    def _end_of(self, begin: Begin) -> End:
+    def _end_of(self, begin: tasks.Begin) -> tasks.End:
         try:
             try:
                 self._under_way = begin.number
                 if self._is_over or self._interrupted == begin.number:
-                    return Stopped()
-                return Done(value=self._do(begin.job))
+                    return tasks.Stopped()
+                return tasks.Done(value=self._do(begin.job))
             finally:
                 self._under_way = 0
         except FilestoreError as error:
-            return Failed(error=error)
+            return tasks.Failed(error=error)
         except KeyboardInterrupt:
             self._under_way = 0
             self._close_store()
-            return Stopped()
+            return tasks.Stopped()
         except Exception as error:  # the top of a worker: whatever it is, it is reported
             self._close_store()
-            return Failed(error=as_error(error))
+            return tasks.Failed(error=tasks.as_error(error))
 
-    def _do(self, job: Job) -> Any:
-        work = JOBS[job.name]
+    def _do(self, job: tasks.Job) -> Any:
+        work = tasks.JOBS[job.name]
         if self._kept is not None:
             return work(self._kept.get(), self._sender, **job.arguments)
         with self._open(processes=os.cpu_count() or 1) as store:
             return work(store, self._sender, **job.arguments)
 
     def _open(self, *, processes: int) -> InspectedStore:
-        def report_waiting(holder: str) -> None:
-            self._sender.progress(Progress(stage=f"waiting for {holder}", done=0, total=None))
-
+        report = self._sender.progress
         # The other threads only wait for the line: a forked child needs nothing of them.
         return InspectedStore(
             self._opening.root,
             configuration=self._opening.configuration,
             processes=processes,
-            on_wait=report_waiting,
+            on_wait=lambda holder: report(
+                Progress(stage=f"waiting for {holder}", done=0, total=None)
+            ),
         )
 
     def _close_store(self) -> None:
