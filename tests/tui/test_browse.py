@@ -736,7 +736,7 @@ def test_the_place_is_found_again_the_next_time(root):
 
 def test_odd_memories_are_left(root):
     """A saved state of other types is no reason not to open."""
-    saved = {"opened": 7, "path": ["x"], "filter": None, "section": "none"}
+    saved = {"opened": 7, "path": ["x"], "filter": None, "section": ["none"]}
 
     async def act(page, pilot):
         await shows(pilot, "guide.md", "[Text]")

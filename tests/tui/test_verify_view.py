@@ -299,6 +299,8 @@ def test_filters_narrow_the_list_and_escape_widens_it(root):
         assert listed(inspector) == everything
         page(inspector).restore({**kept, "severities": "X", "text": 4})
         assert page(inspector).saved() == kept
+        page(inspector).restore({**kept, "order": {}, "severities": [], "code": []})
+        assert page(inspector).saved() == {**kept, "code": ""}
 
     inspect(root, act)
 

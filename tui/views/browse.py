@@ -183,7 +183,7 @@ class BrowseView(View):
             path=path if isinstance(path, str) else "",
             text=text if isinstance(text, str) else "",
         )
-        if saved.get("section") in {name for name, _, _ in SECTIONS}:
+        if saved.get("section") in [name for name, _, _ in SECTIONS]:
             self._section = saved["section"]
 
     def _nothing_lines(self) -> Sequence[Line]:

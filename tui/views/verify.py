@@ -175,13 +175,12 @@ class VerifyView(View):
         """Take up filter and order."""
         if saved.get("order") in ORDERS:
             self._rows.order = saved["order"]
-        shown = Filter()
-        if isinstance(saved.get("text"), str):
-            shown = replace(shown, text=saved["text"])
-        if saved.get("severities") in SEVERITIES:
-            shown = replace(shown, severities=saved["severities"])
-        if saved.get("code") in CODES:
-            shown = replace(shown, code=saved["code"])
+        text, severities, code = saved.get("text"), saved.get("severities"), saved.get("code")
+        shown = Filter(
+            text=text if isinstance(text, str) else "",
+            severities=severities if severities in SEVERITIES else SEVERITIES[0],
+            code=code if isinstance(code, str) and code in CODES else "",
+        )
         self._filter(shown)
 
     # VerifyRun
