@@ -350,7 +350,8 @@ class Frame(KeysInOrder):
             self.fault = self.fault or error.trace
         self.errors.append((time.time(), error))
         del self.errors[:-MOST_LOGGED]
-        message, now = texts.short_error(error), time.monotonic()
+        message, now = shown_path(error.message), time.monotonic()
+        message += f"\ntry: {one_line(error.remedy)}" if error.remedy else ""
         # Not twice on the screen, but never unseen: the time counts from when it was shown.
         self._shown_errors = {
             one: at for one, at in self._shown_errors.items() if now - at < AGAIN_S

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import InspectedStore, find_root, listed, useless_error
+from filestore.browse import CatalogNewerError, InspectedStore, find_root, listed, useless_error
 from tui.actions import Place
 from tui.app.frame import Options
 from tui.app.menus import COMPLETIONS, Menus, Typed, parse
@@ -553,8 +553,6 @@ def _catalog_of(store: InspectedStore) -> str:
     Raises:
         CatalogNewerError: A newer program wrote it.
     """
-    from filestore.browse import CatalogNewerError
-
     try:
         store.listing.generation  # noqa: B018 # opens it
     except CatalogNewerError:

@@ -150,14 +150,12 @@ def progress_line(
         words.append(f"{rate:,.0f}/s" if rate >= 1 else "less than 1/s")
     if rate and total:
         words.append(f"{duration(max(0, total - done) / rate)} left")
-    bar = (Span(f"{bar_of(done, total, width)} ", "note"),) if total else ()
-    return (*bar, span("  ".join(words)))
-
-
-def bar_of(done: int, total: int, width: int) -> str:
-    """A bar that every terminal can show."""
-    full = width * min(done, total) // total if total else 0
-    return f"[{'#' * full}{'.' * (width - full)}]"
+    if not total:
+        return (span("  ".join(words)),)
+    # A bar that every terminal can show.
+    full = width * min(done, total) // total
+    bar = Span(f"[{'#' * full}{'.' * (width - full)}] ", "note")
+    return (bar, span("  ".join(words)))
 
 
 def duration(seconds: float) -> str:

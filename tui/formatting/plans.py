@@ -354,22 +354,14 @@ def commands(
                 set(codes).isdisjoint(step.codes) or (step.truth and not writes) for step in left
             )
         )
-        found += _of_group(plan, codes, group, is_all=is_all)
+        only = f" --only {all_quoted(codes)}" if codes else ""
+        paths = [] if is_all else list(dict.fromkeys(one.path for one in group if not one.part))
+        end = f"{' --write-files' if writes else ''}{_level(plan)}"
+        # No shell takes more names at once.
+        parts = [paths[start : start + MOST_PATHS] for start in range(0, len(paths), MOST_PATHS)]
+        named_paths = [f" --path {all_quoted(part)}" for part in parts] or [""]
+        found += [f"repair{only}{some}{end}" for some in named_paths]
     return found if sum(map(len, found)) <= MOST_CHARACTERS else []
-
-
-def _of_group(
-    plan: Plan, codes: tuple[str, ...], steps: Sequence[Step], *, is_all: bool
-) -> list[str]:
-    """What applies steps that repair the same codes; paths only where others are left out."""
-    only = f" --only {all_quoted(codes)}" if codes else ""
-    paths = list(dict.fromkeys(step.path for step in steps if not step.part))
-    end = f"{' --write-files' if any(step.truth for step in steps) else ''}{_level(plan)}"
-    if is_all or not paths:
-        return [f"repair{only}{end}"]
-    # No shell takes more names at once.
-    parts = [paths[start : start + MOST_PATHS] for start in range(0, len(paths), MOST_PATHS)]
-    return [f"repair{only} --path {all_quoted(part)}{end}" for part in parts]
 
 
 def _level(plan: Plan) -> str:

@@ -355,12 +355,6 @@ def error_lines(error: "FilestoreError") -> list[Line]:
     return lines
 
 
-def short_error(error: "FilestoreError") -> str:
-    """An error in two lines at most."""
-    remedy = f"\ntry: {one_line(error.remedy)}" if error.remedy else ""
-    return shown_path(error.message) + remedy
-
-
 def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:
     """Shown where no store can be opened.
 

@@ -148,24 +148,23 @@ def map_lines(
     """
     lines: list[Line] = []
     for row in range(picture.height):
-        cells = range(row * picture.width, (row + 1) * picture.width)
-        spans = [_cell(picture, cell, cell in drifted, cell in selected, letters) for cell in cells]
+        spans = []
+        for cell in range(row * picture.width, (row + 1) * picture.width):
+            bits = picture.dots.get(cell)
+            if cell in selected:
+                drawn = Span("@" if letters else "◉", "mark")
+            elif bits is None:
+                drawn = Span(" ")
+            elif cell in drifted:
+                drawn = Span("X" if letters else "×", "error")
+            else:
+                group = picture.groups[cell]
+                role = HUES[group] if group < OTHERS else "quiet"
+                drawn = Span(_LETTERS[group] if letters else chr(_BRAILLE | bits), role)
+            spans.append(drawn)
         runs = groupby(spans, key=lambda one: one.role)
         lines.append(tuple(Span("".join(one.text for one in run), role) for role, run in runs))
     return lines
-
-
-def _cell(picture: Plotted, cell: int, drifted: bool, selected: bool, letters: bool) -> Span:
-    if selected:
-        return Span("@" if letters else "◉", "mark")
-    bits = picture.dots.get(cell)
-    if bits is None:
-        return Span(" ")
-    if drifted:
-        return Span("X" if letters else "×", "error")
-    group = picture.groups[cell]
-    role = HUES[group] if group < OTHERS else "quiet"
-    return Span(_LETTERS[group] if letters else chr(_BRAILLE | bits), role)
 
 
 def map_title(*, shown: int, total: int, explained: tuple[float, float]) -> Line:

@@ -43,7 +43,7 @@ from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import Finding
-    from filestore.browse import About, AboutResource, Links, Neighbour, Section
+    from filestore.browse import About, AboutResource, Links, Neighbour
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
@@ -185,7 +185,7 @@ class Detail(Vertical):
             return 0
         section = self.about.section(self.part)
         if section is not None and self.section != "raw":
-            text, line = self._section_text(section), 0
+            text, line = _text_of(self.about, self.part), 0
             if not section.line:
                 return 0
             if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
@@ -201,10 +201,6 @@ class Detail(Vertical):
             return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
         found = line_of_passage(self.about.raw, passage)
         return found or (line_of_query(self.about.raw, query) if query else 0)
-
-    def _section_text(self, section: "Section") -> str:
-        assert self.about is not None
-        return self.about.body[section.start : section.end]
 
     # What is shown
 
@@ -440,7 +436,7 @@ class Detail(Vertical):
             section = self.about.section(self.part)
             # The line of a hit stays: its search may have changed the store.
             line = self._target.line or (section.line if section is not None else 0)
-            text = "" if section is None or line else self._section_text(section)
+            text = "" if section is None or line else _text_of(self.about, self.part)
             self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
             self.read()
@@ -514,16 +510,15 @@ def _prepared(
     about = store.about_file(now, indexed_as=path) if now else store.about_file(path)
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
-    if section == "facts" and not store.places.tree.has_sections:
-        family = None
-        # Without the catalog everything else is still worth telling.
-        with suppress(FilestoreError):
-            family = store.summaries.family(about.path)
-        return Prepared(about=about, part=part, lines=texts.fact_lines(about, family))
     if section == "raw":
         return Prepared(about=about, part=part, lines=texts.raw_lines(about))
     if section == "facts":
-        return Prepared(about=about, part=part, lines=texts.fact_lines(about))
+        family = None
+        # Without the catalog everything else is still worth telling.
+        with suppress(FilestoreError):
+            if not store.places.tree.has_sections:
+                family = store.summaries.family(about.path)
+        return Prepared(about=about, part=part, lines=texts.fact_lines(about, family))
     text = _text_of(about, part)
     if about.problem or len(text) > AT_ONCE:
         lines = [*texts.problem_lines(about), *texts.text_lines(text)]

@@ -6,7 +6,6 @@ thread; and nothing is made before a person saw what it costs and confirmed it.
 
 from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
@@ -255,7 +254,7 @@ class Enriching:
                 return
             self._show(
                 ConfirmScreen(f"{what}: {texts.scope(plan)}", texts.plan_lines(plan)),
-                partial(self._begin, what, arguments, plan),
+                lambda yes: self._begin(what, arguments, plan) if yes else None,
             )
 
         self._host.task_manager.ask(
@@ -265,11 +264,7 @@ class Enriching:
             title=f"what it takes to {what}",
         )
 
-    def _begin(
-        self, what: str, arguments: dict[str, Any], plan: "EnrichPlan", wanted: bool | None
-    ) -> None:
-        if not wanted:
-            return
+    def _begin(self, what: str, arguments: dict[str, Any], plan: "EnrichPlan") -> None:
         names = "".join(f" {quoted(name)}" for name in arguments["resources"])
         options = " --refresh" if arguments["refresh"] else ""
         # Where it costs something the command asks, too, and here it was answered.

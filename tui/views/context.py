@@ -29,7 +29,6 @@ class ViewContext(Protocol):
     """Reads, questions and long work; never on the screen's own thread."""
     findings: Findings
     """Everything found so far, for all views."""
-    root: str
     read_only: str
     """Why nothing may be written; "" where it may."""
 
@@ -202,7 +201,14 @@ def line_in_sight(text: str, row: str, share: float) -> int:
         share: Of the text above the row, 0 to 1; of several places the nearest is taken.
     """
     wanted = [word.lower() for word in _WORD.findall(row)][:_MOST_WORDS]
-    words, lines = _words(text)
+    # The words behind the frontmatter, and the line of each.
+    words: list[str] = []
+    lines: list[int] = []
+    first = _frontmatter_lines(text)
+    for number, line in enumerate(text.split("\n")[first:], start=first + 1):
+        found = _WORD.findall(line.lower())
+        words += found
+        lines += [number] * len(found)
     for length in range(len(wanted), 0, -1):
         places = [
             place
@@ -270,15 +276,3 @@ def _frontmatter_lines(text: str) -> int:
         return 0
     end = re.search(r"\n---[ \t]*\r?(?:\n|\Z)", text)
     return text.count("\n", 0, end.end()) if end is not None else 0
-
-
-def _words(text: str) -> tuple[list[str], list[int]]:
-    """The words of a text behind its frontmatter, and the line of each."""
-    words: list[str] = []
-    lines: list[int] = []
-    first = _frontmatter_lines(text)
-    for number, line in enumerate(text.split("\n")[first:], start=first + 1):
-        found = _WORD.findall(line.lower())
-        words += found
-        lines += [number] * len(found)
-    return words, lines

@@ -413,15 +413,10 @@ class SmallScreen(Steady, ModalScreen[None]):
             f"{least.width} by {least.height} is needed\nq quits"
         )
 
-    def on_resize(self, _: Resize) -> None:
-        """Update it, or close."""
-        self._check_size()
-
-    def on_screen_resume(self, _: ScreenResume) -> None:
-        """Close if the terminal grew while another screen lay over this one."""
-        self._check_size()
-
+    @on(Resize)
+    @on(ScreenResume)
     def _check_size(self) -> None:
+        # Also where the terminal grew while another screen lay over this one.
         if is_too_small(self.app.size):
             self._shown.update(self._words())
         elif self.app.screen is self:

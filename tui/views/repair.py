@@ -325,11 +325,10 @@ class RepairView(View):
             lines += [*shown, kept] if shown else [line("only the sidecar is written")]
             removed = [path for step in plan.steps for path in texts.removed_by(step)]
             question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
-            self.app.push_screen(question, partial(self._answered, plan, self.command()))
+            command = self.command()
+            self.app.push_screen(question, lambda yes: self._apply(plan, command) if yes else None)
 
-    def _answered(self, plan: "Plan", command: str, wanted: bool | None) -> None:
-        if not wanted:
-            return
+    def _apply(self, plan: "Plan", command: str) -> None:
         title = f"repair, {count(len(plan.steps), 'step')}"
         self.host.note(command or title)
         self._writes_files = any(step.truth for step in plan.steps)

@@ -237,11 +237,10 @@ class Changes(Horizontal):
                 [line(group.what, "quiet"), *texts.file_change_lines(files)],
                 removes=sum(fate == "goes" for _, fate in files),
             )
-            self.app.push_screen(question, partial(self._answered, side, group.id))
+            identifier = group.id
+            self.app.push_screen(question, lambda yes: self._do(side, identifier) if yes else None)
 
-    def _answered(self, side: texts.Side, identifier: str, wanted: bool | None) -> None:
-        if not wanted:
-            return
+    def _do(self, side: texts.Side, identifier: str) -> None:
         job = JOBS[side]
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
 

@@ -17,7 +17,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.formatting import Line, Span, count
+from tui.formatting import Span, count
 from tui.state.rows import Listed, Marking, Rows, TreeRows
 from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
 
@@ -235,28 +235,25 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         name = (key, self._width, has_cursor, is_marked)
         drawn = self._strips.get(name)
         if drawn is None:
-            line = self._rows.row(index)
-            drawn = self._drawn(line, has_cursor, marked=is_marked)
-            if line is not None:
+            signs = ">" if has_cursor else " "
+            if self._can_mark:
+                signs += "*" if is_marked else " "
+            words = self._rows.row(index)
+            line = (Span(self.ellipsis, "quiet"),) if words is None else self.written(words)
+            room = max(self._width - len(signs), 0)
+            line = (Span(signs, "mark"), *fitted(line, room, self.ellipsis))
+            palette = self.palette
+            looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
+            rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
+            look = (lambda role: looks(role) + _BOLD) if is_marked else looks
+            drawn = strip(line, self._width, look, rest)
+            if words is not None:
                 self._strips[name] = drawn
         return drawn
 
     def forget_drawn(self) -> None:
         """Redraw every row the next time."""
         self._strips.clear()
-
-    def _drawn(self, line: Line | None, has_cursor: int, *, marked: bool) -> Strip:
-        signs = ">" if has_cursor else " "
-        if self._can_mark:
-            signs += "*" if marked else " "
-        words = (Span(self.ellipsis, "quiet"),) if line is None else line
-        room = max(self._width - len(signs), 0)
-        line = (Span(signs, "mark"), *fitted(self.written(words), room, self.ellipsis))
-        palette = self.palette
-        looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
-        rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
-        look = (lambda role: looks(role) + _BOLD) if marked else looks
-        return strip(line, self._width, look, rest)
 
     # Place
 

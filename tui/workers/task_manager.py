@@ -120,7 +120,7 @@ class TaskManager:
             urgent: Whether it goes before the waiting ones: what is in sight goes before the rest.
         """
         failed = failed or self._failed
-        self._reader.ask(question, then, failed=failed, group=group, urgent=urgent)
+        self._reader.ask(_Question(put=question, then=then, failed=failed, group=group), urgent)
 
     def reopen(self) -> None:
         """Close the store of the reading thread; the next question opens it again."""
@@ -272,12 +272,12 @@ _KEEPS_STORE: Final = (KeyError, UsageError)
 
 
 class _Question(Struct, kw_only=True, eq=False):
-    rank: tuple[bool, int]
-    """Whether it can wait, and how many were asked before."""
     put: Callable[[InspectedStore], Any]
     then: Callable[[Any], None]
     failed: Callable[[FilestoreError], None]
     group: str
+    rank: tuple[bool, int] = (True, 0)
+    """Whether it can wait, and how many were asked before."""
 
     def __lt__(self, other: "_Question") -> bool:
         return self.rank < other.rank
@@ -308,28 +308,14 @@ class StoreReader:
         self._ended = False
         self._thread: threading.Thread | None = None
 
-    def ask(
-        self,
-        question: Callable[[InspectedStore], Any],
-        then: Callable[[Any], None],
-        *,
-        failed: Callable[[FilestoreError], None],
-        group: str,
-        urgent: bool,
-    ) -> None:
+    def ask(self, question: _Question, urgent: bool) -> None:
         """Ask a question; see `TaskManager.read`."""
         with self._changed:
             self._asked += 1
-            asked = _Question(
-                rank=(not urgent, self._asked),
-                put=question,
-                then=then,
-                failed=failed,
-                group=group,
-            )
-            if group:
-                self._newest[group] = asked
-            heapq.heappush(self._waiting, asked)
+            question.rank = (not urgent, self._asked)
+            if question.group:
+                self._newest[question.group] = question
+            heapq.heappush(self._waiting, question)
             self._changed.notify()
         if self._thread is None and not self._ended:
             self._thread = threading.Thread(target=self._answer, name="reading", daemon=True)

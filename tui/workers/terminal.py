@@ -155,7 +155,14 @@ class Keyboard:
         text, at = self._rest + came, 0
         while whole := _WHOLE.match(text, at):
             at = whole.end()
-            self._pass_on(whole)
+            sent_text = f"\x1b[{whole[0][1:]}" if whole[0][0] == "\x9b" else whole[0]
+            if whole["key"] is None and sent_text in (BRACKETED_PASTE_START, BRACKETED_PASTE_END):
+                self._is_pasted = sent_text == BRACKETED_PASTE_START
+            elif whole["reply"] is not None or (self._is_pasted and sent_text[0] == _ESCAPE):
+                continue
+            is_sequence = whole["sequence"] is not None
+            for event in self._parser.take(sent_text, is_sequence=is_sequence):
+                self._take(event)
         self._rest = text[at:]
         if self._rest == _ESCAPE:
             self._until = now + self._escape_s
@@ -164,15 +171,6 @@ class Keyboard:
             if not self._rest.startswith(("\x1b[", "\x9b")):
                 # Of a string nothing is needed but that it has begun, and may be about to end.
                 self._rest = self._rest[:3] + _ESCAPE * (self._rest[3:].endswith(_ESCAPE))
-
-    def _pass_on(self, whole: "re.Match[str]") -> None:
-        text = f"\x1b[{whole[0][1:]}" if whole[0][0] == "\x9b" else whole[0]
-        if whole["key"] is None and text in (BRACKETED_PASTE_START, BRACKETED_PASTE_END):
-            self._is_pasted = text == BRACKETED_PASTE_START
-        elif whole["reply"] is not None or (self._is_pasted and text[0] == _ESCAPE):
-            return
-        for event in self._parser.take(text, is_sequence=whole["sequence"] is not None):
-            self._take(event)
 
     def tick(self) -> None:
         """Take an escape for a key, and drop what began, now that nothing followed it."""
@@ -210,10 +208,6 @@ class TerminalDriver(LinuxDriver):
         self.suspend_application_mode()
 
     def _run_input_thread(self) -> None:
-        self.run_input_thread()
-
-    def run_input_thread(self) -> None:
-        """Read until it is over."""
         keyboard = Keyboard(self)
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)

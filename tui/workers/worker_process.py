@@ -342,7 +342,11 @@ class JobRunner:
                 self._under_way = begin.number
                 if self._is_over or self._interrupted == begin.number:
                     return tasks.Stopped()
-                return tasks.Done(value=self._do(begin.job))
+                work, given = tasks.JOBS[begin.job.name], begin.job.arguments
+                if self._kept is not None:
+                    return tasks.Done(value=work(self._kept.get(), self._sender, **given))
+                with self._open(processes=os.cpu_count() or 1) as store:
+                    return tasks.Done(value=work(store, self._sender, **given))
             finally:
                 self._under_way = 0
         except FilestoreError as error:
@@ -354,13 +358,6 @@ class JobRunner:
         except Exception as error:  # the top of a worker: whatever it is, it is reported
             self._close_store()
             return tasks.Failed(error=tasks.as_error(error))
-
-    def _do(self, job: tasks.Job) -> Any:
-        work = tasks.JOBS[job.name]
-        if self._kept is not None:
-            return work(self._kept.get(), self._sender, **job.arguments)
-        with self._open(processes=os.cpu_count() or 1) as store:
-            return work(store, self._sender, **job.arguments)
 
     def _open(self, *, processes: int) -> InspectedStore:
         report = self._sender.progress
