@@ -229,18 +229,13 @@ def spans(count: int, room: int, words: Sequence[int | None]) -> list[tuple[int,
     while count - start > room:
         runs = -(-(count - start) // room)
         end = start + -(-(count - start) // runs)
-        end = _between_words(words, start, end)
+        # The last place up to there where a word begins, unless that is far back.
+        nearest = range(end, start + (end - start) // 2, -1)
+        begins = (at for at in nearest if words[at] is None or words[at] != words[at - 1])
+        end = next(begins, end)
         found.append((start, end))
         start = end
     return [*found, (start, count)]
-
-
-def _between_words(words: Sequence[int | None], start: int, end: int) -> int:
-    """The last place up to `end` where a word begins; `end` itself where that is far back."""
-    for place in range(end, start + (end - start) // 2, -1):
-        if words[place] is None or words[place] != words[place - 1]:
-            return place
-    return end
 
 
 @contextmanager
@@ -447,7 +442,11 @@ def on_all_cores(work: Callable[[Given], Made], items: Sequence[Given]) -> Itera
     stopped = threading.Event()
 
     def run() -> None:
-        _lower_priority()
+        if sys.platform == "linux":
+            thread = threading.get_native_id()
+            with suppress(OSError):
+                lower = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
+                os.setpriority(os.PRIO_PROCESS, thread, lower)
         try:
             while not stopped.is_set() and (place := next(waiting, None)) is not None:
                 done.put((place, work(items[place])))
@@ -470,15 +469,6 @@ def on_all_cores(work: Callable[[Given], Made], items: Sequence[Given]) -> Itera
     finally:
         stopped.set()
     return [made[place] for place in range(len(items))]
-
-
-def _lower_priority() -> None:
-    """That of this thread; no system but Linux knows one of a thread."""
-    if sys.platform == "linux":
-        thread = threading.get_native_id()
-        with suppress(OSError):
-            lower = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
-            os.setpriority(os.PRIO_PROCESS, thread, lower)
 
 
 @contextmanager

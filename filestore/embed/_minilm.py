@@ -313,30 +313,29 @@ class WordPieces:
 
     def encode(self, texts: Sequence[str]) -> list[Pieces]:
         """The tokens of some texts, without special ones around them."""
-        return [self._encode(text) for text in texts]
-
-    def _encode(self, text: str) -> Pieces:
-        ids: list[int] = []
-        word_ids: list[int] = []
-        for number, word in enumerate(self._words(text)):
-            pieces = self._pieces(word if len(word) <= _LONGEST_WORD else _UNKNOWN)
-            ids += pieces
-            word_ids += [number] * len(pieces)
-        return Pieces(ids, word_ids)
+        found = []
+        for text in texts:
+            ids, word_ids = list[int](), list[int]()
+            for number, word in enumerate(self._words(text)):
+                pieces = self._pieces(word if len(word) <= _LONGEST_WORD else _UNKNOWN)
+                ids += pieces
+                word_ids += [number] * len(pieces)
+            found.append(Pieces(ids, word_ids))
+        return found
 
     def _words(self, text: str) -> list[str]:
         words: list[str] = []
         for place, part in enumerate(_SPECIAL.split(text)):
-            words += [part] if place % 2 else self._plain_words(part)
+            if place % 2:
+                words.append(part)
+                continue
+            plain = part.translate(self._signs)
+            if not plain.isascii():
+                # A sigma that ends a word is lower-cased as any other.
+                plain = normalized("NFD", plain).replace("Σ", "σ").lower()
+                plain = plain.translate(self._signs)  # the accents that came apart
+            words += plain.lower().split()
         return words
-
-    def _plain_words(self, text: str) -> list[str]:
-        text = text.translate(self._signs)
-        if not text.isascii():
-            # A sigma that ends a word is lower-cased as any other.
-            text = normalized("NFD", text).replace("Σ", "σ").lower()
-            text = text.translate(self._signs)  # the accents that came apart
-        return text.lower().split()
 
     def _cut(self, word: str) -> tuple[int, ...]:
         """The longest piece that begins the word, then of what is left; unknown if any is."""

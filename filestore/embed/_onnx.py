@@ -273,7 +273,11 @@ def locations(data: bytes | mmap.mmap) -> set[bytes]:
     while waiting:
         kind, start, end = waiting.pop()
         if kind == "entry":
-            found |= _location(data, start, end)
+            fields = [
+                (number, data[first:last]) for number, first, last in _fields(data, start, end)
+            ]
+            if (_KEY, _LOCATION) in fields:
+                found |= {value for number, value in fields if number == _VALUE} or {b""}
             continue
         for number, first, last in _fields(data, start, end):
             left -= 1
@@ -282,14 +286,6 @@ def locations(data: bytes | mmap.mmap) -> set[bytes]:
             if number in _PARTS[kind]:
                 waiting.append((_PARTS[kind][number], first, last))
     return found
-
-
-def _location(data: bytes | mmap.mmap, start: int, end: int) -> set[bytes]:
-    """What one entry of a tensor says of its place; nothing where it says something else."""
-    fields = [(number, data[first:last]) for number, first, last in _fields(data, start, end)]
-    if (_KEY, _LOCATION) not in fields:
-        return set()
-    return {value for number, value in fields if number == _VALUE} or {b""}
 
 
 def _fields(data: bytes | mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:

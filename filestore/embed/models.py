@@ -190,8 +190,15 @@ def find_model(choice: Choice) -> str:
     name = model_name(choice)
     # Put in order before it is looked at: a store that is being made has no folder to go up from.
     path = os.path.normpath(os.path.join(choice.root, os.path.expanduser(name)))
-    if known := _known(choice, name):
-        return known
+    if (key := _known_name(choice, name)) is not None:
+        known = choice.machine.models[key]
+        if os.path.isdir(known):
+            return known
+        use = f"filestore embedder use {shlex.quote(clipped(key))} FOLDER"
+        raise ModelMissing(
+            f"the model {clipped(key)!r} was at {known}, where no folder is now",
+            remedy=f"name its folder with `{use}`",
+        )
     if os.path.isabs(path) and os.path.isdir(path):
         return path
     for alias in _aliases(name):
@@ -274,18 +281,6 @@ def _failed(embedder: Embedder, what: str) -> ModelUnusable:
     return ModelUnusable(
         f"{clipped(embedder.name)} {what}",
         remedy="choose another model: `filestore embedder list` says which can be used",
-    )
-
-
-def _known(choice: Choice, name: str) -> str | None:
-    models, key = choice.machine.models, _known_name(choice, name)
-    if key is None:
-        return None
-    if os.path.isdir(models[key]):
-        return models[key]
-    raise ModelMissing(
-        f"the model {clipped(key)!r} was at {models[key]}, where no folder is now",
-        remedy=f"name its folder with `filestore embedder use {shlex.quote(clipped(key))} FOLDER`",
     )
 
 

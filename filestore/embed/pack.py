@@ -163,7 +163,27 @@ class Pack(disk.Closing):
             ) from error
         pack = cls(path, descriptor)
         with on_error(pack.close):
-            pack._read_head()
+            head = os.pread(pack._descriptor, _HEAD.size, 0)
+            if not head.startswith(_MAGIC):
+                raise NotAPack(pack._path, "it does not begin like one")
+            if len(head) < _HEAD.size:
+                raise pack._cut()
+            _, version, count, pack._digest = _HEAD.unpack(head)
+            if version > VERSION:
+                raise PackNewer(pack._path, version)
+            if version != VERSION or not 0 < count <= _MOST_MODELS:
+                raise PackDamaged(pack._path, "its head says nothing that can be")
+            table, listed = b"", []
+            for _ in range(count):
+                entry = pack._at(_HEAD.size + len(table), _MODEL.size)
+                vectors, dimension, length = _MODEL.unpack(entry)
+                if not 0 < length <= _LONGEST_FINGERPRINT:
+                    raise PackDamaged(pack._path, f"a fingerprint of {length:,} bytes")
+                name = pack._at(_HEAD.size + len(table) + len(entry), length)
+                listed.append((name, dimension, vectors))
+                table += entry + name
+            pack._head = head[:_UNSEALED] + table
+            pack._take(listed, _HEAD.size + len(table))
         return pack
 
     def close(self) -> None:
@@ -248,29 +268,6 @@ class Pack(disk.Closing):
                 raise PackDamaged(self._path, problem)
             found[key] = _vectors(model, rows)[0]
         return found
-
-    def _read_head(self) -> None:
-        head = os.pread(self._descriptor, _HEAD.size, 0)
-        if not head.startswith(_MAGIC):
-            raise NotAPack(self._path, "it does not begin like one")
-        if len(head) < _HEAD.size:
-            raise self._cut()
-        _, version, count, self._digest = _HEAD.unpack(head)
-        if version > VERSION:
-            raise PackNewer(self._path, version)
-        if version != VERSION or not 0 < count <= _MOST_MODELS:
-            raise PackDamaged(self._path, "its head says nothing that can be")
-        table, listed = b"", []
-        for _ in range(count):
-            entry = self._at(_HEAD.size + len(table), _MODEL.size)
-            vectors, dimension, length = _MODEL.unpack(entry)
-            if not 0 < length <= _LONGEST_FINGERPRINT:
-                raise PackDamaged(self._path, f"a fingerprint of {length:,} bytes")
-            name = self._at(_HEAD.size + len(table) + len(entry), length)
-            listed.append((name, dimension, vectors))
-            table += entry + name
-        self._head = head[:_UNSEALED] + table
-        self._take(listed, _HEAD.size + len(table))
 
     def _take(self, listed: Sequence[tuple[bytes, int, int]], start: int) -> None:
         """Hold what the head says of the models against the length of the file."""

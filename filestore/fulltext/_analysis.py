@@ -444,15 +444,6 @@ def short_runs(text: str) -> list[str]:
     return [run for run in runs if len(run) < 3]
 
 
-def _ends(text: str) -> list[str]:
-    """The ends of runs of an alphabet without spaces, which are shorter than a triple.
-
-    With them a term begins with each letter, so that one letter and two are found as beginnings.
-    """
-    runs = LETTERED.findall(text) if has_spaceless(text) else ()
-    return sorted({run[-length:] for run in runs for length in (1, 2) if length < len(run)})
-
-
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -478,7 +469,10 @@ def prepare(text: str) -> tuple[str, str]:
     if parted := [clean(read) for _, _, read in parted_words(text)]:
         text = _APART.join((text, *parted))
     exact, stem = space_pairs(text), space_singles(text)
-    if ends := _ends(text):
+    # With its ends a term of an alphabet without spaces begins with each letter, so that one letter
+    # and two, shorter than a triple, are found as beginnings.
+    runs = LETTERED.findall(text) if has_spaceless(text) else ()
+    if ends := sorted({run[-n:] for run in runs for n in (1, 2) if n < len(run)}):
         exact = _APART.join((exact, *ends))
     if camel_words := camel_words_of(text):
         stem = f"{stem} {camel_parts(camel_words)}"

@@ -137,8 +137,10 @@ def grammar_in(texts: tuple[str, ...], languages: tuple[str, ...]) -> tuple[froz
                 forms[piece] = {}
             forms.setdefault(piece, dict(_forms(piece, is_plain=is_plain)))
     votes = _votes({form for found in forms.values() for form in found.values()})
+    places = {one: -place for place, one in enumerate(languages)}
+    last = -len(languages)
     language = max(
-        votes, key=lambda one: (votes[one], -_place(one, languages), one), default=DEFAULT_LANGUAGE
+        votes, key=lambda one: (votes[one], places.get(one, last), one), default=DEFAULT_LANGUAGE
     )
     is_known = language in languages or language in _OWN_SCRIPT
     if votes[language] < (0.5 if language == languages[0] else 1.0 if is_known else 2.0):
@@ -152,10 +154,6 @@ def grammar_in(texts: tuple[str, ...], languages: tuple[str, ...]) -> tuple[froz
     }
     parts = {part for piece in pieces for part in WORD.findall(piece)}
     return frozenset(grammar), all(words) and grammar.issuperset(parts)
-
-
-def _place(language: str, languages: Sequence[str]) -> int:
-    return languages.index(language) if language in languages else len(languages)
 
 
 def _forms(piece: str, *, is_plain: bool) -> Iterator[tuple[str, str]]:

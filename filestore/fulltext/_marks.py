@@ -144,7 +144,18 @@ class Marker:
         if clause.kind is Kind.PREFIX and len(tokens) == 1:
             self._prefixes.append((tokens[0].word, self._term(clause.text)))
         elif not is_phrase and (names := wholes_of(cleaned)):
-            self._take_names(names, tokens, clause)
+            # As typed, or else their words together, or else the ones that tell.
+            for name in names:
+                words = tuple(token.word for token in _tokens(name) if token.word)
+                parts = {word for word in words if len(words) == 1 or is_telling(word)}
+                parts = parts if is_word else set()
+                # Emoji are marked one by one, whatever forms and joins them.
+                for sign in chain(*emoji_of(name)) if name[:1] > "\u2000" else (name,):
+                    self._names.append((sign, words, frozenset(parts), self._term(sign)))
+            known = {
+                word for name, words, *_ in self._names if not name.isalnum() for word in words
+            }
+            self._take_words([token for token in tokens if token.word not in known])
         elif not is_phrase:
             self._take_words(tokens)
         else:
@@ -157,18 +168,6 @@ class Marker:
             own |= {self._words[one.word] for one in tokens if one.word in self._words}
         text = clause.text.lstrip("(").rstrip("?!.,;:)…")
         return Named(text, frozenset(own), is_phrase)
-
-    def _take_names(self, names: Sequence[str], tokens: Sequence[_Token], clause: Clause) -> None:
-        """Identifiers: as typed, or else their words together, or else the ones that tell."""
-        for name in names:
-            words = tuple(token.word for token in _tokens(name) if token.word)
-            parts = {word for word in words if len(words) == 1 or is_telling(word)}
-            parts = parts if clause.kind is Kind.WORD else set()
-            # Emoji are marked one by one, whatever forms and joins them.
-            for sign in chain(*emoji_of(name)) if name[:1] > "\u2000" else (name,):
-                self._names.append((sign, words, frozenset(parts), self._term(sign)))
-        known = {word for name, words, *_ in self._names if not name.isalnum() for word in words}
-        self._take_words([token for token in tokens if token.word not in known])
 
     def _take_words(self, tokens: Sequence[_Token]) -> None:
         for token in tokens:
@@ -256,7 +255,14 @@ class Marker:
         """As `_marked_words`, for a text in which only words that begin alike can match."""
         known = self._plain.setdefault(language, {})
         alike = _alike(text)
-        for start in self._starts_in(language):
+        if language not in self._starts:
+            words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
+            starts = self._starts[language] = list[str]()
+            for start in sorted({_alike(word[:_BEGINNING]) for word in words}):
+                # What begins with another comes after it.
+                if not (starts and start.startswith(starts[-1])):
+                    starts.append(start)
+        for start in self._starts[language]:
             at = alike.find(start)
             while at >= 0:
                 word = None if alike[at - 1 : at].isalnum() else _WORD_ASCII.match(text, at)
@@ -267,18 +273,6 @@ class Marker:
                     if (term := known[raw]) is not None:
                         yield Mark(at, word.end(), term)
                 at = alike.find(start, at + 1)
-
-    def _starts_in(self, language: str) -> list[str]:
-        """How words begin that match a term or its stem; none begins as another one does."""
-        if language not in self._starts:
-            words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
-            found: list[str] = []
-            for start in sorted({_alike(word[:_BEGINNING]) for word in words}):
-                # What begins with another comes after it.
-                if not (found and start.startswith(found[-1])):
-                    found.append(start)
-            self._starts[language] = found
-        return self._starts[language]
 
     def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
         known = self._found.setdefault(language, {})

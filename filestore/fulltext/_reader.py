@@ -256,7 +256,17 @@ class Reader(Closing):
         if limit < 1 or not query.wanted():
             return []
         with self._guard:
-            return self._ranked(self._live().compiled(query), limit)
+            compiled = self._live().compiled(query)
+            documents = self._live().searcher.num_docs
+            if compiled is None or documents == 0:
+                return []
+            limit = min(limit, documents)
+            fetch = min(documents, limit + _TIE_MARGIN)
+            hits = self._top(compiled, fetch)
+            while len(hits) == fetch < documents and hits[-1][1] == hits[limit - 1][1]:
+                fetch = min(documents, fetch * 8)
+                hits = self._top(compiled, fetch)
+            return [hit for hit in hits if hit[1] >= hits[min(limit, len(hits)) - 1][1]]
 
     def settled(self, query: ParsedQuery) -> ParsedQuery:
         """The query, its phrases being mere words if with the others nothing would be found."""
@@ -382,19 +392,6 @@ class Reader(Closing):
         if self._compiler is None:
             raise RuntimeError("this full-text reader is closed")
         return self._compiler
-
-    def _ranked(self, query: "tantivy.Query | None", limit: int) -> list[Hit]:
-        """Fetch beyond the limit until the scores drop, so that no tie is cut."""
-        documents = self._live().searcher.num_docs
-        if query is None or documents == 0:
-            return []
-        limit = min(limit, documents)
-        fetch = min(documents, limit + _TIE_MARGIN)
-        hits = self._top(query, fetch)
-        while len(hits) == fetch < documents and hits[-1][1] == hits[limit - 1][1]:
-            fetch = min(documents, fetch * 8)
-            hits = self._top(query, fetch)
-        return [hit for hit in hits if hit[1] >= hits[min(limit, len(hits)) - 1][1]]
 
     def _top(self, query: "tantivy.Query", limit: int) -> list[Hit]:
         searcher = self._live().searcher

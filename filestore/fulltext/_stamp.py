@@ -163,14 +163,12 @@ def parse_stamp(data: bytes) -> Stamp | None:
         stamp = converted(record, Stamp)
     except ValueError:
         return None
-    return stamp if "analysis" in record and stamp.files and _inside(stamp.files) else None
-
-
-def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
-    """Whether all names are ``part/name`` with one part: no path out of the folder."""
-    pairs = [name.split("/") for name, _, _ in files]
-    sound = all(len(pair) == 2 for pair in pairs) and all(has_plain_names(one[0]) for one in files)
-    return sound and len({pair[0] for pair in pairs}) == 1
+    # All names are ``part/name`` with one part: no path leads out of the folder.
+    names = [name for name, _, _ in stamp.files]
+    pairs = [name.split("/") for name in names]
+    is_sound = all(len(pair) == 2 for pair in pairs) and all(map(has_plain_names, names))
+    is_inside = is_sound and len({pair[0] for pair in pairs}) == 1
+    return stamp if "analysis" in record and is_inside else None
 
 
 def read_stamp(folder: str) -> Stamp | None:

@@ -143,7 +143,13 @@ class Writer(disk.Closing):
         self._live_writer()
         for entry in entries:
             title, text = clean(entry.title), clean(entry.text)
-            language = language_of(f"{text[:_SAMPLE]} {title}", "") or self._language_around(entry)
+            language = language_of(f"{text[:_SAMPLE]} {title}", "")
+            if not language:
+                # That of its document, "" where that is not clear.
+                if self._document[0] is not entry.document:
+                    found = language_of(clean(entry.document[:_SAMPLE]), "")
+                    self._document = entry.document, found
+                language = self._document[1]
             if language:
                 self._counts[language] += 1
             elif len(text) > _SAMPLE:
@@ -168,12 +174,6 @@ class Writer(disk.Closing):
         waiting, self._waiting = self._waiting, []
         for entry in waiting:
             self._add(entry, clean(entry.title), clean(entry.text), self.language)
-
-    def _language_around(self, entry: Entry) -> str:
-        """The language of the document that a text is of, "" where that is not clear."""
-        if self._document[0] is not entry.document:
-            self._document = entry.document, language_of(clean(entry.document[:_SAMPLE]), "")
-        return self._document[1]
 
     def _add(self, entry: Entry, title: str, text: str, language: str) -> None:
         writer = self._live_writer()
@@ -287,20 +287,17 @@ class Writer(disk.Closing):
             document.add_text("whole", identifiers)
         if compounds:
             stem = f"{stem} {compounds}"
+        # English is stemmed by tantivy's own threads; the rest, being rarer, here.
+        if language != DEFAULT_LANGUAGE and language not in self._stems:
+            self._stems[language] = build_stem_analyzer(language)
         for _ in range(weight):
-            self._add_stems(document, stem, language)
+            if language == DEFAULT_LANGUAGE:
+                document.add_text("stem", stem)
+            else:
+                document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(stem))
         if language in COMPOUNDING:
             grams = grams_of(text, shortest=MIN_COMPOUND_CHARACTERS)
             document.add_text("gram", " ".join(grams))
-
-    def _add_stems(self, document: "tantivy.Document", text: str, language: str) -> None:
-        """English is stemmed by tantivy's own threads; the rest, being rarer, here."""
-        if language == DEFAULT_LANGUAGE:
-            document.add_text("stem", text)
-            return
-        if language not in self._stems:
-            self._stems[language] = build_stem_analyzer(language)
-        document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
 
 
 def _link_files(folder: str, previous: Stamp, new: str) -> None:

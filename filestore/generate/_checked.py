@@ -204,7 +204,11 @@ def read_answer(answer: str, task: Task, *, instructions: str = "") -> Made:
         )
     values = _values(text, task.kind)
     if values is None:
-        raise _no_json(text)
+        if _REFUSAL.match(text):
+            raise _failed("the model refuses", shown=text, hint="it was no JSON object")
+        is_cut = text[0] in "{[`"
+        without = "an answer without the JSON that was asked for"
+        raise _failed("cut or broken JSON" if is_cut else without, shown=text)
     lines = values.get(LINES_KEY[task.kind], [])
     title, summary = values.get("title", ""), values.get("summary", "")
     if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
@@ -259,14 +263,6 @@ def _failed(what: str, *, shown: str = "", hint: str = "") -> GenerationFailed:
     """The error for something unusable; what the model wrote is shown, and not in the hint."""
     start = f"; it starts {start_of(shown)}" if shown else ""
     return GenerationFailed(f"{what}{start}", hint=hint or what)
-
-
-def _no_json(text: str) -> GenerationFailed:
-    if _REFUSAL.match(text):
-        return _failed("the model refuses", shown=text, hint="it was no JSON object")
-    if text[0] in "{[`":
-        return _failed("cut or broken JSON", shown=text)
-    return _failed("an answer without the JSON that was asked for", shown=text)
 
 
 def _values(text: str, kind: Kind) -> Mapping[str, Any] | None:
@@ -405,7 +401,15 @@ def in_another_language(answer: str, texts: str) -> tuple[str, str] | None:
         return (found, wanted) if _share(of_answer, wanted) <= _TRACE else None
     if wanted != "Latin":
         return None
-    return _other_words(_hits(answer), _hits(texts))
+    of_answer = _hits(answer)
+    of_texts = _hits(texts)
+    if not (of_answer and of_texts):
+        return None
+    found, wanted = (max(hits, key=lambda one: hits[one]) for hits in (of_answer, of_texts))
+    is_sure = of_answer[found] >= _LEAD * of_answer.get(wanted, 0) and of_texts[
+        wanted
+    ] >= _LEAD * of_texts.get(found, 0)
+    return (_NAMES.get(found, found), _NAMES.get(wanted, wanted)) if is_sure else None
 
 
 def _scripts(text: str) -> dict[str, int]:
@@ -441,17 +445,3 @@ def _hits(text: str) -> dict[str, int]:
     }
     least = max(_LEAST_HITS, _LEAST_SHARE * len(words))
     return hits if max(hits.values(), default=0) >= least else {}
-
-
-def _other_words(of_answer: dict[str, int], of_texts: dict[str, int]) -> tuple[str, str] | None:
-    """The languages of both, where each has far more words of its own than of the other's.
-
-    Languages that share many words, such as Danish and Norwegian, are never distinguished.
-    """
-    if not (of_answer and of_texts):
-        return None
-    found, wanted = (max(hits, key=lambda one: hits[one]) for hits in (of_answer, of_texts))
-    is_sure = of_answer[found] >= _LEAD * of_answer.get(wanted, 0) and of_texts[
-        wanted
-    ] >= _LEAD * of_texts.get(found, 0)
-    return (_NAMES.get(found, found), _NAMES.get(wanted, wanted)) if is_sure else None

@@ -154,7 +154,11 @@ def _terms(texts: Sequence[str], known: str) -> list[str]:
     counts: Counter[str] = Counter()
     spelled: dict[str, str] = {}
     for text in texts:
-        words = [word for run in _RUN.findall(_without_links(text)) for word in _words(run)]
+        words: list[str] = []
+        for run in _RUN.findall(_without_links(text)):
+            # Of a run of a script without spaces the pairs of its signs.
+            pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+            words += pairs if _UNSPACED.match(run) else [run.strip("._-")]
         spelled = {word.casefold(): word for word in reversed(words)} | spelled
         own = Counter(map(str.casefold, words))
         counts.update({key: min(own[key], _MOST_OF_ONE) for key in own})
@@ -168,13 +172,6 @@ def _terms(texts: Sequence[str], known: str) -> list[str]:
             if len(kept) == _MOST_TERMS:
                 break
     return [spelled[key] for key in kept]
-
-
-def _words(run: str) -> list[str]:
-    """A word; of a run of a script without spaces the pairs of its signs."""
-    if _UNSPACED.match(run):
-        return [run[at : at + 2] for at in range(len(run) - 1)]
-    return [run.strip("._-")]
 
 
 def _tells(word: str, count: int) -> bool:

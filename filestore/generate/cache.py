@@ -74,7 +74,19 @@ class GeneratedCache(disk.Closing):
         if line is None:
             return None
         try:
-            return _parsed(line)
+            record = orjson.loads(line)
+            own, values = record["key"], record["made"]
+            if record["sum"] != _checksum(own, values):
+                raise ValueError(own)
+            texts = (*values["lines"], values["title"], values["text"])
+            if not all(isinstance(one, str) for one in texts):
+                raise ValueError(own)
+            return Made(
+                lines=tuple(values["lines"]),
+                title=values["title"],
+                text=values["text"],
+                **{name: int(values[name]) for name in _NUMBERS},
+            )
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -106,19 +118,3 @@ class GeneratedCache(disk.Closing):
 
 def _checksum(key: str, values: dict[str, Any]) -> str:
     return xxh3_64_hexdigest(key.encode() + orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
-
-
-def _parsed(line: bytes) -> Made:
-    record = orjson.loads(line)
-    key, values = record["key"], record["made"]
-    if record["sum"] != _checksum(key, values):
-        raise ValueError(key)
-    texts = (*values["lines"], values["title"], values["text"])
-    if not all(isinstance(one, str) for one in texts):
-        raise ValueError(key)
-    return Made(
-        lines=tuple(values["lines"]),
-        title=values["title"],
-        text=values["text"],
-        **{name: int(values[name]) for name in _NUMBERS},
-    )

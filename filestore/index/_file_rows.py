@@ -266,7 +266,13 @@ class FileRows(IndexBackend):
         while batch := list(islice(coming, self.capabilities.batch)):
             for item in batch:
                 check_length(len(item.vector), self.dim, self.address())
-            some = [one for one in batch if not (skip_existing and self._is_held(one))]
+            some = [
+                one
+                for one in batch
+                if not skip_existing
+                or (row := self._rows.get(one.id)) is None
+                or row.content_hash != one.content_hash
+            ]
             if self._index is not None and some:
                 ids = numpy.array([item.id for item in some], numpy.int64)
                 self._index.add(ids, numpy.array([item.vector for item in some], numpy.float32))
@@ -279,10 +285,6 @@ class FileRows(IndexBackend):
                 )
             written += len(some)
         return written
-
-    def _is_held(self, item: Item) -> bool:
-        row = self._rows.get(item.id)
-        return row is not None and row.content_hash == item.content_hash
 
     def delete(self, ids: Collection[int]) -> int:
         """See the contract."""
@@ -423,13 +425,11 @@ class LocalRows(FileRows):
         head, rows = found
         self.set_embed_config(head.stamp.embed)
         self._take(rows)
-        self._hold(rows, head.stamp.embed.dimension)
-
-    def _hold(self, rows: list[dict[str, Any]], dimension: int) -> None:
-        import numpy
-
+        dimension = head.stamp.embed.dimension
         if not rows or self._index is None:
             return
+        import numpy
+
         try:
             parts = [b64decode(one["vector"], validate=True) for one in rows]
         except (KeyError, TypeError, ValueError):

@@ -203,16 +203,12 @@ def own_queries(catalog: Catalog) -> list[str]:
     step = max(1, len(files) // _OWN_QUERIES)
     found: list[str] = []
     for batch in in_batches([identifier for _, identifier in files[::step]]):
-        found += [query for one in batch if (query := _query_of(catalog.content(one) or b""))]
+        for one in batch:
+            data = catalog.content(one) or b""
+            look = Observation(path=TOP, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+            kept.interpret(look)
+            if (chunk := look.chunk) is not None:
+                lines = (line.strip("# \t") for line in chunk.body.splitlines())
+                words = [*chunk.questions[:1], *chunk.headings[-1:], *filter(None, lines)]
+                found += [word[:_LONGEST] for word in words[:1] if word]
     return list(dict.fromkeys(found))[:_OWN_QUERIES]
-
-
-def _query_of(data: bytes) -> str:
-    look = Observation(path=TOP, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-    kept.interpret(look)
-    chunk = look.chunk
-    if chunk is None:
-        return ""
-    lines = (line.strip("# \t") for line in chunk.body.splitlines())
-    words = [*chunk.questions[:1], *chunk.headings[-1:], *(line for line in lines if line)]
-    return words[0][:_LONGEST] if words else ""

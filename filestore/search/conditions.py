@@ -44,7 +44,10 @@ class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def texts(self) -> tuple[str, ...]:
         """The values as metadata are compared."""
         values = self.value if isinstance(self.value, list | tuple) else [self.value]
-        return tuple(text(_compared(one)) for one in values)
+        return tuple(
+            text(value_text(one) if isinstance(one, bool | int | float | None) else str(one))
+            for one in values
+        )
 
 
 def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]:
@@ -63,7 +66,15 @@ def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]
     else:
         found = [_one(one) for one in given]
     for condition in found:
-        _check(condition)
+        for value in condition.texts():
+            if condition.op in ("=", "!=") or is_ordered(value):
+                continue
+            is_date = _DATE.fullmatch(value) is not None
+            problem = "is no day of the calendar" if is_date else "is neither a date nor a number"
+            raise UsageError(
+                f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
+                remedy="give a date such as 2024-05-01, or a number",
+            )
     return tuple(found)
 
 
@@ -109,26 +120,6 @@ def _operator(given: object) -> Operator:
             f"unknown operator {brief(str(given))}", remedy=f"one of {' '.join(OPERATORS)}"
         )
     return found
-
-
-def _check(condition: Condition) -> None:
-    """Refuse what can be neither greater nor less than anything."""
-    if condition.op in ("=", "!="):
-        return
-    for value in condition.texts():
-        if is_ordered(value):
-            continue
-        is_date = _DATE.fullmatch(value) is not None
-        problem = "is no day of the calendar" if is_date else "is neither a date nor a number"
-        raise UsageError(
-            f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
-            remedy="give a date such as 2024-05-01, or a number",
-        )
-
-
-def _compared(value: object) -> str:
-    """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
-    return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
 
 
 def test(op: Operator, wanted: str) -> Callable[[str], bool]:

@@ -206,7 +206,12 @@ def evaluate(
     with parts.reading() as catalog:
         chunks = chunks_of(tree, catalog)
         goals = goals_of(tree, chunks, catalog.sources_of_resources(), questions)
-        notes = _unknown(questions, goals)
+        notes = [
+            f"line {one.line}: {name!r} in 'not' is nothing in the store"
+            for one, goal in zip(questions, goals, strict=True)
+            for name in one.unwanted
+            if name not in goal.unwanted.values()
+        ]
         asked: dict[Column, list[Scores] | None] = {}
         came: dict[Column, list[tuple[str, ...]]] = {}
         for column in columns:
@@ -241,15 +246,6 @@ def _results(
             scores={by: scores[place] for by, scores in answered.items()},
             came={by: came[by][place] for by in answered},
         )
-
-
-def _unknown(questions: Sequence[Question], goals: Sequence[Goal]) -> list[str]:
-    return [
-        f"line {one.line}: {name!r} in 'not' is nothing in the store"
-        for one, goal in zip(questions, goals, strict=True)
-        for name in one.unwanted
-        if name not in goal.unwanted.values()
-    ]
 
 
 def _unwanted(
@@ -421,18 +417,6 @@ def _by_grep(
     out where there are longer ones, as a person would leave out "the" and "der": on questions of
     two languages that gained 6 and 9 points of nDCG@10, and needs no list of words.
     """
-    texts = _bodies(places, chunks)
-    if len(texts) < len(chunks):
-        notes.append(f"grep: {len(chunks) - len(texts):,} chunk files cannot be read")
-    grep = Grep({chunk.path: texts[chunk.path] for chunk in chunks if chunk.path in texts})
-    by_path = {chunk.path: chunk for chunk in chunks}
-    for goal in goals:
-        found = [by_path[path] for path in grep.search(goal.query)]
-        scores = score(goal.ranking(found), goal.grades, count)
-        yield Judged(hits=found[:count], scores=scores, unwanted=goal.came(found, count))
-
-
-def _bodies(places: Places, chunks: Iterable[Chunk]) -> dict[StorePath, str]:
     texts: dict[StorePath, str] = {}
     with disk.folder_at(places.chunked) as handle:
         for chunk in chunks:
@@ -443,7 +427,14 @@ def _bodies(places: Places, chunks: Iterable[Chunk]) -> dict[StorePath, str]:
                 texts[chunk.path] = chunk_file.parse(data).body
             except (OSError, FilestoreError):
                 continue
-    return texts
+    if len(texts) < len(chunks):
+        notes.append(f"grep: {len(chunks) - len(texts):,} chunk files cannot be read")
+    grep = Grep({chunk.path: texts[chunk.path] for chunk in chunks if chunk.path in texts})
+    by_path = {chunk.path: chunk for chunk in chunks}
+    for goal in goals:
+        found = [by_path[path] for path in grep.search(goal.query)]
+        scores = score(goal.ranking(found), goal.grades, count)
+        yield Judged(hits=found[:count], scores=scores, unwanted=goal.came(found, count))
 
 
 class Grep:
@@ -458,23 +449,15 @@ class Grep:
         """The paths of the texts with any word of a query: most words first, then most often."""
         words: Counter[StorePath] = Counter()
         times: Counter[StorePath] = Counter()
-        for word in _words(query):
-            found = self._times(word)
+        typed = list(dict.fromkeys(_WORD.findall(query.casefold())))
+        for word in [word for word in typed if len(word) >= GREP_LETTERS] or typed:
+            found = self._rare.get(word)
+            if found is None:
+                # Within other words, too.
+                texts = self._texts.items()
+                found = {path: text.count(word) for path, text in texts if word in text}
+                if len(found) * 10 <= len(texts):
+                    self._rare[word] = found
             words.update(found.keys())
             times.update(found)
         return sorted(words, key=lambda path: (-words[path], -times[path], path))
-
-    def _times(self, word: str) -> dict[StorePath, int]:
-        """How often each text has a word, within other words too."""
-        if word in self._rare:
-            return self._rare[word]
-        found = {path: text.count(word) for path, text in self._texts.items() if word in text}
-        if len(found) * 10 <= len(self._texts):
-            self._rare[word] = found
-        return found
-
-
-def _words(query: str) -> list[str]:
-    """The words of a question that a person would look for, each once."""
-    words = list(dict.fromkeys(_WORD.findall(query.casefold())))
-    return [word for word in words if len(word) >= GREP_LETTERS] or words

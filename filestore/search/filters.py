@@ -77,14 +77,21 @@ def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]
     if filters.kind:
         matching = set().union(*map(catalog.files_of_kind, filters.kind))
         if not matching:
-            notes.append(_no_such_kind(catalog, filters.kind))
+            from filestore.chunks.chunk_file import KINDS
+
+            kind, known = filters.kind[0], queries.kinds(catalog)
+            similar = "" if kind in KINDS else did_you_mean(kind, KINDS)
+            similar = similar or _instead(kind, known, "kinds")
+            notes.append(f"no file is of kind {brief(kind)}{similar}")
         every.append(matching)
     if filters.source:
         sources = catalog.sources_of_files()
         names = {source for _, source in sources}
         chosen = set().union(*(_sources_of(one, names, places.root) for one in filters.source))
         if not chosen:
-            notes.append(_no_such_source(filters.source, names))
+            named = sorted({source.rpartition("/")[2] for source in names})
+            similar = did_you_mean(filters.source[0], named)
+            notes.append(f"no source matches {brief(filters.source[0])}{similar}")
         every.append({file for file, source in sources if source in chosen})
     if filters.within:
         every.append(_inside(catalog, filters.within, places, notes))
@@ -193,15 +200,13 @@ def _spellings(catalog: Catalog, key: str, value: str) -> list[tuple[str, str]]:
     A tag with another case, or with its `#`, is no other tag.
     """
     keys, values = _keys(catalog, key), [value]
-    form = _folded_tag if key == "tags" else composed
-    if key == "tags" or not value.isascii():
-        there = chain.from_iterable(queries.metadata_values(catalog, one) for one in keys)
-        values = [one for one in there if form(one) == form(value)]
+    there = chain.from_iterable(queries.metadata_values(catalog, one) for one in keys)
+    if key == "tags":
+        tag = composed(value.lstrip("#")).casefold()
+        values = [one for one in there if composed(one.lstrip("#")).casefold() == tag]
+    elif not value.isascii():
+        values = [one for one in there if composed(one) == composed(value)]
     return list(product(keys, values)) or [(key, value)]
-
-
-def _folded_tag(tag: str) -> str:
-    return composed(tag.lstrip("#")).casefold()
 
 
 def _sources_of(pattern: str, sources: Iterable[str], root: str) -> set[str]:
@@ -232,19 +237,6 @@ def _no_such_value(catalog: Catalog, condition: "Condition") -> str:
     wanted = condition.texts()
     text = " or ".join(map(brief, wanted[:_NAMED]))
     return f"no file has {brief(key)} {op} {text}" + _instead("".join(wanted[:1]), values, "values")
-
-
-def _no_such_kind(catalog: Catalog, kinds: Sequence[str]) -> str:
-    from filestore.chunks.chunk_file import KINDS
-
-    kind, known = kinds[0], queries.kinds(catalog)
-    similar = "" if kind in KINDS else did_you_mean(kind, KINDS)
-    return f"no file is of kind {brief(kind)}" + (similar or _instead(kind, known, "kinds"))
-
-
-def _no_such_source(patterns: Sequence[str], sources: Iterable[str]) -> str:
-    names = sorted({source.rpartition("/")[2] for source in sources})
-    return f"no source matches {brief(patterns[0])}{did_you_mean(patterns[0], names)}"
 
 
 def _instead(word: str, known: Sequence[str], what: str) -> str:

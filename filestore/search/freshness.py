@@ -21,7 +21,7 @@ from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.frontmatter_yaml import Value
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
@@ -29,7 +29,6 @@ from filestore.git import repository
 if TYPE_CHECKING:
     from filestore.chunking import Section
     from filestore.chunks.chunk_file import Chunk
-    from filestore.sidecar.originals import RecordedDocument
     from filestore.sidecar.session import Parts
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
@@ -264,7 +263,14 @@ class Looker:
     def _section(self, row: FileRow, part: int, *, is_fresh: bool) -> Look:
         """A section of a document: as it was indexed, or what became of it since."""
         if row.state != INDEXED:
-            return self._no_longer_excluded(row)
+            seen = self._observed(row, self._layout)
+            if isinstance(seen, Look):
+                return seen
+            self._layout.settle(seen)
+            is_sound = seen.state == INDEXED
+            return Look(
+                freshness="edited" if is_sound else None, code="" if is_sound else seen.state
+            )
         from filestore.chunks import kept
 
         data = self._catalog.content(row.id) or b""
@@ -288,15 +294,6 @@ class Looker:
             # What it says now takes a process to tell: it is not shown as it was.
             return Look(freshness="edited", headings=section.headings)
         return _look_at_section(seen.chunk, _same_section(before, part, seen.chunk), "edited")
-
-    def _no_longer_excluded(self, row: FileRow) -> Look:
-        """A document that changed since it was left out: sound already, or why it still is out."""
-        seen = self._observed(row, self._layout)
-        if isinstance(seen, Look):
-            return seen
-        self._layout.settle(seen)
-        is_sound = seen.state == INDEXED
-        return Look(freshness="edited" if is_sound else None, code="" if is_sound else seen.state)
 
     def _as_indexed(self, row: FileRow) -> bytes | None:
         """The bytes of a file, read now; None where they are not the ones that were indexed."""
@@ -406,21 +403,15 @@ def outdated(
     hits, notes = _by_original(found, parts, catalog)
     if not summaries.has_summaries(catalog):
         return hits, notes
-    return _by_children(hits, notes, parts.places.tree, stale or Stale(catalog))
-
-
-def _by_children(
-    found: Sequence[AnyFound], notes: list[str], tree: Tree, stale: Stale
-) -> tuple[list[AnyFound], list[str]]:
-    """Notes on a summary that is out of date; see `Stale`."""
-    same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
-    old = stale.among(same)
+    tree = parts.places.tree
+    same = [tree.chunk_path(hit.path) for hit in hits if hit.freshness in ("fresh", "outdated")]
+    old = (stale or Stale(catalog)).among(same)
     is_stale = [
-        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in old for hit in found
+        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in old for hit in hits
     ]
     hits = [
         replace(hit, freshness="outdated") if of_changed else hit
-        for hit, of_changed in zip(found, is_stale, strict=True)
+        for hit, of_changed in zip(hits, is_stale, strict=True)
     ]
     if number := sum(is_stale):
         are = "is a summary" if number == 1 else "are summaries"
@@ -453,7 +444,10 @@ def _by_original(
         path = tree.chunk_path(hit.path)
         source = made.get(path, "")
         now = seen.get(source)
-        recorded = _recorded(documents, source, hit.resource) if now else ()
+        # The hashes of the document when the chunks were made; a chunk that was moved elsewhere
+        # belongs to whichever record names its source.
+        named = {name: digest for _, name, one, digest in documents if one == source}
+        recorded = {named[hit.resource]} if hit.resource in named else set(named.values())
         if now and not now.reason and now.found not in recorded:
             changed += bool(now.found)
             gone += not now.found
@@ -462,17 +456,6 @@ def _by_original(
             changed += 1
             hit = replace(hit, freshness="outdated")
         hits.append(hit)
-    return hits, _on_originals(changed, gone)
-
-
-def _recorded(documents: "Sequence[RecordedDocument]", source: str, resource: str) -> set[str]:
-    """The hashes that a document had when the chunks of a resource were made from it."""
-    made = {name: digest for _, name, one, digest in documents if one == source}
-    # A chunk that was moved elsewhere belongs to whichever record names its source.
-    return {made[resource]} if resource in made else set(made.values())
-
-
-def _on_originals(changed: int, gone: int) -> list[str]:
     lines = []
     if changed:
         verb = "was" if changed == 1 else "were"
@@ -486,7 +469,7 @@ def _on_originals(changed: int, gone: int) -> list[str]:
             f"{_results(gone)} {verb} made from an original that is gone:"
             " 'filestore update --plan' shows what can be done"
         )
-    return lines
+    return hits, lines
 
 
 def _results(number: int) -> str:

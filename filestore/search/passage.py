@@ -442,8 +442,13 @@ def _passage(text: Markdown, units: Sequence[Unit], first: int, marks: Sequence[
         for mark in marks
         if mark.start >= start and mark.end <= end
     ]
-    joined = _joined([(a, b) for a, b in inside if a < b])
-    return Passage(start=start, end=end, text=shown, marks=joined)
+    joined: list[tuple[int, int]] = []
+    for a, b in inside:
+        if a < b and joined and a <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(b, joined[-1][1])
+        elif a < b:
+            joined.append((a, b))
+    return Passage(start=start, end=end, text=shown, marks=tuple(joined))
 
 
 def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...]:
@@ -479,14 +484,3 @@ def trails(text: str, headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
             outer = headings[:at]
         above = [one for one in above if one[0] < level] + [(level, title)]
         yield (*outer, *(title for _, title in above))
-
-
-def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Spans in order, the ones that overlap or touch as one."""
-    found: list[tuple[int, int]] = []
-    for start, end in spans:
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
-        else:
-            found.append((start, end))
-    return tuple(found)

@@ -141,7 +141,9 @@ class Locator:
                 text = self._text_of(chunk.source)
                 span = None if text is None else find(text, chunk, passage)
                 if text is not None and span is None and is_markup:
-                    span = self._markup_of(chunk.source, text).find(chunk.body[start:end])
+                    if chunk.source not in self._markup:
+                        self._markup[chunk.source] = _Markup(text)
+                    span = self._markup[chunk.source].find(chunk.body[start:end])
                 if text is not None and span is not None:
                     place = Place(document=StorePath(chunk.source))
                     return _with_lines(place, text, span, 1, context)
@@ -201,11 +203,6 @@ class Locator:
             return None
         self._left_bytes -= len(data)
         return data
-
-    def _markup_of(self, source: str, text: str) -> "_Markup":
-        if source not in self._markup:
-            self._markup[source] = _Markup(text)
-        return self._markup[source]
 
     def _is_its_original(self, chunk: Chunk) -> bool:
         """Whether the original is the one that the chunk was made from."""
@@ -275,10 +272,24 @@ def find(text: str, chunk: Chunk, passage: Span) -> Span | None:
     if not spans:
         spans = [(place, place + len(wanted)) for place in _occurrences(text, wanted)]
     if not spans:
-        spans = list(_loosely(text, wanted))
+        # The same words, whatever the space between them. Both are compared with single blanks,
+        # which takes no longer for texts that repeat themselves.
+        even, needle = " ".join(text.split()), " ".join(wanted.split())
+        last = len(needle) - 1
+        spans = [
+            (_in_text(text, even, at), _in_text(text, even, at + last) + 1)
+            for at in _occurrences(even, needle)
+        ]
     is_markup = (chunk.source or "").lower().endswith(_MARKUP)
     spans = [one for one in spans if not _is_markup(text, one[0], tags=is_markup)]
-    return _below_heading(text, spans, chunk.headings)
+    if len(spans) < 2 or not chunk.headings:
+        return spans[0] if spans else None
+    above = [(match.start(), match[1].strip(" #\t")) for match in _HEADING.finditer(text)]
+    for span in spans:
+        at = bisect_left(above, (span[0],))
+        if at > 0 and above[at - 1][1] == chunk.headings[-1]:
+            return span
+    return spans[0]
 
 
 def _is_markup(text: str, place: int, *, tags: bool) -> bool:
@@ -297,27 +308,12 @@ def _occurrences(text: str, wanted: str) -> Iterator[int]:
     for _ in range(_MOST_PLACES):
         if start < 0:
             return
-        if _is_whole(text, start, start + len(wanted)):
+        end = start + len(wanted)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        begins = not (before.isalnum() and text[start].isalnum() and before.isascii())
+        if begins and not (after.isalnum() and text[end - 1].isalnum() and after.isascii()):
             yield start
         start = text.find(wanted, start + 1)
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether a slice begins and ends where words do: a short one is a part of many others."""
-    before, after = text[start - 1 : start], text[end : end + 1]
-    begins = not (before.isalnum() and text[start].isalnum() and before.isascii())
-    return begins and not (after.isalnum() and text[end - 1].isalnum() and after.isascii())
-
-
-def _loosely(text: str, wanted: str) -> Iterator[Span]:
-    """Start and end of the places where the same words are, whatever the space between them.
-
-    Both are compared with single blanks, which takes no longer for texts that repeat themselves.
-    """
-    even = " ".join(text.split())
-    needle = " ".join(wanted.split())
-    for place in _occurrences(even, needle):
-        yield _in_text(text, even, place), _in_text(text, even, place + len(needle) - 1) + 1
 
 
 def _in_text(text: str, even: str, place: int) -> int:
@@ -325,18 +321,6 @@ def _in_text(text: str, even: str, place: int) -> int:
     number = even.count(" ", 0, place)
     word = next(islice(_WORD.finditer(text), number, None))
     return word.start() + place - (even.rfind(" ", 0, place) + 1)
-
-
-def _below_heading(text: str, spans: Sequence[Span], headings: Sequence[str]) -> Span | None:
-    """The first of some spans that has a heading above it, else the first."""
-    if len(spans) < 2 or not headings:
-        return spans[0] if spans else None
-    above = [(match.start(), match[1].strip(" #\t")) for match in _HEADING.finditer(text)]
-    for span in spans:
-        at = bisect_left(above, (span[0],))
-        if at > 0 and above[at - 1][1] == headings[-1]:
-            return span
-    return spans[0]
 
 
 def _decoded(data: bytes) -> str | None:

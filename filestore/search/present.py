@@ -92,7 +92,10 @@ def _shown(
     is_code = _is_code(hit)
     read = Markdown(blanked_data(hit.text), is_code=is_code)
     marks = marker.marks(read.text)
-    passage = _passage(hit.text, read, marks, marker.weights, nearest)
+    best = passages.best(read, marks, marker.weights)
+    if best is None:
+        best = passages.opening(read) if nearest is None else nearest.passage(read)
+    passage = best if best.text else passages.as_written(hit.text)
     place = locator.place(_chunk(hit, found), (passage.start, passage.end), context=context)
     is_gone = hit.freshness == "gone"
     question = _question(hit, found, passage, marker)
@@ -136,19 +139,6 @@ def _is_code(hit: Hit) -> bool:
     from filestore.extract import is_code
 
     return is_code(hit.source)
-
-
-def _passage(
-    text: str,
-    read: Markdown,
-    marks: Sequence[Mark],
-    weights: Sequence[float],
-    nearest: Nearest | None,
-) -> Passage:
-    found = passages.best(read, marks, weights)
-    if found is None:
-        found = passages.opening(read) if nearest is None else nearest.passage(read)
-    return found if found.text else passages.as_written(text)
 
 
 def _question(hit: Hit, found: Found, passage: Passage, marker: Marker) -> str | None:

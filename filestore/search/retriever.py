@@ -129,7 +129,11 @@ class Vectors:
         """
         import numpy
 
-        index = self._opened()
+        if self.index is None:
+            stored = self._stored
+            is_home = stored.is_counted_on
+            self.index = self._home.load(stored) if is_home else loaded(self._places, stored)
+        index = self.index
         where = self._conditions if is_filtered and index.takes_conditions else ()
         vectors = None
         if allowed is not None and not where:
@@ -190,13 +194,6 @@ class Vectors:
             return []
         texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
         return [f"{texts} no vector of {self._embedder.name} yet: run 'filestore sync'"]
-
-    def _opened(self) -> "VectorIndex":
-        if self.index is None:
-            stored = self._stored
-            is_home = stored.is_counted_on
-            self.index = self._home.load(stored) if is_home else loaded(self._places, stored)
-        return self.index
 
 
 SAMPLE: Final = 200
@@ -314,22 +311,15 @@ class Retriever:
                     self.vectors.close()
         if mode != "vector" or not rankings:
             rankings["keyword"] = self._by_keyword(query, depth, allowed)
-        if not rankings.get("keyword") and "vector" in rankings:
-            rankings["vector"] = self._close(rankings["vector"])
+        # Vectors that compare words have found a word of the query in each. Where words were found
+        # nothing is left out: how far a text rises above the crowd decides there.
+        near = rankings.get("vector")
+        is_cut = near and not rankings.get("keyword") and self.cuts and not self.is_lexical
+        if near and is_cut and self.closeness is not None and near[0][1] <= self.closeness.cut:
+            # The best of it is no nearer than chance.
+            self.apart = self.apart or near[:_APART]
+            rankings["vector"] = []
         return rankings
-
-    def _close(self, near: Retrieved) -> Retrieved:
-        """What vectors found, or nothing where the best of it is no nearer than chance.
-
-        Vectors that compare words have found a word of the query in each. Where words were
-        found nothing is left out: how far a text rises above the crowd decides there.
-        """
-        if not near or not self.cuts or self.is_lexical or self.closeness is None:
-            return near
-        if near[0][1] > self.closeness.cut:
-            return near
-        self.apart = self.apart or near[:_APART]
-        return []
 
     @cached_property
     def closeness(self) -> "Closeness | None":
@@ -366,7 +356,17 @@ class Retriever:
         asked = query.text()
         if self.vectors is None or not asked:
             return []
-        required, banned = self._bounds(query)
+        must, must_not = query.of_need(*BINDING), query.of_need(Need.EXCLUDED)
+        reader = self.open_reader() if must or must_not else None
+        # Texts that vectors may find, by what must be in them or must not.
+        required: set[int] | None = None
+        banned: set[int] = set()
+        if reader is not None:
+            for clause in must:
+                holding = reader.matching(clause)
+                required = holding if required is None else required & holding
+            for clause in must_not:
+                banned |= reader.matching(clause)
         if required is not None:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
@@ -395,20 +395,6 @@ class Retriever:
     def _vectors_per_file(self) -> float:
         """On average: a file is found by each of its questions, and takes one place."""
         return max(1.0, self._catalog.count("vectors") / max(1, self._catalog.text_count()))
-
-    def _bounds(self, query: ParsedQuery) -> tuple[set[int] | None, set[int]]:
-        """What must be in a hit, or must not, leaves to vectors: text ids allowed, and banned."""
-        required, excluded = query.of_need(*BINDING), query.of_need(Need.EXCLUDED)
-        reader = self.open_reader() if required or excluded else None
-        allowed: set[int] | None = None
-        banned: set[int] = set()
-        if reader is not None:
-            for clause in required:
-                holding = reader.matching(clause)
-                allowed = holding if allowed is None else allowed & holding
-            for clause in excluded:
-                banned |= reader.matching(clause)
-        return allowed, banned
 
     def _texts_of(
         self,
@@ -546,13 +532,15 @@ class Retriever:
                 (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
             ]
-        by_vector = rankings.get("vector")
+        by_vector, meaning = rankings.get("vector"), 1.0
+        if by_vector and not self.is_lexical and self.closeness is not None:
+            meaning = self.closeness.meaning(by_vector[0][1])
         fused = fuse_rankings(
             rankings,
             lexical=self.is_lexical,
             known=self.reader.known_share(query) if self.reader is not None else 1.0,
             fluency=self.embedder.fluency(query.text()) if by_vector and self.embedder else 1.0,
-            meaning=self._meaning_of_best(by_vector),
+            meaning=meaning,
             wholes={
                 text: self._documents[text[0]]
                 for found in rankings.values()
@@ -564,8 +552,3 @@ class Retriever:
             one for one in fused if [*one.parts] != ["vector"] or one.parts["vector"].score >= least
         ]
         return explained(fused)
-
-    def _meaning_of_best(self, near: Retrieved | None) -> float:
-        if not near or self.is_lexical or self.closeness is None:
-            return 1.0
-        return self.closeness.meaning(near[0][1])

@@ -245,7 +245,12 @@ class Searcher:
         self._looker.begin(shows_gone=self.behind.shows_gone)
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
-            ranked = self._collapsed(ranked) if collapses else ranked
+            if collapses:
+                # No summary is above what it was made from.
+                rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
+                made = {path for path, row in rows.items() if row.kind == "summary"}
+                ranked, lifted = collapse(ranked, made, self._ancestors.of(list(rows)))
+                self._via = {path: (summary,) for path, summary in lifted.items()}
             is_last = is_all or depth >= _DEEPEST or not self._looker.sees
             hits = self._present(ranked, count, looks, allowed, is_last=is_last)
             there = sum(not (collapses and hit.kind == "summary") for hit in hits)
@@ -283,14 +288,6 @@ class Searcher:
             is_all = is_all and len(others) < depth
             rankings[f"rewrite {number}"] = [(text, score) for text, score, _ in others]
         return self._retriever.fuse(queries[0], rankings), mode, is_all
-
-    def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The ranking in which no summary is above what it was made from."""
-        rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
-        made = {path for path, row in rows.items() if row.kind == "summary"}
-        found, lifted = collapse(ranked, made, self._ancestors.of(list(rows)))
-        self._via = {path: (summary,) for path, summary in lifted.items()}
-        return found
 
     def _traverse(
         self, queries: Sequence[ParsedQuery], mode: Mode, allowed: set[int] | None
@@ -460,12 +457,15 @@ class Searcher:
         number = 0 if row.kind == DOCUMENT else self._retriever.best_parts.get(row.id, 0)
         if number and "vector" in why:
             why = {**why, "vector": {**why["vector"], "question": number}}
+        if not row.source and not self._sources:
+            owners = self._catalog.sources_of_resources()
+            self._sources = {resource: source for source, resource in owners.items()}
         return Hit(
             path=self._places.tree.store_path(row.path),
             score=score,
             kind=row.kind,
             resource=row.resource,
-            source=row.source or self._source_of(row),
+            source=row.source or self._sources.get(row.resource),
             freshness=look.freshness or "gone",
             headings=look.headings,
             pages=look.pages,
@@ -473,9 +473,3 @@ class Searcher:
             why=why,
             via=tuple(map(self._places.tree.store_path, self._via.get(row.path, ()))),
         )
-
-    def _source_of(self, row: FileRow) -> str | None:
-        if not self._sources:
-            owners = self._catalog.sources_of_resources()
-            self._sources = {resource: source for source, resource in owners.items()}
-        return self._sources.get(row.resource)

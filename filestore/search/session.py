@@ -178,39 +178,30 @@ def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]"
         wanted: How many.
         generator: Opens the store's generator.
     """
-    try:
-        return _made(plain, wanted, generator())
-    except FilestoreError as error:
-        return (), f"{error.message} (try: {error.remedy})", 0
-
-
-def _made(plain: Answer, wanted: int, generator: "Generator") -> _Rewrites:
     from filestore.chunks.chunk_file import embed_text
     from filestore.generate import Task
 
-    asked = plain.understood.text
-    near = _that_fit(generator, asked, [embed_text(hit.headings, hit.text) for hit in plain.hits])
-    task = Task(kind="rewrite", texts=(asked, *near), count=wanted)
-    own = asked.casefold().split()
-    for result in generator.make([task], stop=threading.Event()):
-        if result.problem is not None:
-            raise result.problem
-        if result.made is not None:
-            new = [line for line in result.made.lines if line.casefold().split() != own]
-            return tuple(new[:wanted]), _NOTHING, result.made.tokens_in + result.made.tokens_out
-    return (), _NOTHING, 0
-
-
-def _that_fit(generator: "Generator", query: str, texts: Sequence[str]) -> list[str]:
-    """The first few texts that go into the generator's window next to the query."""
-    room = generator.window_tokens - generator.count_tokens(query)
-    found = []
-    for text in texts[:_NEAREST]:
-        room -= generator.count_tokens(text)
-        if room < 0 or not text:
-            break
-        found.append(text)
-    return found
+    try:
+        opened = generator()
+        asked = plain.understood.text
+        room = opened.window_tokens - opened.count_tokens(asked)
+        near = []
+        for text in [embed_text(hit.headings, hit.text) for hit in plain.hits][:_NEAREST]:
+            room -= opened.count_tokens(text)
+            if room < 0 or not text:
+                break
+            near.append(text)
+        task = Task(kind="rewrite", texts=(asked, *near), count=wanted)
+        own = asked.casefold().split()
+        for result in opened.make([task], stop=threading.Event()):
+            if result.problem is not None:
+                raise result.problem
+            if result.made is not None:
+                new = [line for line in result.made.lines if line.casefold().split() != own]
+                return tuple(new[:wanted]), _NOTHING, result.made.tokens_in + result.made.tokens_out
+        return (), _NOTHING, 0
+    except FilestoreError as error:
+        return (), f"{error.message} (try: {error.remedy})", 0
 
 
 def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:

@@ -317,7 +317,15 @@ class PgvectorRows(IndexBackend):
         except BackendUnreachable:
             if not (self._table.parts and self._takes_partial):
                 raise
-            rows = self._nearest_of_some(statement, values)
+            check_stamp(self.stamp(), self._expected, self.address())
+            found = gather(
+                self._session.rows,
+                self._table.parts,
+                lambda part: self._table.sql(statement, part=part),
+                values,
+            )
+            self.lacking = note(found.missing)
+            rows = sorted(found.rows, key=lambda row: (row[1], row[0]))[: values["count"]]
         hits = [Hit(id=row[0], score=0.0 - row[1], text=row[2], metadata=row[3]) for row in rows]
         is_sorted = exact and not self._table.parts
         return hits if is_sorted else sorted(hits, key=lambda hit: (-hit.score, hit.id))
@@ -332,18 +340,6 @@ class PgvectorRows(IndexBackend):
         # asked one after another.
         end = f") AS every ORDER BY distance + 0, id LIMIT %(count)s) AS best WHERE {stamped}"
         return b"SELECT * FROM (SELECT * FROM (" + union + self._table.sql(end)
-
-    def _nearest_of_some(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
-        """What the servers have that answer, after one did not."""
-        check_stamp(self.stamp(), self._expected, self.address())
-        found = gather(
-            self._session.rows,
-            self._table.parts,
-            lambda part: self._table.sql(statement, part=part),
-            values,
-        )
-        self.lacking = note(found.missing)
-        return sorted(found.rows, key=lambda row: (row[1], row[0]))[: values["count"]]
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """See the contract."""

@@ -280,20 +280,18 @@ class QdrantRows(IndexBackend):
         found: dict[int, bytes] = {}
         coming = self._all((), vectors=True) if ids is None else self._some(ids)
         while batch := list(islice(coming, self._batch())):
-            found.update(self._digests_of(batch))
+            import numpy
+
+            bare = dict.fromkeys((_signed(one.id) for one in batch), b"")
+            whole = [
+                one
+                for one in batch
+                if isinstance(one.vector, list) and len(one.vector) == self._dim
+            ]
+            vectors = numpy.array([one.vector for one in whole], numpy.float32)
+            keys = [_signed(one.id) for one in whole]
+            found.update({**bare, **dict(zip(keys, digest(vectors), strict=True))})
         return found
-
-    def _digests_of(self, points: Sequence[Any]) -> Mapping[int, bytes]:
-        """Of a point without a vector of our length, as a damaged folder may have: b""."""
-        import numpy
-
-        found = dict.fromkeys((_signed(one.id) for one in points), b"")
-        whole = [
-            one for one in points if isinstance(one.vector, list) and len(one.vector) == self._dim
-        ]
-        vectors = numpy.array([one.vector for one in whole], numpy.float32)
-        keys = [_signed(one.id) for one in whole]
-        return {**found, **dict(zip(keys, digest(vectors), strict=True))}
 
     def _some(self, ids: "NDArray[int64]") -> Iterator[Any]:
         if self._dim is None:

@@ -27,7 +27,7 @@ from filestore.index.backend import (
     checked_options,
 )
 from filestore.remote import EndpointError
-from filestore.remote.address import Address, Use, parse_address
+from filestore.remote.address import Use, parse_address
 
 _KNOWN: Final[Mapping[str, type]] = {
     "url": str,
@@ -119,7 +119,14 @@ def _set_anew(options: Mapping[str, Any]) -> str:
 def _server(
     options: Mapping[str, Any], collection: str, environment: Mapping[str, str]
 ) -> ServerPlace:
-    address = _address(options["url"])
+    try:
+        address = parse_address(options["url"], _USE)
+    except EndpointError:
+        raise BackendSettingsWrong(
+            "`url` of the backend qdrant is no address of the form http://host:6333, without user, "
+            "password or query",
+            remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
+        ) from None
     key = environment.get(KEY_VARIABLE, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise BackendSettingsWrong(
@@ -146,14 +153,3 @@ def _count(options: Mapping[str, Any], name: str) -> int | None:
     if value is not None and not 1 <= value <= _MOST[name]:
         raise BackendSettingsWrong(f"`{name}` must be from 1 to {_MOST[name]:,}", remedy=_CHANGE)
     return value
-
-
-def _address(url: str) -> Address:
-    try:
-        return parse_address(url, _USE)
-    except EndpointError:
-        raise BackendSettingsWrong(
-            "`url` of the backend qdrant is no address of the form http://host:6333, without user, "
-            "password or query",
-            remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
-        ) from None
