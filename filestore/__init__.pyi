@@ -16,9 +16,9 @@ from filestore.repair.plan import Policy as Policy
 from filestore.repair.plan import Step as Step
 from filestore.repair.request import RepairReport as RepairReport
 from filestore.repair.undo import UndoResult as UndoResult
+from filestore.search import Query as Query
 from filestore.search.answer import Answer as Answer
 from filestore.search.answer import Hit as Hit
-from filestore.search.query import Query as Query
 from filestore.store import Store as Store
 from filestore.store import create as create
 from filestore.store import open as open

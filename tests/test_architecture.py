@@ -20,7 +20,7 @@ from filestore import CODES
 from filestore.browse import KINDS
 from filestore.config.settings import LAYOUTS
 from filestore.core.errors import FilestoreError
-from filestore.search.query import Query
+from filestore.search import Query
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILES: Final = sorted(path for name in ("filestore", "tui") for path in (ROOT / name).rglob("*.py"))

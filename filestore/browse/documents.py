@@ -35,9 +35,9 @@ from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.search import freshness
+from filestore.search.answer import stem
 from filestore.search.freshness import Freshness, KnownFile, first_line
 from filestore.search.place import Chunk, Locator
-from filestore.search.present import stem
 from filestore.sidecar.session import Parts
 
 MOST_PARTS: Final = 2_000

@@ -29,10 +29,9 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.extract import is_code
 from filestore.extract.markdown_read import Markdown
-from filestore.search import freshness
+from filestore.search import Query, freshness
 from filestore.search.freshness import Freshness, Look
 from filestore.search.passage import trails, units_of
-from filestore.search.query import Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order

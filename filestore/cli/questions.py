@@ -15,8 +15,8 @@ from filestore.core.safe_text import shown_path, timestamp
 from filestore.fulltext import Syntax
 from filestore.past import moment
 from filestore.past.compare import Gate
+from filestore.search import Mode
 from filestore.search.evaluate import Compared
-from filestore.search.query import Mode
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from filestore.core.safe_text import brief, listed
 from filestore.core.schema import JsonObject
 from filestore.git.revisions import Commit
 from filestore.past.moment import ComparedAnswer, Moment, Pairs, at_commit, matched, pairs_of, today
+from filestore.search import Mode, Query
 from filestore.search.metrics import (
     Chunk,
     Difference,
@@ -37,7 +38,6 @@ from filestore.search.metrics import (
     problem_of,
     unknown,
 )
-from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 
 _SHOWN: Final = 5

@@ -27,8 +27,8 @@ from filestore.git.process import NoAnswerError, work_tree
 from filestore.git.revisions import Commit, renames, resolve
 from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.past.views import PastStore, not_embedded
+from filestore.search import Mode, Query
 from filestore.search.answer import Hit
-from filestore.search.query import Mode, Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.verify import run

@@ -36,8 +36,8 @@ from filestore.past.view import (
     root_in,
     settings_at,
 )
+from filestore.search import Query
 from filestore.search.answer import At
-from filestore.search.query import Query
 from filestore.search.session import SearchSession
 from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.sidecar.session import Parts

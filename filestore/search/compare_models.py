@@ -18,6 +18,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
+from filestore.search import Mode, Query
 from filestore.search.answer import Hit
 from filestore.search.evaluate import Asked, NoAnswerError, Searching
 from filestore.search.metrics import (
@@ -32,7 +33,6 @@ from filestore.search.metrics import (
     mean,
     paired_difference,
 )
-from filestore.search.query import Mode, Query
 from filestore.sidecar.models import WHOSE
 from filestore.sidecar.session import Parts
 

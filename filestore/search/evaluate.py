@@ -21,6 +21,7 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
+from filestore.search import Mode, Query
 from filestore.search.answer import Answer, Hit
 from filestore.search.metrics import (
     Chunk,
@@ -36,7 +37,6 @@ from filestore.search.metrics import (
     paired_difference,
     score,
 )
-from filestore.search.query import Mode, Query
 from filestore.sidecar.session import Parts
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]

@@ -8,19 +8,16 @@ import fnmatch
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, product
-from typing import TYPE_CHECKING, Final, Self
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Final, cast
 
 from filestore.catalog import Catalog, queries
 from filestore.config.layout import Places
 from filestore.core.caller import leads
 from filestore.core.paths import around
 from filestore.core.safe_text import brief, listed
-from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fs.path_names import composed
-from filestore.search.query import Query
+from filestore.search import Query
 
 if TYPE_CHECKING:
     from filestore.index import Where
@@ -32,69 +29,41 @@ _ASKED_SINGLY: Final = 64
 """Of more values the catalog is asked for all files that have the key."""
 
 
-class Filters(Struct, frozen=True, kw_only=True):
-    """What hits must satisfy."""
-
-    where: "tuple[Condition, ...]" = ()
-    """Conditions that all hold, on the frontmatter or the document's metadata."""
-    source: tuple[str, ...] = ()
-    """Globs over the source path, the end of it, or a folder in it, of which one holds."""
-    kind: tuple[str, ...] = ()
-    """Kinds of chunk files, of which one holds."""
-    within: tuple[str, ...] = ()
-    """Folders of documents, of which one holds."""
-
-    @classmethod
-    def of(cls, query: Query) -> Self:
-        """The filters of a query."""
-        where: tuple[Condition, ...] = ()
-        if query.where:
-            from filestore.search.conditions import of
-
-            where = of(query.where)
-        return cls(
-            where=where,
-            source=tuple(query.source),
-            kind=tuple(map(text, query.kind)),
-            within=tuple(map(text, query.within)),
-        )
-
-    def __bool__(self) -> bool:
-        return bool(self.where or self.source or self.kind or self.within)
-
-
-def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]) -> set[int]:
-    """The ids of the files that satisfy filters.
+def allowed(catalog: Catalog, query: Query, places: Places, notes: list[str]) -> set[int]:
+    """The ids of the files that satisfy the filters of a query.
 
     Args:
         catalog: Inside a snapshot.
-        filters: At least one.
+        query: With one filter at least.
         places: Where the store lies.
         notes: Takes why one of them holds for no file.
     """
     every: list[set[int]] = []
-    every += [_satisfying(catalog, condition, notes) for condition in filters.where]
-    if filters.kind:
-        matching = set().union(*map(catalog.files_of_kind, filters.kind))
+    every += [
+        _satisfying(catalog, condition, notes)
+        for condition in cast("Sequence[Condition]", query.where)
+    ]
+    if query.kind:
+        matching = set().union(*map(catalog.files_of_kind, query.kind))
         if not matching:
             from filestore.chunks.chunk_file import KINDS
 
-            kind, known = filters.kind[0], queries.kinds(catalog)
+            kind, known = query.kind[0], queries.kinds(catalog)
             similar = "" if kind in KINDS else did_you_mean(kind, KINDS)
             similar = similar or _instead(kind, known, "kinds")
             notes.append(f"no file is of kind {brief(kind)}{similar}")
         every.append(matching)
-    if filters.source:
+    if query.source:
         sources = catalog.sources_of_files()
         names = {source for _, source in sources}
-        chosen = set().union(*(_sources_of(one, names, places.root) for one in filters.source))
+        chosen = set().union(*(_sources_of(one, names, places.root) for one in query.source))
         if not chosen:
             named = sorted({source.rpartition("/")[2] for source in names})
-            similar = did_you_mean(filters.source[0], named)
-            notes.append(f"no source matches {brief(filters.source[0])}{similar}")
+            similar = did_you_mean(query.source[0], named)
+            notes.append(f"no source matches {brief(query.source[0])}{similar}")
         every.append({file for file, source in sources if source in chosen})
-    if filters.within:
-        every.append(_inside(catalog, filters.within, places, notes))
+    if query.within:
+        every.append(_inside(catalog, query.within, places, notes))
     return set.intersection(*every)
 
 
@@ -159,19 +128,17 @@ def _inside(catalog: Catalog, folders: Sequence[str], places: Places, notes: lis
     return found
 
 
-def conditions(catalog: Catalog, filters: Filters) -> "Where":
+def conditions(catalog: Catalog, query: Query) -> "Where":
     """The same filters as a backend takes them; empty where it cannot tell some of them.
 
     It has the metadata of chunk files, not that of their documents, and knows no globs.
 
     Args:
         catalog: Inside a snapshot.
-        filters: At least one.
+        query: With one filter at least.
     """
     every: list[tuple[str, tuple[str, ...]]] = []
-    from filestore.catalog import queries
-
-    for condition in filters.where:
+    for condition in cast("Sequence[Condition]", query.where):
         key = condition.key
         if key in ("kind", "path", "source") or queries.is_of_documents(catalog, key):
             return ()
@@ -179,10 +146,10 @@ def conditions(catalog: Catalog, filters: Filters) -> "Where":
         if condition.op == "!=" or len({name for name, _ in pairs}) != 1:
             return ()
         every.append((pairs[0][0], tuple(one for _, one in pairs)))
-    if filters.kind:
-        every.append(("kind", filters.kind))
+    if query.kind:
+        every.append(("kind", tuple(query.kind)))
     texts = [text for key, values in every for text in (key, *values)]
-    if filters.source or filters.within or queries.sendable(texts) != texts:
+    if query.source or query.within or queries.sendable(texts) != texts:
         return ()
     return tuple(every)
 

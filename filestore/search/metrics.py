@@ -25,7 +25,7 @@ from filestore.core.schema import JsonObject, UnfitError, json_of
 from filestore.fs.path_names import name_among
 
 if TYPE_CHECKING:
-    from filestore.search.query import Query
+    from filestore.search import Query
 
 SAMPLES: Final = 10_000
 """How many times a bootstrap draws."""

@@ -26,9 +26,7 @@ from filestore.fulltext import (
     Reader,
 )
 from filestore.index import BackendError
-from filestore.search import filters
-from filestore.search.filters import Filters
-from filestore.search.query import Extra, Mode
+from filestore.search import Extra, Mode, Query
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
     Leading,
@@ -98,20 +96,22 @@ class Vectors:
         """The vector of a query that was asked."""
         return self._asked.get(text)
 
-    def limit(self, wanted: Filters, *, alone: bool) -> None:
+    def limit(self, query: Query, *, alone: bool) -> None:
         """Say what hits must satisfy, for a backend that can tell itself.
 
         Args:
-            wanted: The filters.
+            query: The filters.
             alone: Whether nothing else limits what may be found.
         """
         self._conditions = ()
-        if not self._home.takes_conditions or not wanted or not alone:
+        if not self._home.takes_conditions or not query.has_filters or not alone:
             return
         # A document's questions lie in a file of their own there, without its metadata.
         if self._layout.has_sections and self._catalog.files_of_kind("questions"):
             return
-        found = filters.conditions(self._catalog, wanted)
+        from filestore.search import filters
+
+        found = filters.conditions(self._catalog, query)
         if self._home.takes(found, self._catalog):
             self._conditions = found
 

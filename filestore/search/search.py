@@ -26,12 +26,10 @@ from filestore.fulltext import (
     parse_query,
     respelled,
 )
-from filestore.search import filters, freshness
+from filestore.search import Mode, Query, freshness
 from filestore.search.answer import Answer, Behind, Found, Hit, left_out, on_spelling
-from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.passage import Nearest, is_list
-from filestore.search.query import Mode, Query
 from filestore.search.ranking import (
     DEPTH,
     Ranked,
@@ -130,10 +128,13 @@ class Searcher:
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         self._retriever.begin(notes, hidden, query.without)
-        wanted = Filters.of(query)
-        if wanted and not asked.clauses:
+        if query.has_filters and not asked.clauses:
             notes.clear()  # what they leave is listed
-        allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
+        allowed = None
+        if query.has_filters:
+            from filestore.search import filters
+
+            allowed = filters.allowed(self._catalog, query, self._places, notes)
         mode = self._retriever.possible(query.mode)
         binding = asked.of_need(*BINDING, Need.EXCLUDED)
         reader = self._retriever.open_reader() if binding or mode != "vector" else None
@@ -151,10 +152,10 @@ class Searcher:
         self._via = {}
         if self._retriever.vectors is not None:
             self._retriever.vectors.forget({one.text() for one in variants})
-            self._retriever.vectors.limit(wanted, alone=not (query.tree or hidden))
+            self._retriever.vectors.limit(query, alone=not (query.tree or hidden))
         if query.tree:
             allowed = self._traverse(variants, mode, allowed)
-        collapses = not (query.tree or wanted.kind or hidden) and self.has_summaries
+        collapses = not (query.tree or query.kind or hidden) and self.has_summaries
         find = partial(self._hits, count=query.k, mode=mode, allowed=allowed, collapses=collapses)
         hits, mode = find(variants)
         nearest, respelt = list[Hit](), None

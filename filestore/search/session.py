@@ -15,10 +15,8 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog
 from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError
-from filestore.search import freshness
-from filestore.search.answer import Answer, Behind, Hit
-from filestore.search.present import present
-from filestore.search.query import Query
+from filestore.search import Query, freshness
+from filestore.search.answer import Answer, Behind, Hit, present
 from filestore.search.search import Searcher
 
 if TYPE_CHECKING:

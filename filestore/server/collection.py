@@ -28,7 +28,7 @@ from filestore.exchange import faiss_json
 from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.fs.staged import LONGEST_NAME_BYTES
-from filestore.search.query import Mode
+from filestore.search import Mode
 from filestore.server.operations import LONGEST_QUERY, Count
 from filestore.store import Store
 from filestore.store.threads import BusyError, StoreThreads

@@ -22,7 +22,7 @@ from filestore.config.layout import SETTINGS, ancestors, configuration_folder
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk, staged
-from filestore.search.query import Mode
+from filestore.search import Mode
 from filestore.server import collection
 from filestore.server.collection import (
     FOLDER,

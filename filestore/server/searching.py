@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from filestore.config.settings import Which
 from filestore.core.errors import UsageError
-from filestore.search.query import Extra, Query
+from filestore.search import Extra, Query
 from filestore.server.operations import (
     LONGEST_QUERY,
     Count,

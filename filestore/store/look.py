@@ -21,8 +21,8 @@ from filestore.fs import scan
 from filestore.search.answer import Behind
 
 if TYPE_CHECKING:
+    from filestore.search import Query
     from filestore.search.answer import Answer
-    from filestore.search.query import Query
     from filestore.search.session import SearchSession
     from filestore.sidecar.session import Parts
 

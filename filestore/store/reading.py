@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.moment import Log, LogEntry
     from filestore.past.views import PastStore
+    from filestore.search import Mode, Query
     from filestore.search.answer import Answer
     from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
-    from filestore.search.query import Mode, Query
     from filestore.search.session import SearchSession
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
@@ -229,7 +229,7 @@ class ReadableStore(Closing):
             NothingBeside: There is no second model.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
-        from filestore.search.query import Query
+        from filestore.search import Query
 
         asked = Query.of(query, options)
         return self._look.answer(asked, self._parts, self._search_session, self.close)
@@ -330,7 +330,7 @@ class ReadableStore(Closing):
     ) -> "StoreComparison":
         """Ask the same at two commits, or at one and today; see `compare.compare`."""
         from filestore.past import compare
-        from filestore.search.query import Query
+        from filestore.search import Query
 
         way = Query(text="", k=k, mode=mode)
         options: Any = {"gate": gate, "embed": embed, "on_progress": on_progress}
@@ -349,7 +349,7 @@ class ReadableStore(Closing):
     ) -> "Log":
         """When the answer to a question changed; see `moment.log`."""
         from filestore.past import moment
-        from filestore.search.query import Query
+        from filestore.search import Query
 
         asked = Query(text=query, k=k, mode=mode)
         calls: Any = {"on_progress": on_progress, "on_entry": on_entry}
@@ -400,8 +400,7 @@ class ReadableStore(Closing):
         on_progress: OnProgress = ignore,
     ) -> "Evaluation":
         """Ask questions whose answers are known; see `evaluate.evaluate`."""
-        from filestore.search import evaluate
-        from filestore.search.query import Query
+        from filestore.search import Query, evaluate
 
         way = Query(text="", k=k, syntax=syntax)
         asked = (self._search_session, self._parts, questions, way)
@@ -475,8 +474,7 @@ class ReadableStore(Closing):
         on_progress: OnProgress = ignore,
     ) -> "ModelComparison":
         """Ask the store's own model and the second one the same; see `compare_models.compare`."""
-        from filestore.search import compare_models
-        from filestore.search.query import Query
+        from filestore.search import Query, compare_models
 
         way = Query(text="", k=k, mode=mode, syntax="plain")
         searching = self._search_session

@@ -20,7 +20,7 @@ from typing import Any, Final
 import measure
 from stores import TextMaker
 
-from filestore.search.query import Mode
+from filestore.search import Mode
 from filestore.store import Store
 
 WORDS: Final = 4

@@ -21,7 +21,7 @@ from stores import TextMaker
 from filestore.chunks import chunk_file
 from filestore.core.hashing import origin_hash
 from filestore.core.paths import ChunkPath
-from filestore.search.query import MODES, Mode
+from filestore.search import MODES, Mode
 from filestore.store import Store
 
 COUNT = 10

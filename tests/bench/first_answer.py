@@ -38,7 +38,7 @@ DEBIAN: Final = {"git": ("git-doc", "git-doc"), "policy": ("debian-policy", "deb
 """Folder of the body to a package and its folder of documents."""
 _ASK: Final = """
 import json, sys, filestore
-from filestore.search.query import Query
+from filestore.search import Query
 with filestore.open(sys.argv[1]) as store:
     assert store.embedder is not None, "the model cannot be used here"
     for question in json.load(sys.stdin):

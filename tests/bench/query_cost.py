@@ -28,8 +28,8 @@ import measure
 from stores import TextMaker
 
 from filestore.fulltext import read_stamp
+from filestore.search import Mode
 from filestore.search.answer import Answer
-from filestore.search.query import Mode
 from filestore.store import Store
 
 COUNT: Final = 10

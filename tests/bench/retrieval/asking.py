@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import filestore
+from filestore.search import Query
 from filestore.search.evaluate import MODES
 from filestore.search.metrics import ndcg, recall
-from filestore.search.query import Query
 from tests.bench.retrieval.sets import Asked, Built, Half
 
 if TYPE_CHECKING:

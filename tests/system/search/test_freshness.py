@@ -13,7 +13,7 @@ import pytest
 
 from filestore.chunks import chunk_file
 from filestore.index import ExactIndex
-from filestore.search.query import Mode
+from filestore.search import Mode
 from filestore.store import Store
 
 MARKS = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n"

@@ -17,7 +17,7 @@ import pytest
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.config.settings import Backend, ModelOptions
-from filestore.search.query import Mode
+from filestore.search import Mode
 from filestore.server.collection import (
     NotIndexedError,
     SentDocument,

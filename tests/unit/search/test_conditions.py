@@ -3,9 +3,8 @@
 import pytest
 
 from filestore.core.errors import UsageError
-from filestore.search import conditions
+from filestore.search import Query, conditions
 from filestore.search.conditions import Condition
-from filestore.search.query import Query
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pytest
 from msgspec import Struct
 
 from filestore.past.compare import ComparedQuery, StoreComparison
+from filestore.search import Query
 from filestore.search.compare_models import ModelComparison
 from filestore.search.evaluate import Comparison, Evaluation, QuestionResult, Unwanted, Variant
 from filestore.search.metrics import Chunk, goal_of, judge
-from filestore.search.query import Query
 
 KEYS = {
     Evaluation: "queries k modes unwanted hybrid compared notes per_query",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from filestore.fulltext import Marker, parse_query
-from filestore.search.present import reason
+from filestore.search.answer import reason
 
 TITLE, HEADINGS, NAME = "Cancel an order", ("Cancel an order", "After delivery"), "orders_2024"
 TEXT = "Once delivered, write to the office. Since 3.11 refunds are quick. The lease was renewed."
