@@ -426,7 +426,12 @@ class Resources:
                     wave.append(self._planned(found, limits))
                     self._on_progress(Progress(stage="reading", done=size, total=None))
             yield wave
-        if self._wants_across():
+        if not self._wish.summaries or not self._parts.layout.has_folders:
+            return
+        with self._parts.looking(sound=True) as (snapshot, _):
+            is_there = bool(snapshot.catalog.files_of(STORE_TREE))
+        # A tree over the store is asked for, or is there and may be out of date.
+        if self._wish.across or (is_there and not self._wish.resources):
             if flush is not None:
                 flush()
             with self._parts.looking(sound=True) as (snapshot, _):
@@ -440,14 +445,6 @@ class Resources:
         if self._tree is None or self._tree[0] != generation:
             self._tree = generation, SummaryTree(summary_rows.all_children(snapshot.catalog))
         return self._tree[1]
-
-    def _wants_across(self) -> bool:
-        """Whether a tree over the store is asked for, or is there and may be out of date."""
-        if not self._wish.summaries or not self._parts.layout.has_folders:
-            return False
-        with self._parts.looking(sound=True) as (snapshot, _):
-            is_there = bool(snapshot.catalog.files_of(STORE_TREE))
-        return self._wish.across or (is_there and not self._wish.resources)
 
     def _names(self, snapshot: StoreSnapshot) -> list[str]:
         catalog = snapshot.catalog

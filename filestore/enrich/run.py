@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -339,21 +339,17 @@ class Enriching:
                     file.take(data)
                     self._asked.add(file.path)
             for one in wave:
-                self._of_document(one, answered.get(id(one), {}), writer)
-
-    def _of_document(
-        self, resource: PlannedResource, answered: Mapping[bytes, Sequence[str]], writer: Writer
-    ) -> None:
-        """Write the file of a document's questions, if it is to be another."""
-        questions = resource.material.questions
-        if questions is None or self._wish.questions is None:
-            return
-        data, has_loose = writing.with_document_questions(resource.material, answered)
-        if has_loose:
-            self._keep(questions.path, "a person wrote a question; its text is gone")
-        if data != questions.data:
-            writer.put(questions.path, data, questions.data)
-            (self._removed if data is None else self._asked).add(questions.path)
+                # The file of a document's questions, if it is to be another.
+                questions = one.material.questions
+                if questions is None or self._wish.questions is None:
+                    continue
+                of_texts = answered.get(id(one), {})
+                changed, has_loose = writing.with_document_questions(one.material, of_texts)
+                if has_loose:
+                    self._keep(questions.path, "a person wrote a question; its text is gone")
+                if changed != questions.data:
+                    writer.put(questions.path, changed, questions.data)
+                    (self._removed if changed is None else self._asked).add(questions.path)
 
     def _summaries(
         self,
@@ -421,28 +417,24 @@ class Enriching:
             source=material.source,
             asked=self._wish.questions is not None,
         )
-        path = wanted.path or self._new_path(resource, wanted, [one.path for one in texts])
-        wanted.path = path
+        path = wanted.path
+        if path is None:
+            paths = [one.path for one in texts]
+            if not resource.taken:
+                with contextlib.suppress(FileNotFoundError):
+                    folder = os.path.join(self._parts.places.chunked, material.folder)
+                    resource.taken.update(os.listdir(folder))
+            if self._parts.layout.shares_folder:
+                text = "\n".join(sorted(paths))
+                name = chunk_file.flat_name(f"summary of {material.resource}", text, resource.taken)
+            else:
+                number = 1 + resource.tree.summaries.index(wanted)
+                name = chunk_file.summary_name(number, paths, resource.taken)
+            resource.taken.add(name)
+            path = wanted.path = inside(material.folder, name)
         file = ChunkFile(path=path, data=data, chunk=chunk_file.parse(data))
         resource.files[id(wanted)] = file
         return file
-
-    def _new_path(
-        self, resource: PlannedResource, wanted: PlannedSummary, children: Sequence[ChunkPath]
-    ) -> ChunkPath:
-        material = resource.material
-        if not resource.taken:
-            with contextlib.suppress(FileNotFoundError):
-                folder = os.path.join(self._parts.places.chunked, material.folder)
-                resource.taken.update(os.listdir(folder))
-        if self._parts.layout.shares_folder:
-            text = "\n".join(sorted(children))
-            name = chunk_file.flat_name(f"summary of {material.resource}", text, resource.taken)
-        else:
-            number = 1 + resource.tree.summaries.index(wanted)
-            name = chunk_file.summary_name(number, children, resource.taken)
-        resource.taken.add(name)
-        return inside(material.folder, name)
 
     # What is wanted
 

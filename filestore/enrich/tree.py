@@ -342,8 +342,13 @@ class TreePlanning:
 
     def _add(self, nodes: Sequence[_Node], path: ChunkPath | None) -> _Node:
         nodes = sorted(nodes, key=lambda node: node.place)
-        if path is None and self._is_as_the_root([node.member for node in nodes]):
-            path = self._root
+        if path is None and self._root is not None and self._root not in self._used:
+            # It is the root that shares half with what the summary over all was made from. Where a
+            # run was broken off, that is the only one that is there, and none over all.
+            children = next(one.children for one in self._present if one.path == self._root)
+            both = sum(node.member.path in children for node in nodes)
+            if 2 * both >= max(len(nodes), len(children)):
+                path = self._root
         wanted = PlannedSummary(
             level=1 + max(node.member.level for node in nodes),
             members=tuple(node.member for node in nodes),
@@ -356,17 +361,6 @@ class TreePlanning:
         self._result.summaries.append(wanted)
         total = sum((node.sum for node in nodes[1:]), nodes[0].sum)
         return _Node(wanted, wanted.place, wanted.key, total, SUMMARY_TOKENS)
-
-    def _is_as_the_root(self, members: Sequence[Member]) -> bool:
-        """Whether a group shares half with what the summary over all was made from.
-
-        Where a run was broken off, that is the only one that is there, and none over all.
-        """
-        if self._root is None or self._root in self._used:
-            return False
-        children = next(one.children for one in self._present if one.path == self._root)
-        both = sum(member.path in children for member in members)
-        return 2 * both >= max(len(members), len(children))
 
     def _groups_there(self, level: int, vectors: NDArray[np.float32]) -> dict[ChunkPath, list[int]]:
         """The summaries of a level to the nodes that still belong to them, two at least."""

@@ -228,7 +228,16 @@ def _look(place: Repository, name: str) -> tuple[Hook, "Script"]:
     path = os.path.join(place.hooks, name)
     if not os.path.lexists(path):
         return Hook(name=name, path=path, state="absent"), Script()
-    run, written = _chained(path)
+    # The file of the hook with that which a tool has it run, if any; and where a person writes.
+    run: tuple[str, ...] = (path,)
+    written = path
+    if os.path.basename(place.hooks) == "_":
+        # Husky writes its own there, and runs a person's from the folder around.
+        written = os.path.join(os.path.dirname(place.hooks), name)
+        run = (path, written)
+    elif _PRE_COMMIT in _text(path):
+        # It keeps what it found, and runs that first.
+        run = (path, f"{path}.legacy")
     for file in run:
         text = _text(file)
         # What a link leads to may call us, and is never written.
@@ -250,19 +259,6 @@ def _text(path: str) -> str:
 def is_shell_script(path: str) -> bool:
     """Whether a shell runs a hook, so that a line of shell may be added to it."""
     return os.path.isfile(path) and _OF_SHELL.match(_text(path)) is not None
-
-
-def _chained(path: str) -> tuple[tuple[str, ...], str]:
-    """The file of a hook with that which a tool has it run, if any; and where a person writes."""
-    folder, name = os.path.split(path)
-    if os.path.basename(folder) == "_":
-        # Husky writes its own there, and runs a person's from the folder around.
-        own = os.path.join(os.path.dirname(folder), name)
-        return (path, own), own
-    if _PRE_COMMIT in _text(path):
-        # It keeps what it found, and runs that first.
-        return (path, f"{path}.legacy"), path
-    return (path,), path
 
 
 def _write(path: str, script: str, mode: int) -> None:

@@ -356,7 +356,14 @@ def _ingested(
     ahead: deque[Begun] = deque()
     for source in sources:
         begun = ingest.begin(source)
-        if any(_alike(begun, other) for other in ahead):
+        names = {folded_path(begun.outcome.resource), begun.outcome.source, source.path}
+        # The same source, a document in common, or the same name.
+        if any(
+            names & {folded_path(other.outcome.resource), other.outcome.source}
+            or begun.outcome.source in other.fresh
+            or not begun.fresh.keys().isdisjoint(other.fresh)
+            for other in ahead
+        ):
             # What the other one writes decides what becomes of this one.
             yield from _finished(ingest, ahead, reading, keep=0)
             begun = ingest.begin(source)
@@ -373,14 +380,6 @@ def _finished(
 ) -> Iterator[Outcome]:
     while len(ahead) > keep:
         yield ingest.finish(ahead.popleft(), reading.document)
-
-
-def _alike(one: Begun, other: Begun) -> bool:
-    """Whether two sources may be the same, have a document in common, or want the same name."""
-    names = {folded_path(one.outcome.resource), one.outcome.source, one.source.path}
-    if names & {folded_path(other.outcome.resource), other.outcome.source}:
-        return True
-    return one.outcome.source in other.fresh or not one.fresh.keys().isdisjoint(other.fresh)
 
 
 def _index(

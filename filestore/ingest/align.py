@@ -8,7 +8,7 @@ lies between two of them is paired by the words it shares.
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -110,24 +110,18 @@ def align(old: Sequence[KeyedText], new: Sequence[KeyedText]) -> list[Match]:
         new_range = range(before[1] + 1, after[1])
         pairs.extend(_similar(comparison, old_range, new_range))
         pairs.append(after)
-    return list(_matches(old_keys, new_keys, pairs))
-
-
-def _matches(
-    old_keys: Sequence[str], new_keys: Sequence[str], pairs: Iterable[_Pair]
-) -> Iterator[Match]:
-    """The pairs with all that is between them; the last pair is the end of both sides."""
+    # The pairs with all that is between them; the last pair is the end of both sides.
+    found: list[Match] = []
     last: int | None = None
     next_old = next_new = 0
-    for old, new in pairs:
-        for dropped in range(next_old, old):
-            yield Drop(old=dropped)
-        for inserted in range(next_new, new):
-            yield Insert(new=inserted, after=last)
-        if old < len(old_keys):
-            same = old_keys[old] == new_keys[new]
-            yield Keep(old=old, new=new) if same else Replace(old=old, new=new)
-        last, next_old, next_new = old, old + 1, new + 1
+    for left, right in pairs:
+        found += [Drop(old=dropped) for dropped in range(next_old, left)]
+        found += [Insert(new=inserted, after=last) for inserted in range(next_new, right)]
+        if left < len(old_keys):
+            same = old_keys[left] == new_keys[right]
+            found.append(Keep(old=left, new=right) if same else Replace(old=left, new=right))
+        last, next_old, next_new = left, left + 1, right + 1
+    return found
 
 
 def follow(old: Mapping[int, str], new: Mapping[int, str]) -> dict[int, int]:

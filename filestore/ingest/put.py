@@ -313,10 +313,12 @@ def put(
     _check_alike(os.path.join(snapshot.places.chunked, folder), new)
     kept = set() if replace else _by_hand(there, named)
     wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
-    changed = [
-        path for path in wanted if (there[path].data if path in there else None) != wanted[path]
-    ]
-    undo = _written(snapshot, folder, {path: wanted[path] for path in changed}, looks)
+    changed = [path for path in wanted if path not in there or there[path].data != wanted[path]]
+    refuse_unmerged(snapshot.places, changed)
+    before = {CHUNKS.store_path(look.path): look.data for look in looks}
+    after = {CHUNKS.store_path(path): wanted[path] for path in changed}
+    command = f"put {folder or CHUNKED}"
+    undo = write.change(snapshot.places, after, before=before, command=command)
     # What a call left in the tree that was killed is indexed, too.
     stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
     done = None
@@ -332,22 +334,6 @@ def put(
         reused=done.reused if done else 0,
         problem=done.problem if done else None,
         undo=undo,
-    )
-
-
-def _written(
-    snapshot: "StoreSnapshot",
-    folder: str,
-    changes: Mapping[ChunkPath, bytes],
-    looks: Sequence[Observation],
-) -> str | None:
-    """Under which name the originals are kept of files that were written now."""
-    refuse_unmerged(snapshot.places, list(changes))
-    return write.change(
-        snapshot.places,
-        {CHUNKS.store_path(path): data for path, data in changes.items()},
-        before={CHUNKS.store_path(look.path): look.data for look in looks},
-        command=f"put {folder or CHUNKED}",
     )
 
 

@@ -416,7 +416,13 @@ class Regenerating:
         """Put a run after a file: files that moved here keep their names, the rest is new."""
         place = 0 if low is None else bisect.bisect_right(self._keys, low)
         high = self._keys[place] if place < len(self._keys) else None
-        orders = order_key.between(low, high, tag=_tag(run[0].body), count=len(run))
+        # A short tag of the text over the alphabet of order keys.
+        rest = int.from_bytes(embedding_key(run[0].body)[:8], "big")
+        tag = ""
+        for _ in range(_TAG_DIGITS):
+            rest, digit = divmod(rest, len(_ALPHABET))
+            tag += _ALPHABET[digit]
+        orders = order_key.between(low, high, tag=tag, count=len(run))
         number = chunk_file.number_of_name(_name(anchor)) if anchor else 0
         for chunk, order, file in zip(run, orders, moved, strict=True):
             if file is not None and file.chunk.origin == origin_hash(chunk.body):
@@ -487,16 +493,6 @@ def _moved(
             if candidates:
                 found[match.new] = candidates.pop(0)
     return found
-
-
-def _tag(body: str) -> str:
-    """A short tag of a text over the alphabet of order keys."""
-    number = int.from_bytes(embedding_key(body)[:8], "big")
-    digits = []
-    for _ in range(_TAG_DIGITS):
-        number, digit = divmod(number, len(_ALPHABET))
-        digits.append(_ALPHABET[digit])
-    return "".join(digits)
 
 
 def in_order(files: Mapping[str, str | None]) -> list[str]:

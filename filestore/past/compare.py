@@ -18,7 +18,7 @@ from filestore.core.paths import CHUNKS, StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import JsonObject
-from filestore.git.revisions import Commit
+from filestore.past.commits import Commit
 from filestore.past.moment import ComparedAnswer, Moment, Pairs, at_commit, matched, pairs_of, today
 from filestore.search import Mode, Query
 from filestore.search.metrics import (

@@ -22,9 +22,8 @@ from filestore.core.errors import UsageError
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
-from filestore.git import revisions
 from filestore.git.process import NoAnswerError, work_tree
-from filestore.git.revisions import Commit, renames, resolve
+from filestore.past.commits import Commit, is_shallow, log_commits, renames, resolve
 from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.past.views import PastStore, not_embedded
 from filestore.search import Mode, Query
@@ -354,10 +353,10 @@ def log(
     root = home.places.root
     if work_tree(os.path.realpath(root)) is None:
         raise NoAnswerError(f"{root} lies in no git work tree", remedy="git init")
-    revisions.resolve(root, "HEAD")
+    resolve(root, "HEAD")
     paths = (home.places.tree.pathspec, SETTINGS)
     words = ("--first-parent", f"--max-count={most + 1}", "HEAD", "--", *paths)
-    commits = list(revisions.log(root, *words))
+    commits = list(log_commits(root, *words))
     walk = _Walk(home, query, embed=embed)
     entries = []
     for done, entry in enumerate(walk.entries(commits, most)):
@@ -402,7 +401,7 @@ class _Walk:
                 later_stack, later, answers = earlier_stack, earlier, before
             if len(commits) > most:
                 self._notes[f"{most:,} commits were looked at: --max goes further back"] = None
-            elif revisions.is_shallow(self._home.places.root):
+            elif is_shallow(self._home.places.root):
                 self._notes[_SHALLOW] = None
             elif later.commit is not None and answers:
                 found = matched([], answers, Pairs(old={}, new={}), {}, {})

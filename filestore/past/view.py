@@ -42,15 +42,19 @@ from filestore.extract.tree_rules import documents_of
 from filestore.fs import database, disk, part
 from filestore.git.process import NoAnswerError, work_tree
 from filestore.git.repository import blob_namer
-from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
-from filestore.past.checkout import (
+from filestore.past.commits import (
     GIT,
     NOTE,
     Checkout,
+    Commit,
     are_converted,
+    blob_at,
+    files_at,
     from_work_tree,
     load_submodules,
+    log_commits,
     save_submodules,
+    stores_at,
     with_submodules,
 )
 from filestore.sidecar import fulltext_file
@@ -318,7 +322,7 @@ def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
             f"{nothing}, but one in {brief(others[0])}",
             remedy=f"git worktree add FOLDER {commit.commit[:12]}, and search it there",
         )
-    first = first_with(root, (home.places.tree.pathspec,))
+    first = next(log_commits(root, "--reverse", "HEAD", "--", home.places.tree.pathspec), None)
     since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"
     return NoStoreThenError(nothing, remedy=since)
 

@@ -26,7 +26,7 @@ from filestore.fs import disk, part
 from filestore.fs.disk import Closing
 from filestore.fs.lock import writer_lock
 from filestore.git.process import work_tree
-from filestore.git.revisions import Commit, resolve
+from filestore.past.commits import Commit, resolve
 from filestore.past.view import (
     TREE,
     BlobNames,

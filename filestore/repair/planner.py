@@ -4,7 +4,7 @@ One rule: every step names what it was planned on, which has to hold when it is 
 step repairs is left for a person, with the reason.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypedDict
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree
 from filestore.core.safe_text import shown_path
 from filestore.git import merge
-from filestore.git.merge import ConflictHunk, MarkersBrokenError, Side
+from filestore.git.merge import MarkersBrokenError, Side
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 from filestore.repair.tree_files import difference, state_of
 
@@ -316,28 +316,24 @@ class _Planner:
             # Everything is indexed anew, so what lacks a vector is among it.
             self._parts.pop("embed", None)
         for kind, found in self._parts.items():
-            yield self._of_part(kind, found)
-
-    def _of_part(self, kind: str, found: Sequence[Finding]) -> Step:
-        keys: set[bytes] = set()
-        if kind in ("embed", "salvage"):
-            keys = {*self._found.unembedded, *self._found.unsound}
-        elif kind == "rebuild-index":
-            keys = set(self._found.unsound)
-        elif kind == "rebuild-catalog":
-            keys = set(self._found.all_keys)
-        self.keys |= keys
-        codes = tuple(dict.fromkeys(finding.code for finding in found))
-        return Step(
-            kind=kind,
-            path=KINDS[kind].only_path(self._found.tree),
-            codes=codes,
-            detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
-            findings=len(found),
-            repairs=tuple(found),
-            read_bytes=self._found.part_bytes.get(kind, 0),
-            **self._price(keys),
-        )
+            keys: set[bytes] = set()
+            if kind in ("embed", "salvage"):
+                keys = {*self._found.unembedded, *self._found.unsound}
+            elif kind == "rebuild-index":
+                keys = set(self._found.unsound)
+            elif kind == "rebuild-catalog":
+                keys = set(self._found.all_keys)
+            self.keys |= keys
+            yield Step(
+                kind=kind,
+                path=KINDS[kind].only_path(self._found.tree),
+                codes=tuple(dict.fromkeys(finding.code for finding in found)),
+                detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
+                findings=len(found),
+                repairs=tuple(found),
+                read_bytes=self._found.part_bytes.get(kind, 0),
+                **self._price(keys),
+            )
 
 
 _NOTHING: Final = Look(state=ABSENT)
@@ -379,7 +375,16 @@ def one_side(
         made = merge.with_side(seen.data, side)
     except MarkersBrokenError as error:
         return f"resolve it in an editor: {error.message}"
-    if problem := _doubt(seen.data, found):
+    if not found:
+        return "resolve it in an editor: it has no conflict markers"
+    # Where some are in a code block, only a person can tell which count.
+    blocks = list(fenced(seen.data, 0))
+    shown = [
+        one for one in found if any(first < one.start and one.end <= last for first, last in blocks)
+    ]
+    if shown and len(shown) < len(found):
+        at = "{}-{}".format(*shown[0].lines)
+        problem = f"the markers in lines {at} are in a code block, others are not"
         return f"resolve it in an editor: {problem}"
     then = interpreted(path, made)
     left_out = "" if then.state in (INDEXED, RECORD) else f"; then left out as {then.state}"
@@ -399,20 +404,6 @@ def one_side(
         diff=difference(path, seen.data, made, most=None),
         wanted=frozenset(then.keys),
     )
-
-
-def _doubt(data: bytes, found: Sequence[ConflictHunk]) -> str:
-    """Why only a person can tell which markers count; "" where that is plain."""
-    if not found:
-        return "it has no conflict markers"
-    blocks = list(fenced(data, 0))
-    shown = [
-        one for one in found if any(first < one.start and one.end <= last for first, last in blocks)
-    ]
-    if shown and len(shown) < len(found):
-        first, last = shown[0].lines
-        return f"the markers in lines {first}-{last} are in a code block, others are not"
-    return ""
 
 
 def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | None) -> Step | str:

@@ -7,7 +7,7 @@ before was edited since, and is not overwritten.
 import contextlib
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -231,30 +231,28 @@ def edited_since(change: KeptChange, edited: Sequence[str]) -> EditedSinceError:
     ]
     if len(edited) > _NAMED:
         lines.append(f"  … and {len(edited) - _NAMED} more")
+    if all(path in by for path in edited):
+        remedy = f"filestore undo {max(by[path] for path in edited)}"
+    else:
+        # No command of ours takes a person's edit from a file.
+        first = next(path for path in edited if path not in by)
+        link = change.links[first][-1]
+        kept, name = link.entry.after, f"{link.number}.after"
+        if kept is None or kept.mode is None:
+            link = change.links[first][0]
+            kept, name = link.entry.before, f"{link.number}.before"
+        quoted = shown_path(shlex.quote(first))
+        put_back = f"rm {quoted}" if kept is None else f"cp .undo/{link.batch}/{name} {quoted}"
+        remedy = (
+            "'git diff' shows the edit; save it elsewhere, then in the folder of the store: "
+            f"{put_back} && {change.command}"
+        )
     word = "undone" if change.wanted == "before" else "redone"
     return EditedSinceError(
         "\n".join([f"{group.id} cannot be {word}, files were edited since:", *lines]),
         paths=edited,
-        remedy=_way_out(change, edited, by),
+        remedy=remedy,
         detail=f"{group.what}: {len(edited)} of {len(change.links)} files were edited since",
-    )
-
-
-def _way_out(change: KeptChange, edited: Sequence[str], by: Mapping[str, str]) -> str:
-    """What makes a refusal go away; no command of ours takes a person's edit from a file."""
-    if all(path in by for path in edited):
-        return f"filestore undo {max(by[path] for path in edited)}"
-    first = next(path for path in edited if path not in by)
-    link = change.links[first][-1]
-    kept, name = link.entry.after, f"{link.number}.after"
-    if kept is None or kept.mode is None:
-        link = change.links[first][0]
-        kept, name = link.entry.before, f"{link.number}.before"
-    quoted = shown_path(shlex.quote(first))
-    put_back = f"rm {quoted}" if kept is None else f"cp .undo/{link.batch}/{name} {quoted}"
-    return (
-        "'git diff' shows the edit; save it elsewhere, then in the folder of the store: "
-        f"{put_back} && {change.command}"
     )
 
 

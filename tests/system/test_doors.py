@@ -311,7 +311,7 @@ OURS: Final = {
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"
     " index/_file_rows._checked index/__init__.parse",
-    "a cache": "embed/models._remembered past/checkout.load_submodules past/view.notes",
+    "a cache": "embed/models._remembered past/commits.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " fs/programs.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"

@@ -9,8 +9,7 @@ import pytest
 
 import filestore
 from filestore.git.process import NoAnswerError
-from filestore.git.revisions import NoRevisionError
-from filestore.past.checkout import NOTE
+from filestore.past.commits import NOTE, NoRevisionError
 from tests.system.past.histories import History
 
 

@@ -10,7 +10,7 @@ import pytest
 import filestore
 from filestore.core.errors import FilestoreError
 from filestore.git.process import NoAnswerError
-from filestore.git.revisions import NoRevisionError, UnsafeTreeError
+from filestore.past.commits import NoRevisionError, UnsafeTreeError
 from filestore.past.view import NoStoreThenError
 from tests.system.past.histories import History, answers, seen
 
