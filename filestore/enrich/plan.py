@@ -411,7 +411,15 @@ class Resources:
             if chosen is not None:
                 self.threshold = Threshold(value=chosen, texts=0, is_set=True)
             elif self._wish.summaries:
-                self.threshold = self._choose(snapshot)
+                import numpy as np
+
+                vectors = np.zeros((0, 1), dtype=np.float32)
+                if snapshot.embedder is not None and snapshot.embeddings is not None:
+                    keys = summary_rows.sample_of_keys(snapshot.catalog, SAMPLE)
+                    fingerprint = snapshot.embedder.fingerprint
+                    every, sampled = snapshot.embeddings.get(fingerprint, keys)
+                    vectors = every[sampled]
+                self.threshold = choose_threshold(vectors)
             value = self.threshold.value if self.threshold else 1.0
             limits = TreeLimits(threshold=value, window=self._window)
         while names:
@@ -459,15 +467,6 @@ class Resources:
         stale |= summary_rows.with_stale_questions(catalog)
         stale |= summary_rows.texts_in_none(catalog).keys()
         return [name for name in names if name in stale]
-
-    def _choose(self, snapshot: StoreSnapshot) -> Threshold:
-        import numpy as np
-
-        keys = summary_rows.sample_of_keys(snapshot.catalog, SAMPLE)
-        if snapshot.embedder is None or snapshot.embeddings is None:
-            return choose_threshold(np.zeros((0, 1), dtype=np.float32))
-        vectors, found = snapshot.embeddings.get(snapshot.embedder.fingerprint, keys)
-        return choose_threshold(vectors[found])
 
     def _planned(self, material: Material, limits: TreeLimits) -> PlannedResource:
         if material.without_vector:

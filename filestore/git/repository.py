@@ -151,37 +151,30 @@ def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
         path: Relative to it; followed through renames that git recognises.
         most: The most commits that are looked at.
     """
-    names = _blob_history(folder, path, most)
-    if not names:
+    tree = process.work_tree(os.path.realpath(folder))
+    if tree is None:
+        return
+    # As `git log --follow` does: where a commit adds the file, and took another one away that is
+    # much like it, the earlier commits are asked for that one. What a merge made counts, too.
+    names = [os.path.relpath(os.path.join(os.path.realpath(folder), path), tree)]
+    source_of = functools.cache(functools.partial(_renamed_from, tree))
+    while True:
+        found, other = _followed(_changes(tree, names), names, most, source_of)
+        if other is None:
+            break
+        # Its commits are among the ones just read: they are read again, together.
+        names.append(other)
+    if not found:
         return
     try:
         with process.Blobs(folder) as blobs:
-            for name in names:
+            for name in found:
                 with contextlib.suppress(process.NoAnswerError):
                     size, data = blobs.read(name, process.MOST_BYTES)
                     if len(data) == size:
                         yield data
     except (process.NoAnswerError, OSError):
         return
-
-
-def _blob_history(folder: str, path: str, most: int) -> list[str]:
-    """The names of the blobs that a path had, newest first, each once.
-
-    Goes as `git log --follow` does: where a commit adds the file, and took another one away that is
-    much like it, the earlier commits are asked for that one. What a merge made itself counts, too.
-    """
-    tree = process.work_tree(os.path.realpath(folder))
-    if tree is None:
-        return []
-    names = [os.path.relpath(os.path.join(os.path.realpath(folder), path), tree)]
-    source_of = functools.cache(functools.partial(_renamed_from, tree))
-    while True:
-        blobs, other = _followed(_changes(tree, names), names, most, source_of)
-        if other is None:
-            return blobs
-        # Its commits are among the ones just read: they are read again, together.
-        names.append(other)
 
 
 _Change = tuple[tuple[str, ...], bool]

@@ -3,6 +3,10 @@
 One numbered folder, a batch, for each change: what each file held before, by bytes, and what it
 became, by hash; once the change was taken back, that by bytes too. Written before a file changes.
 One rule: a folder without a record is no batch, so that a batch is there whole or not at all.
+
+What a writer that died left outside of `chunked/` and the sidecar is found and collected here, too:
+temporary files, and originals that were never recorded. `drift` tells what lies in `chunked/`. Only
+what bears a name of ours is removed, and only by the holder of the writer's lock.
 """
 
 import contextlib
@@ -14,10 +18,11 @@ from typing import Final, Self
 
 from msgspec.structs import replace
 
-from filestore.config.layout import UNDO, folded_path
+from filestore.config.layout import UNDO, Places, folded_path
 from filestore.core.errors import FilestoreError, on_error
+from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS, DOCUMENTS, Tree
+from filestore.core.paths import CHUNKS, DOCUMENTS, StorePath, Tree, is_made
 from filestore.fs import disk, part, transaction
 from filestore.fs.transaction import Content
 from filestore.history.batch import (
@@ -360,3 +365,94 @@ def _ignores_case(handle: int) -> bool:
     except OSError:
         return False
     return os.path.samestat(other, os.stat(BATCH_NAME, dir_fd=handle, follow_symlinks=False))
+
+
+_DEEPEST = 64
+"""Folders below this are not looked into, as in the tree of chunk files."""
+
+
+def leftovers(places: Places) -> list[Finding]:
+    """What is there; none where the root cannot be read."""
+    found = list(_temporary(places))
+    if disk.is_folder(places.undo):
+        # What was begun under `.undo/`: nothing was changed after it. A writer may begin, and
+        # remove what is there, while it is looked at.
+        with contextlib.suppress(OSError), Originals.open(places.undo) as originals:
+            for name in originals.leftovers():
+                mode = os.lstat(os.path.join(places.undo, name)).st_mode
+                if stat.S_ISREG(mode) == is_temporary(os.path.basename(name)):
+                    found.append(f"{places.undo_name}/{name}")
+    detail = "left by a filestore process that was killed"
+    return [Finding(code="leftovers", path=StorePath(path), detail=detail) for path in found]
+
+
+def remove_leftovers(places: Places) -> list[Finding]:
+    """Remove what is there, and say what that was. The lock is held."""
+    found = leftovers(places)
+    with disk.folder_at(places.root) as root:
+        for finding in found:
+            folder, _, name = finding.path.rpartition("/")
+            with contextlib.suppress(OSError), _opened(places, root, folder) as handle:
+                if is_temporary(name):
+                    os.unlink(name, dir_fd=handle)
+                else:
+                    Originals(handle).discard(name)
+    return found
+
+
+@contextlib.contextmanager
+def _opened(places: Places, root: int, folder: str) -> Iterator[int]:
+    """A folder as findings name it; that of the originals may lie outside of the root."""
+    kept = places.undo_name
+    if folder != kept and not folder.startswith(f"{kept}/"):
+        with disk.folder(root, folder) as handle:
+            yield handle
+        return
+    with (
+        part.own_folder(places.undo) as undo,
+        disk.folder(undo, folder[len(kept) + 1 :]) as handle,
+    ):
+        yield handle
+
+
+def _temporary(places: Places) -> Iterator[str]:
+    """Temporary files, relative to the root; no link is followed."""
+    try:
+        root = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        yield from _names_in(root, "")[0]
+        if not places.tree.is_written:
+            # Where a writer that died was about to write. `drift` tells what lies among what was
+            # made of documents.
+            paths = (path for group in broken_off(places.undo) for path in group.links())
+            for folder in sorted(set(map(os.path.dirname, paths))):
+                if folder and not is_made(f"{folder}/"):
+                    yield from _names_in(root, folder)[0]
+            return
+        waiting = ["source"]
+        while waiting:
+            found, folders = _names_in(root, waiting.pop())
+            yield from found
+            waiting += folders
+    finally:
+        os.close(root)
+
+
+def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:
+    """The temporary files and the folders of a folder; nothing where it cannot be read."""
+    start = f"{folder}/" if folder else ""
+    found, folders = [], []
+    with (
+        contextlib.suppress(OSError),
+        disk.folder(root, folder) as handle,
+        os.scandir(handle) as entries,
+    ):
+        for entry in entries:
+            if is_temporary(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                found += [start + entry.name] if stat.S_ISREG(status.st_mode) else []
+            elif folder.count("/") < _DEEPEST and entry.is_dir(follow_symlinks=False):
+                folders.append(start + entry.name)
+    return sorted(found), sorted(folders)

@@ -1,14 +1,10 @@
 """The truth files on disk: looked at, and changed as a whole or not at all.
 
 Knows nothing of what they say. One rule: before a file changes, its bytes are kept in `.undo/`.
-What a writer that died left outside of `chunked/` and the sidecar is found and collected here, too:
-temporary files, and originals that were never recorded. `drift` tells what lies in `chunked/`. Only
-what bears a name of ours is removed, and only by the holder of the writer's lock.
 """
 
 import contextlib
 import os
-import stat
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,9 +13,8 @@ from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import Observation
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
-from filestore.core.findings import Finding
-from filestore.core.paths import CHUNKED, ChunkPath, StorePath, is_made
-from filestore.fs import disk, part
+from filestore.core.paths import CHUNKED, ChunkPath, StorePath
+from filestore.fs import disk
 from filestore.fs.disk import stat_values
 from filestore.fs.stats import pack_stat
 from filestore.fs.transaction import ChangedMeanwhile as ChangedMeanwhile
@@ -32,7 +27,7 @@ from filestore.fs.transaction import (
     collect_staged,
     content,
 )
-from filestore.history.backup_store import Originals, broken_off, is_temporary
+from filestore.history.backup_store import Originals
 from filestore.history.batch import ChangedFile, Version, may_change
 
 
@@ -219,94 +214,3 @@ def carry_out(
         elif isinstance(error, HalfReplacedError):
             error.remedy = f"{error.remedy or 'check the disk'}: {command}"
         raise
-
-
-_DEEPEST = 64
-"""Folders below this are not looked into, as in the tree of chunk files."""
-
-
-def leftovers(places: Places) -> list[Finding]:
-    """What is there; none where the root cannot be read."""
-    found = list(_temporary(places))
-    if disk.is_folder(places.undo):
-        # What was begun under `.undo/`: nothing was changed after it. A writer may begin, and
-        # remove what is there, while it is looked at.
-        with contextlib.suppress(OSError), Originals.open(places.undo) as originals:
-            for name in originals.leftovers():
-                mode = os.lstat(os.path.join(places.undo, name)).st_mode
-                if stat.S_ISREG(mode) == is_temporary(os.path.basename(name)):
-                    found.append(f"{places.undo_name}/{name}")
-    detail = "left by a filestore process that was killed"
-    return [Finding(code="leftovers", path=StorePath(path), detail=detail) for path in found]
-
-
-def remove_leftovers(places: Places) -> list[Finding]:
-    """Remove what is there, and say what that was. The lock is held."""
-    found = leftovers(places)
-    with disk.folder_at(places.root) as root:
-        for finding in found:
-            folder, _, name = finding.path.rpartition("/")
-            with contextlib.suppress(OSError), _opened(places, root, folder) as handle:
-                if is_temporary(name):
-                    os.unlink(name, dir_fd=handle)
-                else:
-                    Originals(handle).discard(name)
-    return found
-
-
-@contextlib.contextmanager
-def _opened(places: Places, root: int, folder: str) -> Iterator[int]:
-    """A folder as findings name it; that of the originals may lie outside of the root."""
-    kept = places.undo_name
-    if folder != kept and not folder.startswith(f"{kept}/"):
-        with disk.folder(root, folder) as handle:
-            yield handle
-        return
-    with (
-        part.own_folder(places.undo) as undo,
-        disk.folder(undo, folder[len(kept) + 1 :]) as handle,
-    ):
-        yield handle
-
-
-def _temporary(places: Places) -> Iterator[str]:
-    """Temporary files, relative to the root; no link is followed."""
-    try:
-        root = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        yield from _names_in(root, "")[0]
-        if not places.tree.is_written:
-            # Where a writer that died was about to write. `drift` tells what lies among what was
-            # made of documents.
-            paths = (path for group in broken_off(places.undo) for path in group.links())
-            for folder in sorted(set(map(os.path.dirname, paths))):
-                if folder and not is_made(f"{folder}/"):
-                    yield from _names_in(root, folder)[0]
-            return
-        waiting = ["source"]
-        while waiting:
-            found, folders = _names_in(root, waiting.pop())
-            yield from found
-            waiting += folders
-    finally:
-        os.close(root)
-
-
-def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:
-    """The temporary files and the folders of a folder; nothing where it cannot be read."""
-    start = f"{folder}/" if folder else ""
-    found, folders = [], []
-    with (
-        contextlib.suppress(OSError),
-        disk.folder(root, folder) as handle,
-        os.scandir(handle) as entries,
-    ):
-        for entry in entries:
-            if is_temporary(entry.name):
-                status = entry.stat(follow_symlinks=False)
-                found += [start + entry.name] if stat.S_ISREG(status.st_mode) else []
-            elif folder.count("/") < _DEEPEST and entry.is_dir(follow_symlinks=False):
-                folders.append(start + entry.name)
-    return sorted(found), sorted(folders)

@@ -30,7 +30,7 @@ from filestore.history.write import (
 )
 from filestore.ingest.pipeline import Begun, Ingest, OnCopy
 from filestore.ingest.resource_names import Naming
-from filestore.ingest.sources import Lineage, Outcome, Passed, SourceError, SourcePath, Sources
+from filestore.ingest.sources import Outcome, Passed, SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, Writing
@@ -202,7 +202,7 @@ def add_all(
     repository.refuse_during_operation(snapshot.places.root)
     make_folders(snapshot.places.chunked)
     collect_leftovers(snapshot.places)
-    naming = _naming(snapshot)
+    naming = Naming(snapshot)
     sources = naming.apart(sources)
     if any(_has_lost(snapshot, naming, source) for source in sources):
         # What was moved was not deleted.
@@ -210,12 +210,9 @@ def add_all(
             follow_moves(snapshot, commit, clock=store.clock)
     extraction = Extraction(workers=snapshot.processes)
     ingest = Ingest(
-        snapshot.places,
-        snapshot.settings,
-        layout=snapshot.layout,
+        snapshot,
         naming=naming,
         extraction=extraction,
-        lineage=Lineage(snapshot.places, snapshot.layout, snapshot.catalog),
         group=group,
         command=command,
         on_copy=on_copy,
@@ -235,19 +232,6 @@ def add_all(
         extraction.close()
     _remember(snapshot, sources, report, by_person=reachable is None)
     return report
-
-
-def _naming(snapshot: StoreSnapshot) -> Naming:
-    catalog = snapshot.catalog
-    return Naming(
-        snapshot.places,
-        snapshot.layout,
-        patterns=snapshot.settings.ignore,
-        documents={source: name for _, name, source, _ in catalog.documents()},
-        originals=catalog.originals(),
-        owners=catalog.sources_of_resources(),
-        reachable=source_drift.reachable(snapshot),
-    )
 
 
 def _remember(

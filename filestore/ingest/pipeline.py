@@ -14,10 +14,7 @@ from msgspec import Struct, field
 from filestore import extract
 from filestore.chunking import is_split_alike
 from filestore.chunks import resource_record
-from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record, SourceDocument
-from filestore.config.layout import Places
-from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
@@ -54,6 +51,7 @@ from filestore.ingest.sources import (
     unreadable,
 )
 from filestore.sidecar.cutting import Chunker
+from filestore.sidecar.snapshot import StoreSnapshot
 
 UNCHANGED: Final = "unchanged"
 HELD_BYTES: Final = 128 * 1024 * 1024
@@ -91,13 +89,10 @@ class Ingest:
 
     def __init__(
         self,
-        places: Places,
-        settings: Settings,
+        snapshot: StoreSnapshot,
         *,
-        layout: Layout,
         naming: Naming,
         extraction: Extraction,
-        lineage: Lineage,
         group: str = "",
         command: str = "add",
         on_copy: OnCopy | None = None,
@@ -106,12 +101,9 @@ class Ingest:
         """Prepare.
 
         Args:
-            places: Where the store lies.
-            settings: The store's.
-            layout: What the files of the store mean.
+            snapshot: The store.
             naming: Names its sources.
             extraction: Reads them.
-            lineage: Knows what the chunk files that are there came from.
             group: The first batch of originals of the same command, if there is one already.
             command: What the list of changes calls it.
             on_copy: Called before copies are made.
@@ -119,13 +111,13 @@ class Ingest:
         """
         self._on_copy, self._lists = on_copy, lists
         self._group, self._command = group, command
-        self._places = places
-        self._settings = settings
-        self._layout = layout
+        self._places = places = snapshot.places
+        self._settings = snapshot.settings
+        self._layout = snapshot.layout
         self._naming = naming
         self._extraction = extraction
-        self._lineage = lineage
-        self._chunker = Chunker(budget=settings.budget)
+        self._lineage = Lineage(snapshot)
+        self._chunker = Chunker(budget=snapshot.settings.budget)
         made = (places.root, places.chunked, places.sidecar, places.undo)
         self._own_folders = {os.path.realpath(folder) for folder in made}
 

@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
-from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record
 from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.core.caller import absolute
@@ -26,7 +25,8 @@ from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
 from filestore.ingest.regenerate import Existing, Lost
 from filestore.ingest.sources import SourceError, SourcePath, check_name
-from filestore.sidecar.originals import Reachable
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.verify import source_drift
 
 
 class Named(Struct, frozen=True, kw_only=True):
@@ -49,37 +49,18 @@ class Named(Struct, frozen=True, kw_only=True):
 class Naming:
     """Names the sources of one store."""
 
-    def __init__(
-        self,
-        places: Places,
-        layout: Layout,
-        *,
-        patterns: Sequence[str],
-        originals: Mapping[str, str],
-        owners: Mapping[str, str],
-        documents: Mapping[str, str],
-        reachable: Reachable,
-    ) -> None:
-        """Prepare.
-
-        Args:
-            places: Where the store lies.
-            layout: The store's.
-            patterns: Its ignore rules.
-            originals: Where the originals of copies lie, by reference; added to.
-            owners: Resource by source, as the catalog knows them.
-            documents: Resource by document, as the catalog knows them.
-            reachable: Where the store may look.
-        """
-        self._reachable = reachable
-        self._documents = dict(documents)
-        self._patterns = patterns
+    def __init__(self, snapshot: StoreSnapshot) -> None:
+        places, catalog = snapshot.places, snapshot.catalog
+        self._reachable = source_drift.reachable(snapshot)
+        self._documents = {source: name for _, name, source, _ in catalog.documents()}
+        self._patterns = snapshot.settings.ignore
         self._places = places
-        self._layout = layout
-        self._originals = dict(originals)
-        self._copies = {path: reference for reference, path in originals.items()}
+        self._layout = snapshot.layout
+        self._originals = dict(catalog.originals())
+        """Where the originals of copies lie, by reference."""
+        self._copies = {path: reference for reference, path in self._originals.items()}
         self._root = os.path.realpath(places.root)
-        self._owners = dict(owners)
+        self._owners = dict(catalog.sources_of_resources())
         self._tree = work_tree(places.root)
         self._in_use: dict[str, str] | None = None
 

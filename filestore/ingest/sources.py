@@ -10,16 +10,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
-from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
-from filestore.config.layout import MAX_SOURCE_BYTES, RECORD_NAME, Places
+from filestore.config.layout import MAX_SOURCE_BYTES, RECORD_NAME
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.hashing import content_hash, origin_hash, source_hash
@@ -33,6 +31,9 @@ from filestore.git import repository
 from filestore.history.write import chunk_files, is_gone, look_at_existing
 from filestore.ingest.regenerate import Existing, Lost, OpenConflict
 from filestore.verify.names import why_impossible, why_no_name, why_unportable
+
+if TYPE_CHECKING:
+    from filestore.sidecar.snapshot import StoreSnapshot
 
 _ANOTHER_NAME: Final = "choose a name with --into"
 
@@ -369,10 +370,10 @@ COMMITS: Final = 200
 class Lineage:
     """The chunk files of one store with their past, as the sidecar and git remember it."""
 
-    def __init__(self, places: Places, layout: Layout, catalog: Catalog) -> None:
-        self._places = places
-        self._layout = layout
-        self._catalog = catalog
+    def __init__(self, snapshot: "StoreSnapshot") -> None:
+        self._places = snapshot.places
+        self._layout = snapshot.layout
+        self._catalog = snapshot.catalog
         self._bodies: dict[str, str | None] = {}
 
     # Which files belong to a resource

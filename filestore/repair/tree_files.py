@@ -210,13 +210,7 @@ def _is_record(data: bytes) -> bool:
 class Restoring:
     """Finds the bytes of lost files of one store; keeps what it asked git."""
 
-    def __init__(self, places: Places, catalog: Catalog | None) -> None:
-        """Prepare.
-
-        Args:
-            places: Where the store lies.
-            catalog: None where it cannot be read: git alone is asked then.
-        """
+    def __init__(self, places: Places, catalog: Catalog) -> None:
         self._places = places
         self._catalog = catalog
         self._entries: dict[ChunkPath, dict[str, bytes]] = {}
@@ -277,18 +271,16 @@ class Restoring:
         return KeptBytes(place=place, data=data, intact=intact, blob=blob)
 
     def _row(self, path: ChunkPath) -> FileRow | None:
-        return None if self._catalog is None else self._catalog.files([path]).get(path)
+        return self._catalog.files([path]).get(path)
 
     def _good_bytes(self, path: ChunkPath, row: FileRow | None) -> bytes | None:
         """The last good bytes that the catalog has, whether or not a hash proves them."""
-        if self._catalog is None or row is None:
+        if row is None:
             return None
         return self._catalog.record_data(path) or self._catalog.content(row.id)
 
     def _last_seen(self, path: ChunkPath) -> _Seen | None:
         row = self._row(path)
-        if self._catalog is None:
-            return None
         if row is None:
             gone = self._catalog.forgotten(path)
             if gone is None or content_hash(gone.data) != gone.file_hash:

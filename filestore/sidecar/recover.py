@@ -36,7 +36,7 @@ from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, re
 from filestore.fs.part import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
 from filestore.git.process import read_start
-from filestore.history import write
+from filestore.history.backup_store import remove_leftovers
 from filestore.sidecar import losses, vector_file
 from filestore.sidecar.losses import Loss, knows_nothing, vanished, walk
 from filestore.sidecar.models import Models
@@ -107,7 +107,7 @@ def open_parts(
                 if name.startswith(disk.TEMPORARY_PREFIX):
                     with contextlib.suppress(OSError):
                         part.remove(sidecar, name)
-        repaired += write.remove_leftovers(places)
+        repaired += remove_leftovers(places)
     return catalog, embeddings, tuple(repaired)
 
 

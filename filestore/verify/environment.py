@@ -28,7 +28,7 @@ from filestore.git.attributes import (
     old_line,
     stripped,
 )
-from filestore.history import backup_store, write
+from filestore.history import backup_store
 from filestore.history.batch import Group
 
 
@@ -39,7 +39,7 @@ def findings(places: Places) -> list[Finding]:
         detail = f"held by {lock.holder(places.lock)}"
         found = [Finding(code="locked", path=places.part("lock"), detail=detail)]
     else:
-        found = [*_broken_off(places), *write.leftovers(places)]
+        found = [*_broken_off(places), *backup_store.leftovers(places)]
     word, tree = repository.operation(places.root), process.work_tree(places.root)
     if word and tree is not None:
         path = StorePath(os.path.relpath(os.path.join(tree, ".git"), places.root))
