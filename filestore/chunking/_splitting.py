@@ -329,20 +329,16 @@ def _natural_offsets(text: str, span: Span, capacity: int, *, is_markdown: bool)
     # The library takes UTF-8 only; a placeholder of the same length keeps the offsets.
     visible = _SURROGATE.sub("\ufffd", visible)
     splitter = MarkdownSplitter if is_markdown else TextSplitter
-    if not is_markdown and _is_wrapped_prose(visible):
-        visible = visible.replace("\n", " ")
+    if not is_markdown:
+        ends = _SENTENCE_END.findall(visible)
+        lines = visible.count("\n") + 1
+        is_prose = len(visible) >= 40 * lines and len(ends) * 400 >= len(visible)
+        # Where sentences run over line ends, a line end is no good place to split.
+        if is_prose and sum(end.endswith("\n") for end in ends) * 2 < lines:
+            visible = visible.replace("\n", " ")
     chunks = splitter(capacity, trim=False).chunk_indices(visible)
     offsets = [_off_word(text, start + offset) for offset, _ in chunks[1:]]
     return tidy_offsets(text, span[0], span[1], offsets)
-
-
-def _is_wrapped_prose(stretch: str) -> bool:
-    """Whether sentences run over line ends, so that a line end is no good place to split."""
-    ends = _SENTENCE_END.findall(stretch)
-    lines = stretch.count("\n") + 1
-    at_line_ends = sum(end.endswith("\n") for end in ends)
-    is_prose = len(stretch) >= 40 * lines and len(ends) * 400 >= len(stretch)
-    return is_prose and at_line_ends * 2 < lines
 
 
 def tidy_offsets(text: str, start: int, end: int, offsets: Iterable[int]) -> list[int]:

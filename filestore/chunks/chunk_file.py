@@ -111,22 +111,22 @@ class QuestionsOrigin(Struct, frozen=True, kw_only=True):
 class Chunk(Struct, frozen=True, kw_only=True):
     """A chunk file as read. A key that is absent or null has its default."""
 
-    source: str | None
-    kind: str | None
+    source: str | None = None
+    kind: str | None = None
     """``chunk``, ``summary``, ``questions``; None leaves it to the name, see `kind_of_name`."""
-    order: str | None
+    order: str | None = None
     """A key of `filestore.chunks.order_key`; None leaves it to the number in the name."""
-    overlap: int
+    overlap: int = 0
     """Characters at the start of the body that repeat the end of the previous chunk."""
-    headings: tuple[str, ...]
+    headings: tuple[str, ...] = ()
     """From the outermost in."""
-    pages: tuple[int, ...]
+    pages: tuple[int, ...] = ()
     """1-based."""
-    origin: str | None
+    origin: str | None = None
     """The hash of the body as generated; None if the file was written by hand."""
-    questions: tuple[str, ...]
-    level: int | None
-    children: tuple[Child, ...]
+    questions: tuple[str, ...] = ()
+    level: int | None = None
+    children: tuple[Child, ...] = ()
     made_by: str | None = None
     """The generator of a summary, such as ``extractive/2``."""
     questions_origin: QuestionsOrigin | None = None
@@ -213,21 +213,7 @@ def parse(data: bytes) -> Chunk:
         ) from error
 
 
-def generate(
-    *,
-    body: str,
-    source: str | None = None,
-    kind: str | None = None,
-    order: str | None = None,
-    overlap: int = 0,
-    headings: Sequence[str] = (),
-    pages: Sequence[int] = (),
-    questions: Sequence[str] = (),
-    questions_origin: QuestionsOrigin | None = None,
-    level: int | None = None,
-    children: Sequence[Child] = (),
-    made_by: str | None = None,
-) -> bytes:
+def generate(*, body: str, **keys: Unpack[OurKeys]) -> bytes:
     """The bytes of a chunk file as generated, with the hash of its body as ``origin``.
 
     The keys come in one fixed order, those with default values are left out, so that the same
@@ -236,21 +222,9 @@ def generate(
     Raises:
         ValueError: The frontmatter would be larger than 64 KiB, or a text cannot be encoded.
     """
-    values: dict[str, Value] = {
-        "source": source,
-        "kind": kind,
-        "level": level,
-        "order": order,
-        "headings": list(headings),
-        "pages": list(pages),
-        "overlap": overlap or None,
-        "origin": hashing.origin_hash(body),
-        "children": _written_children(children),
-        "made_by": made_by,
-        "questions": list(questions),
-        "questions_origin": _written(questions_origin),
-    }
-    kept = {key: value for key, value in values.items() if value is not None and value != []}
+    given = {**keys, "overlap": keys.get("overlap") or None, "origin": hashing.origin_hash(body)}
+    values = {key: _written(given.get(key)) for key in OUR_KEYS}
+    kept = {key: value for key, value in values.items() if value is not None}
     return serialize(kept, body.encode())
 
 
@@ -423,13 +397,10 @@ def _written(value: object) -> Value:
     if isinstance(value, str | int | None):
         return value
     assert isinstance(value, Sequence)
-    if not value:
-        return None
-    return _written_children(value) if isinstance(value[0], Child) else list(value)
-
-
-def _written_children(children: Sequence[Child]) -> list[Value]:
-    return [{"path": child.path, "hash": child.hash} for child in children]
+    items = [
+        {"path": one.path, "hash": one.hash} if isinstance(one, Child) else one for one in value
+    ]
+    return items or None
 
 
 # Names

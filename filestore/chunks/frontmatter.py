@@ -21,7 +21,6 @@ from filestore.core.frontmatter_yaml import (
     MAX_DEPTH,
     MAX_EVENTS,
     NOT_RAW,
-    KeyPlace,
     MalformedFrontmatter,
     Value,
     number_text,
@@ -367,30 +366,27 @@ def _edited(parts: Split, wanted: Mapping[str, Value], newline: str) -> bytes:
     indent = " " * document.indent
     # From the last to the first, so that the places of those before stay right.
     for key, entry in reversed(document.entries.items()):
-        if key in wanted:
-            text = _with_entry(text, entry, wanted[key], newline, parts.block_line)
+        if key not in wanted:
+            continue
+        start = text.rfind("\n", 0, entry.key_start) + 1
+        margin = text[start : entry.key_start]
+        colon = _COLON.match(text, entry.key_end)
+        if colon is None or margin.strip(" "):
+            message = "this key cannot be edited in place"
+            refuse(text, entry.key_start, parts.block_line, message)
+        # A block scalar ends after its last line end, everything else before it.
+        end = max(text.find("\n", max(entry.value_end - 1, colon.end())) + 1, entry.value_end)
+        entry_text = ""
+        if wanted[key] is not None:
+            on_one_line = "\n" not in text[start : entry.value_end]
+            tail = text[max(entry.value_end, colon.end()) : end] if on_one_line else newline
+            inline, items = _rendered(wanted[key])
+            entry_text = _entry_text(text[start : colon.end()], inline, tail, items, margin)
+        text = text[:start] + entry_text + text[end:]
     for key, value in wanted.items():
         if key not in document.entries:
             text += _written(key, value, newline, indent)
     return text.encode()
-
-
-def _with_entry(text: str, entry: KeyPlace, value: Value, newline: str, first_line: int) -> str:
-    """The block with the lines of one key replaced, or removed for None."""
-    start = text.rfind("\n", 0, entry.key_start) + 1
-    indent = text[start : entry.key_start]
-    colon = _COLON.match(text, entry.key_end)
-    if colon is None or indent.strip(" "):
-        refuse(text, entry.key_start, first_line, "this key cannot be edited in place")
-    # A block scalar ends after its last line end, everything else before it.
-    end = max(text.find("\n", max(entry.value_end - 1, colon.end())) + 1, entry.value_end)
-    if value is None:
-        return text[:start] + text[end:]
-    on_one_line = "\n" not in text[start : entry.value_end]
-    tail = text[max(entry.value_end, colon.end()) : end] if on_one_line else newline
-    inline, items = _rendered(value)
-    entry_text = _entry_text(text[start : colon.end()], inline, tail, items, indent)
-    return text[:start] + entry_text + text[end:]
 
 
 MAX_VALUE: Final = 512

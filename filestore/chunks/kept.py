@@ -264,16 +264,8 @@ def decode(data: bytes, *, part: int | None = None) -> Extracted:
 def as_chunk(document: Extracted) -> Chunk:
     """A document as readers of chunk files know it; its texts are those of its sections."""
     return Chunk(
-        source=None,
         kind=DOCUMENT,
-        order=None,
-        overlap=0,
         headings=(document.title,) if document.title else (),
-        pages=(),
-        origin=None,
-        questions=(),
-        level=None,
-        children=(),
         user=document.metadata,
         body=document.text,
         frontmatter=document.metadata,

@@ -340,8 +340,20 @@ def _prune(tree: "LexborHTMLParser") -> None:
     body = tree.body
     if body is None:
         return
-    _remove(node for node in body.css("header, footer") if _is_of_page(node))
-    _remove(node for node in body.css("a[href]") if _is_jump(node))
+    _remove(
+        node
+        for node in body.css("header, footer")
+        # In an article, or with the title, it does not belong to the site.
+        if not (node.tag == "header" and node.css_first("h1") is not None)
+        and not any(parent.tag in _SECTIONS for parent in _ancestors(node))
+    )
+    jumps = []
+    for node in body.css('a[href^="#"]'):
+        text = _words(node)
+        # The mark next to a heading, or what leads past the navigation.
+        if text in {"¶", "#", "§"} or text.lower().startswith("skip to"):
+            jumps.append(node)
+    _remove(jumps)
 
 
 def _remove(nodes: "Iterable[LexborNode]") -> None:
@@ -365,22 +377,6 @@ def _ancestors(node: "LexborNode") -> "Iterator[LexborNode]":
     while parent is not None:
         yield parent
         parent = parent.parent
-
-
-def _is_of_page(node: "LexborNode") -> bool:
-    """Whether a header or footer belongs to the site, not to an article."""
-    if node.tag == "header" and node.css_first("h1") is not None:
-        return False
-    return not any(parent.tag in _SECTIONS for parent in _ancestors(node))
-
-
-def _is_jump(node: "LexborNode") -> bool:
-    """Whether a link is the mark next to a heading, or leads past the navigation."""
-    text = _words(node)
-    target = str(node.attributes.get("href") or "")
-    return target.startswith("#") and (
-        text in {"¶", "#", "§"} or text.lower().startswith("skip to")
-    )
 
 
 def _main_content(body: "LexborNode") -> "LexborNode":

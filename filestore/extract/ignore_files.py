@@ -301,7 +301,14 @@ def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tu
     if not os.path.lexists(os.path.join(tree, GIT)):
         tree = top
     parts = _parts(os.path.realpath(folder), tree)
-    given = _given(patterns, path_bytes(_parts(top, tree)))
+    given: tuple[Scope, ...] = ()
+    if patterns:
+        try:
+            rules = parse("\n".join(patterns).encode("utf-8", "surrogateescape"))
+        except IgnoreRulesError as error:
+            where = "'ignore' in the store's settings"
+            raise _unusable(where, error.message, error.remedy) from error
+        given = (Scope(path_bytes(_parts(top, tree)), rules),)
     applied = Applied()
     path, base = tree, b""
     for part in parts:
@@ -352,16 +359,6 @@ def _parts(folder: str, tree: str) -> tuple[str, ...]:
 def path_bytes(parts: Sequence[str]) -> bytes:
     """A folder as rules see it: with a slash at the end, empty for the top."""
     return os.fsencode("".join(f"{part}/" for part in parts))
-
-
-def _given(patterns: Sequence[str], base: bytes) -> tuple[Scope, ...]:
-    if not patterns:
-        return ()
-    try:
-        rules = parse("\n".join(patterns).encode("utf-8", "surrogateescape"))
-    except IgnoreRulesError as error:
-        raise _unusable("'ignore' in the store's settings", error.message, error.remedy) from error
-    return (Scope(base, rules),)
 
 
 def entered(applied: Applied, place: FolderAt, names: Collection[str], note: Note) -> Applied:

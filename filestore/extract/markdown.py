@@ -244,7 +244,15 @@ def _read_entry(read: _Read, entry: str, line: int) -> None:
     if values is not None or key is None or key in read.values or len(value) > _MOST_TEXT:
         _leave_out(read, entry, line)
     elif _NO_VALUE.fullmatch(value):
-        if items := list(_items(read, rest, line + 1)):
+        items: list[Value] = []
+        # A list of which one item cannot be read: each is read on its own.
+        for at, written in enumerate(rest.split("\n"), line + 1):
+            item = _ITEM.fullmatch(written)
+            if item is None or len(item["value"]) > _MOST_TEXT:
+                _leave_out(read, written, at)
+            else:
+                items.append(_value(read, item["value"].strip(), at))
+        if items:
             read.values[key] = items
     else:
         read.values[key] = _value(read, value, line)
@@ -257,16 +265,6 @@ def _key(written: str) -> str | None:
         return next(iter(read_yaml(f"{written}:".encode(), 1).values))
     except MalformedFrontmatter:
         return None
-
-
-def _items(read: _Read, rest: str, line: int) -> Iterator[Value]:
-    """The items of a list of which one cannot be read, each on its own."""
-    for at, written in enumerate(rest.split("\n"), line):
-        item = _ITEM.fullmatch(written)
-        if item is None or len(item["value"]) > _MOST_TEXT:
-            _leave_out(read, written, at)
-            continue
-        yield _value(read, item["value"].strip(), at)
 
 
 def _value(read: _Read, written: str, line: int) -> Value:

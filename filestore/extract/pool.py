@@ -16,13 +16,12 @@ from functools import partial
 from typing import Final, Protocol
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from filestore import extract
-from filestore.chunking import Symbol
 from filestore.extract import for_name
-from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
+from filestore.extract.base import Document, EmptyDocumentError, ExtractionError
 from filestore.fs.programs import Child, parent_line
 
 _HEAD_BYTES: Final = 8
@@ -72,15 +71,7 @@ class ExtractionProcess:
         if "error" in answer:
             kind = EmptyDocumentError if answer["empty"] else ExtractionError
             raise kind(**answer["error"])
-        return Document(
-            text=answer["text"],
-            syntax=answer["syntax"],
-            metadata=answer["metadata"],
-            extractor=answer["extractor"],
-            title=answer["title"],
-            outline=tuple(Symbol(**one) for one in answer["outline"]),
-            pages=tuple(Page(**one) for one in answer["pages"]),
-        )
+        return convert(answer, Document)
 
     def kill(self) -> int:
         """End the child, whatever it is doing; the next file starts another.

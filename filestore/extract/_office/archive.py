@@ -155,8 +155,16 @@ def open_archive(data: bytes, *, name: str, expected: str) -> Archive:
         for entry in entries
         if not entry.orig_filename.endswith("/")
     }
-    _check_overlaps(entries, parts, end, name)
-    nested = sum(part.lower().endswith(_ARCHIVE_SUFFIXES) for part in parts)
+    # Parts that share bytes would be one kernel of data unpacked many times over.
+    before = 0
+    for entry in sorted(entries, key=lambda entry: entry.header_offset):
+        part = parts.get(entry.orig_filename)
+        if entry.header_offset < before:
+            raise refused(name, f"its part {shown(entry.orig_filename)} overlaps another one")
+        before = part.start + part.packed_bytes if part else entry.header_offset
+    if before > end:
+        raise damaged(name, "all parts before the directory", "parts that are cut off")
+    nested = sum(path.lower().endswith(_ARCHIVE_SUFFIXES) for path in parts)
     return Archive(name=name, data=data, parts=parts, nested=nested)
 
 
@@ -250,20 +258,6 @@ def _located(entry: zipfile.ZipInfo, data: bytes, name: str) -> Part:
         method=entry.compress_type,
         checksum=entry.CRC,
     )
-
-
-def _check_overlaps(
-    entries: list[zipfile.ZipInfo], parts: Mapping[str, Part], end: int, name: str
-) -> None:
-    """Refuses parts that share bytes: one kernel of data unpacked many times over."""
-    before = 0
-    for entry in sorted(entries, key=lambda entry: entry.header_offset):
-        part = parts.get(entry.orig_filename)
-        if entry.header_offset < before:
-            raise refused(name, f"its part {shown(entry.orig_filename)} overlaps another one")
-        before = part.start + part.packed_bytes if part else entry.header_offset
-    if before > end:
-        raise damaged(name, "all parts before the directory", "parts that are cut off")
 
 
 def shown(part: str) -> str:

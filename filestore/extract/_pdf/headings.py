@@ -326,7 +326,14 @@ def _edges(number: int, page: PageLines) -> list[_Edge]:
     found: list[_Edge] = []
     for top, outward in ((True, order), (False, order[::-1])):
         lines = [page.lines[position] for position in outward[: _EDGE_LINES + 1]]
-        apart = _apart(lines)
+        # How many come before the innermost wide gap among them.
+        gaps = (
+            count
+            for count in range(_EDGE_LINES, 0, -1)
+            if abs(lines[count].bottom - lines[count - 1].bottom)
+            > _APART * max(lines[count - 1].size, lines[count].size)
+        )
+        apart = len(lines) if len(lines) <= _EDGE_LINES else next(gaps, 0)
         for place, line in enumerate(lines[: _edge_lines(lines, page.height, top=top)]):
             found.append(
                 _Edge(
@@ -349,17 +356,6 @@ def _edge_lines(outward: Sequence[Line], height: float, *, top: bool) -> int:
         if not outside or len(line.text) > _LONGEST_LINE:
             return count
     return min(_EDGE_LINES, len(outward))
-
-
-def _apart(outward: Sequence[Line]) -> int:
-    """How many of the outermost lines come before the innermost wide gap among them."""
-    if len(outward) <= _EDGE_LINES:
-        return len(outward)
-    for count in range(_EDGE_LINES, 0, -1):
-        line, inner = outward[count - 1], outward[count]
-        if abs(inner.bottom - line.bottom) > _APART * max(line.size, inner.size):
-            return count
-    return 0
 
 
 def _running(edges: Sequence[_Edge]) -> set[_Edge]:
