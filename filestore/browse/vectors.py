@@ -17,7 +17,7 @@ from filestore.chunks.layout import look_at
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
-from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.sidecar.session import Parts
 from filestore.sidecar.vector_file import loaded_to_search
@@ -161,7 +161,26 @@ class Explorer:
             else:
                 vectors = self._stored_vectors(relative, catalog, space, part)
             near = self._nearest(vectors, {relative}, max(0, count), catalog, space)
-            return tuple(_neighbours(self._tree, catalog, near))
+            rows = catalog.files([one.path for one in near])
+            found = []
+            for one in near:
+                data = catalog.content(rows[one.path].id)
+                chunk = kept.read(data) if data is not None else None
+                headings, pages, line = (chunk.headings, chunk.pages, 0) if chunk else ((), (), 0)
+                if chunk is not None and one.part < len(chunk.sections):
+                    section = chunk.sections[one.part]
+                    headings, line = section.headings, section.line
+                    pages = (section.page,) if section.page else ()
+                neighbour = Neighbour(
+                    path=self._tree.store_path(one.path),
+                    resource=rows[one.path].resource,
+                    cosine=one.cosine,
+                    headings=headings,
+                    pages=pages,
+                    line=line,
+                )
+                found.append(neighbour)
+            return tuple(found)
 
     def nearest(
         self, paths: Sequence[ChunkPath], count: int, *, part: int | None = None
@@ -414,26 +433,6 @@ def _best_files(
         if path not in without
     ]
     return sorted(named, key=lambda one: (-one.cosine, one.path))
-
-
-def _neighbours(tree: Tree, catalog: Catalog, near: Sequence[_Near]) -> Iterator[Neighbour]:
-    rows = catalog.files([one.path for one in near])
-    for one in near:
-        data = catalog.content(rows[one.path].id)
-        chunk = kept.read(data) if data is not None else None
-        headings, pages, line = chunk.headings if chunk else (), chunk.pages if chunk else (), 0
-        if chunk is not None and one.part < len(chunk.sections):
-            section = chunk.sections[one.part]
-            headings, line = section.headings, section.line
-            pages = (section.page,) if section.page else ()
-        yield Neighbour(
-            path=tree.store_path(one.path),
-            resource=rows[one.path].resource,
-            cosine=one.cosine,
-            headings=headings,
-            pages=pages,
-            line=line,
-        )
 
 
 def _lost(what: str) -> NoVectorError:

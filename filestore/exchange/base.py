@@ -134,12 +134,6 @@ class Chunk(Struct, frozen=True, kw_only=True):
         return source if isinstance(source, str) else None
 
 
-def documents_of(record: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """What a record, which may be a stranger's, says of each document."""
-    found = (record or {}).get("documents")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
 class Resource(Struct, frozen=True, kw_only=True):
     """What was made from one source: its chunks in reading order, and its record."""
 
@@ -147,6 +141,12 @@ class Resource(Struct, frozen=True, kw_only=True):
     chunks: tuple[Chunk, ...]
     record: Mapping[str, Any] | None = None
     """As `meta.json` has it; None where there is none, as of chunks without a resource."""
+
+    @property
+    def documents(self) -> list[Mapping[str, Any]]:
+        """What its record says of each document."""
+        found = (self.record or {}).get("documents")
+        return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 class Collection(Struct, frozen=True, kw_only=True):
@@ -256,7 +256,7 @@ def open_form(name: str) -> Form:
 
 
 class SourceMissingError(FilestoreError, FileNotFoundError):
-    """There is nothing to import at a path."""
+    """There is nothing to read at a path."""
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):

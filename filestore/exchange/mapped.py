@@ -19,16 +19,7 @@ from msgspec import Struct, field
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
 from filestore.core.schema import UnfitError, converted
-from filestore.exchange.base import (
-    Chunk,
-    Collection,
-    Form,
-    LeftOut,
-    Resource,
-    documents_of,
-    naming,
-    refuse,
-)
+from filestore.exchange.base import Chunk, Collection, Form, LeftOut, Resource, naming, refuse
 from filestore.exchange.document_map import OURS, DocumentMap, Place, utc
 
 if TYPE_CHECKING:
@@ -108,6 +99,8 @@ class _Resource(Struct):
     """A resource, in parts perhaps, on its way into the map."""
 
     record: Mapping[str, Any] | None = None
+    documents: list[Mapping[str, Any]] = field(default_factory=list)
+    """Of the record."""
     chunks: list[ChunkParts] = field(default_factory=list)
     by_source: dict[str | None, list[int]] = field(default_factory=dict)
     """Which of them come from the same document."""
@@ -125,7 +118,8 @@ def of_collection(collection: Collection, *, flat: str, now: str) -> DocumentMap
     rows = _Rows(collection.dimension)
     for resource in collection:
         held = resources.setdefault(resource.name, _Resource())
-        held.record = held.record or resource.record
+        if not held.record:
+            held.record, held.documents = resource.record, resource.documents
         for chunk in resource.chunks:
             numbers = {part: rows.add(chunk.vectors[part]) for part in sorted(chunk.vectors)}
             held.by_source.setdefault(chunk.source, []).append(len(held.chunks))
@@ -201,12 +195,11 @@ def _documents(
             document = _Document(name, found, places)
             for at in group:
                 document.add(*resource.chunks[at])
-            yield found, document.made(*_about(resource.record, source), ours)
+            yield found, document.made(*_about(resource.documents, source), ours)
 
 
-def _about(record: Mapping[str, Any] | None, source: str | None) -> tuple[str, dict[str, Any]]:
+def _about(known: Sequence[Mapping[str, Any]], source: str | None) -> tuple[str, dict[str, Any]]:
     """What a document was made from, and what it says of itself."""
-    known = documents_of(record)
     own = next((one for one in known if one.get("source") == source), None)
     if own is None and source is None and len(known) == 1:
         own = known[0]
@@ -304,10 +297,28 @@ def to_collection(found: DocumentMap) -> Collection:
     foreign: list[Resource] = []
     for name, document in found.documents.items():
         ours = (document.get("content") or {}).get(OURS)
-        if ours is None:
-            foreign += _foreign(name, document, found, left_out)
-        else:
+        if ours is not None:
             _OwnDocument(name, document, ours, found).into(resources)
+            continue
+        # Another program wrote it.
+        text, spans = document.get("full_text"), document["chunks"]
+        if text is None:
+            left_out.add(
+                f"document {brief(name)}: without full_text its {len(spans):,} chunks have no text"
+            )
+            continue
+        metadata = _metadata(name, document, left_out)
+        in_order = sorted(spans.values(), key=lambda one: (one["i_start"], one["faiss_id"]))
+        chunks = tuple(
+            Chunk(
+                path="",
+                text=text[span["i_start"] : span["i_end"]],
+                frontmatter=metadata,
+                vectors={0: found.rows[span["faiss_id"]]},
+            )
+            for span in in_order
+        )
+        foreign.append(Resource(name=name, chunks=chunks))
     made = [one.resource(name) for name, one in resources.items()]
     return Collection(
         resources=[*made, *foreign],
@@ -315,31 +326,6 @@ def to_collection(found: DocumentMap) -> Collection:
         dimension=found.dimension if len(found.rows) else 0,
         left_out=left_out,
     )
-
-
-def _foreign(
-    name: str, document: Mapping[str, Any], found: DocumentMap, left_out: LeftOut
-) -> Iterator[Resource]:
-    """A document that another program wrote."""
-    text = document.get("full_text")
-    spans = document["chunks"]
-    if text is None:
-        left_out.add(
-            f"document {brief(name)}: without full_text its {len(spans):,} chunks have no text"
-        )
-        return
-    metadata = _metadata(name, document, left_out)
-    in_order = sorted(spans.values(), key=lambda one: (one["i_start"], one["faiss_id"]))
-    chunks = tuple(
-        Chunk(
-            path="",
-            text=text[span["i_start"] : span["i_end"]],
-            frontmatter=metadata,
-            vectors={0: found.rows[span["faiss_id"]]},
-        )
-        for span in in_order
-    )
-    yield Resource(name=name, chunks=chunks)
 
 
 def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict[str, Any]:

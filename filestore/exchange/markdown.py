@@ -20,14 +20,7 @@ from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import shown_path
-from filestore.exchange.base import (
-    Chunk,
-    Collection,
-    Form,
-    Resource,
-    TargetRefused,
-    documents_of,
-)
+from filestore.exchange.base import Chunk, Collection, Form, Resource, TargetRefused
 from filestore.fs import disk, staged
 from filestore.verify.names import why_unportable
 
@@ -224,7 +217,7 @@ class _Site(Struct):
             # Files of no resource have nothing in common.
             key = "" if is_summary else chunk.source or ("" if resource.name else chunk.path)
             groups.setdefault((is_summary, key), []).append(chunk)
-        known = [str(one.get("source")) for one in documents_of(resource.record)]
+        known = [str(one.get("source")) for one in resource.documents]
         found: list[_Page] = []
         for (is_summary, key), chunks in sorted(groups.items(), key=lambda one: one[0][0]):
             if is_summary:
@@ -254,8 +247,7 @@ class _Site(Struct):
 
 def _about(resource: Resource, source: str) -> Mapping[str, Any]:
     """What the record of a resource says of one document."""
-    known = documents_of(resource.record)
-    return next((one for one in known if one.get("source") == source), {})
+    return next((one for one in resource.documents if one.get("source") == source), {})
 
 
 def _title(resource: Resource, source: str, first: Chunk) -> str:

@@ -24,7 +24,7 @@ from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.safe_text import brief, safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.exchange import faiss_bytes, faiss_json
-from filestore.exchange.base import naming, refuse
+from filestore.exchange.base import SourceMissingError, naming, refuse
 from filestore.exchange.document_map import (
     MOST_BYTES,
     MOST_JSON_BYTES,
@@ -355,10 +355,6 @@ class Converted(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_byt
     """What is not as it was, a sentence each."""
 
 
-class NothingThere(FilestoreError, FileNotFoundError):
-    """There is nothing to be converted."""
-
-
 def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
     """Write what is in one form in the other one.
 
@@ -369,7 +365,7 @@ def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
 
     Raises:
         UsageError: Both are of one kind, or the names do not show which one is wanted.
-        NothingThere: There is no source.
+        SourceMissingError: There is no source.
         LimitExceededError: There is more than is taken.
         FormDamaged: The source is of none of the forms, or disagrees with itself.
         TargetRefused: Something else has its place at the target.
@@ -420,7 +416,7 @@ def _lost(found: DocumentMap, written_as: str) -> list[str]:
 
 def _kind_of_source(path: str) -> str:
     if not os.path.lexists(path):
-        raise NothingThere(f"there is no {shown_path(path)}", remedy=_ANY)
+        raise SourceMissingError(f"there is no {shown_path(path)}", remedy=_ANY)
     try:
         if os.path.isdir(path):
             inside = set(os.listdir(path))

@@ -335,8 +335,16 @@ class JsonLines(Form):
             dimension=dimension,
             left_out=left_out,
         )
+
+        def resources() -> Iterator[Resource]:
+            with opened(source) as file:
+                rows = lines_of(file, left_out)
+                if head:
+                    next(rows)
+                yield from reader.resources((row.where, row.value) for row in rows)
+
         return Collection(
-            resources=_resources(source, reader, skip=bool(head)),
+            resources=resources(),
             model=model,
             dimension=dimension,
             left_out=left_out,
@@ -347,11 +355,3 @@ class JsonLines(Form):
 
 def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
-    with opened(source) as file:
-        rows = lines_of(file, reader.left_out)
-        if skip:
-            next(rows)
-        yield from reader.resources((row.where, row.value) for row in rows)

@@ -47,10 +47,6 @@ _MOST_PAGES: Final = 100_000
 _IDENTIFIER: Final = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,200}", re.ASCII)
 
 
-class _Unknown(EndpointError):
-    """What was asked for is not there."""
-
-
 class VectorStore:
     """One vector store; it is contacted when its documents are passed through.
 
@@ -189,7 +185,7 @@ class VectorStore:
         """
         answer = self._answer(path)
         if answer.status == 404:
-            raise _Unknown(
+            raise EndpointError(
                 f"{self._asked.address} knows no {what}",
                 remedy="check the id, the --endpoint, and that the key is one of that project",
             )

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from filestore.core.errors import UsageError
-from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
-from filestore.exchange.ragmd import NothingThere, RagMd, convert
+from filestore.exchange.base import (
+    Chunk,
+    Collection,
+    FormDamaged,
+    Resource,
+    SourceMissingError,
+    TargetRefused,
+)
+from filestore.exchange.ragmd import RagMd, convert
 from tests.ragmd_files import INDEXES, NOW, ROWS, Foreign
 
 
@@ -118,7 +125,7 @@ def test_what_is_meant_has_to_be_clear(ours, tmp_path):
             convert(str(tmp_path / source), str(tmp_path / target))
         assert expected in caught.value.message
         assert caught.value.remedy.startswith("name a")
-    with pytest.raises(NothingThere, match=r"there is no .*nowhere"):
+    with pytest.raises(SourceMissingError, match=r"there is no .*nowhere"):
         convert(str(tmp_path / "nowhere"), str(tmp_path / "other.ragmd"))
     convert(str(ours), str(tmp_path / "index"))
     with pytest.raises(TargetRefused, match=r"note\.md is not overwritten"):
