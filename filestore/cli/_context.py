@@ -13,7 +13,7 @@ from filestore.cli import _output
 from filestore.config.layout import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.safe_text import listed, safe_text
+from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.store import Store
 
@@ -51,11 +51,15 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         explicit = named(options)
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
-            raise UsageError("another store is meant")
+            raise UsageError("the command names another store")
         tell_unknown(open_already.settings.unknown)
         return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
-    store = Store(root_of(options), processes=os.cpu_count() or 1, on_wait=_tell_waiting)
+    store = Store(
+        root_of(options),
+        processes=os.cpu_count() or 1,
+        on_wait=lambda holder: _output.say(f"filestore: waiting for {holder}, which is writing"),
+    )
     tell_unknown(store.settings.unknown)
     return store
 
@@ -91,13 +95,6 @@ def root_of(options: "Common") -> str:
             raise
         here = explicit
     return find_root(here, explicit)
-
-
-def _tell_waiting(holder: str) -> None:
-    """Say for whom a command waits, as soon as that is noticed."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(safe_text(f"filestore: waiting for {holder}, which is writing") + "\n")
-        sys.stderr.flush()
 
 
 def printed_json(options: "Common", found: Any) -> bool:

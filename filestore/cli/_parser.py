@@ -21,7 +21,6 @@ from filestore.server.operations import (
     COMMANDS,
     MODULES,
     CommonOptions,
-    Field,
     fields_of,
     sentences,
 )
@@ -77,10 +76,18 @@ class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """The help, with the sentences of the options: only who asks for it waits for them."""
         fields = {field.name: field for field in fields_of(self.options)}
-        for name, text in sentences(self.options).items():
+        texts = sentences(self.options)
+        for name, field in fields.items():
+            text = _phrase(texts[name])
+            if field.default is True:
+                text = f"do not {text}"
+            elif field.typed.one_of:
+                text = f"{text} {', '.join(field.typed.one_of)}"
+            if field.default and field.default is not True and "default" not in text:
+                text = f"{text} (default: {field.default})"
             for action in self._actions:
                 if action.dest == name and action.help is None:
-                    action.help = _explained(fields[name], text).replace("%", "%%")
+                    action.help = text.replace("%", "%%")
         return super().format_help()
 
     def visible_options(self) -> list[str]:
@@ -122,10 +129,12 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     rest = list(words[position + 1 :])
     refuse_removed(command, rest)
     own = command_parser(command)
-    joined = _joined_with_flag(rest) if command == "search" else None
-    if joined is not None:
+    before = rest[: rest.index("--")] if "--" in rest else rest
+    # A word with a sign that begins like a flag: ``-lamp`` is no ``-l``.
+    joined = [word for word in before if re.fullmatch(r"-[l0](?![l0]*$).*", word)]
+    if joined and command == "search":
         query = [word for word in rest if not word.startswith("-")]
-        raise _unexpected(command, query, [joined], rest, own.visible_options())
+        raise _unexpected(command, query, joined[:1], rest, own.visible_options())
     chosen, unknown = own.parse_known_args(rest)
     given = vars(chosen)
     if unknown:
@@ -163,22 +172,6 @@ def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> Com
         if len(names) > 1:
             raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
     return kind(**given)
-
-
-def _joined_with_flag(words: Sequence[str]) -> str | None:
-    """A word with a sign that begins like a flag of `search`: ``-lamp`` is no ``-l``."""
-    own = words[: words.index("--")] if "--" in words else words
-    return next((word for word in own if re.fullmatch(r"-[l0](?![l0]*$).*", word)), None)
-
-
-def _explained(field: Field, text: str) -> str:
-    """The sentence of an option, with the words that it takes and its default."""
-    text = _phrase(text)
-    if field.default is True:
-        return f"do not {text}"
-    if field.typed.one_of:
-        text = f"{text} {', '.join(field.typed.one_of)}"
-    return f"{text} (default: {field.default})" if field.default and "default" not in text else text
 
 
 def _phrase(text: str) -> str:
@@ -236,9 +229,11 @@ def command_parser(command: str) -> _Parser:
 
 
 def functions_of(command: str) -> tuple[Run, dict[str, Run]]:
-    """The function of a command, and that of each of its actions; each says its options."""
-    module = import_module(f"filestore.cli.{MODULES.get(command, command)}")
-    return getattr(module, f"run_{command}"), getattr(module, "ACTIONS", {}).get(command, {})
+    """The function of a command, and those of its actions, `COMMAND_ACTION`, by action."""
+    found = vars(import_module(f"filestore.cli.{MODULES.get(command, command)}"))
+    start = f"{command}_"
+    actions = {key.removeprefix(start): act for key, act in found.items() if key.startswith(start)}
+    return found[f"run_{command}"], actions
 
 
 def _take(parser: _Parser, kind: type[Struct], run: Run | None = None) -> None:

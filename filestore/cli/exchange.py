@@ -3,8 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
@@ -419,7 +419,7 @@ class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
     """do not ask"""
 
 
-def _export_pack(options: ExportPack) -> int:
+def embeddings_export(options: ExportPack) -> int:
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
@@ -435,7 +435,7 @@ def _export_pack(options: ExportPack) -> int:
     return 1 if done.lacking else 0
 
 
-def _import_pack(options: ImportPack) -> int:
+def embeddings_import(options: ImportPack) -> int:
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.import_embeddings(
             options.pack,
@@ -456,7 +456,7 @@ def _import_pack(options: ImportPack) -> int:
     return 0
 
 
-def _show_pack(options: ShowPack) -> int:
+def embeddings_info(options: ShowPack) -> int:
     from filestore.embed.pack import Pack
 
     with Pack.open(options.pack) as pack, _output.progress_bar() as on_progress:
@@ -470,7 +470,7 @@ def _show_pack(options: ShowPack) -> int:
     return 0
 
 
-def _prune_embeddings(options: PruneEmbeddings) -> int:
+def embeddings_prune(options: PruneEmbeddings) -> int:
     with _context.open_store(options) as store:
         found = store.plan_prune()
         if not options.plan:
@@ -502,16 +502,6 @@ def run_embeddings(options: CommonOptions) -> int:
     Example: filestore embeddings export handbook.fspack
     """
     raise UsageError(
-        f"no action was given: {', '.join(ACTIONS['embeddings'])}",
+        "no action was given: export, import, info, prune",
         remedy="filestore embeddings --help",
     )
-
-
-ACTIONS: Final[dict[str, dict[str, Callable[[Any], int]]]] = {
-    "embeddings": {
-        "export": _export_pack,
-        "import": _import_pack,
-        "info": _show_pack,
-        "prune": _prune_embeddings,
-    },
-}

@@ -48,15 +48,17 @@ def run_ls(options: requests.Ls) -> int:
     return 0
 
 
-def _section(item: dict[str, Any]) -> str:
-    place = (
-        f"line {item['line']}" if item["line"] else f"page {item['page']}" if item["page"] else ""
-    )
-    return "  ".join(filter(None, (place, " > ".join(item["headings"]))))
-
-
 _LISTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
-    "sections": _section,
+    "sections": lambda item: (
+        (
+            f"line {item['line']}  "
+            if item["line"]
+            else f"page {item['page']}  "
+            if item["page"]
+            else ""
+        )
+        + " > ".join(item["headings"])
+    ).rstrip(),
     "links": lambda item: (
         (f"line {item['line']} -> " if item["line"] else "-> ") + shown_path(item["target"])
     ),

@@ -70,10 +70,8 @@ def run_git(options: Git) -> int:
             f"'git {options.action}' got an unexpected argument {options.arguments[0]!r}",
             remedy="filestore git --help",
         )
-    return _follow(options) if options.action == "follow" else _manage(options)
-
-
-def _manage(options: Git) -> int:
+    if options.action == "follow":
+        return _follow(options)
     from filestore.cli import _context
     from filestore.git.hooks import install, is_shell_script, remove, repository, status
 

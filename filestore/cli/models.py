@@ -4,9 +4,9 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -15,7 +15,6 @@ from filestore.cli import _context, _output
 from filestore.config import user_config
 from filestore.config.layout import NoStoreError, configuration_folder
 from filestore.config.settings import BACKENDS, ModelOptions
-from filestore.config.user_config import Machine
 from filestore.core.caller import absolute
 from filestore.core.errors import (
     PACKAGES,
@@ -31,10 +30,6 @@ from filestore.embed.models import DEFAULT_MODEL, KINDS, MODELS, fetch_model, tr
 from filestore.server.operations import CommonOptions, argument, option
 from filestore.sidecar import vector_change
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
-
-if TYPE_CHECKING:
-    pass
-
 
 _SHOWN = 3
 """Results of each model named for a query."""
@@ -66,7 +61,7 @@ class Embedders(JsonObject, Struct, frozen=True):
     store: Embedder | None
     """What the store uses; only where there is one."""
     beside: Embedder | None
-    """The model beside it; only where one is tried."""
+    """The second model; only where one is tried."""
 
 
 class EmbedderSet(JsonObject, Struct, frozen=True):
@@ -77,7 +72,7 @@ class EmbedderSet(JsonObject, Struct, frozen=True):
     embedder: str
     """The new one."""
     beside: bool
-    """With `--beside`: it stands beside the store's own."""
+    """Whether it is the second model, with `--beside`."""
     embedded: int
     """Texts that the model embedded."""
     reused: int
@@ -106,29 +101,29 @@ class SetModel(CommonOptions, frozen=True, kw_only=True):
     endpoint: Annotated[str | None, option("URL")] = None
     """the service of openai:MODEL"""
     beside: bool = False
-    """keep the store's model, and make the vectors of this one beside: see 'search --beside',
-    'embedder compare' and 'embedder switch'"""
+    """keep the store's model, and make vectors of this one, too: see 'search --beside', 'embedder
+    compare' and 'embedder switch'"""
     yes: bool = False
     """do not ask"""
 
 
 class SwitchModels(CommonOptions, frozen=True, kw_only=True):
-    """Make the model beside the store's own, and the other way round; embeds nothing."""
+    """Exchange the store's own model and the second one; embeds nothing."""
 
 
 class DropModel(CommonOptions, frozen=True, kw_only=True):
-    """Delete the model beside, with its embeddings."""
+    """Delete the second model, with its embeddings."""
 
     yes: bool = False
     """do not ask"""
 
 
 class CompareModels(CommonOptions, frozen=True, kw_only=True):
-    """Ask the store's model and the one beside the same, and say where they differ."""
+    """Ask the store's model and the second one the same, and say where they differ."""
 
     queries: Annotated[str | None, argument("QUERIES")] = None
     """as 'filestore evaluate' takes them; without any, queries are taken from the store's own
-    questions and titles, and only the overlap is told"""
+    questions and titles, and only the overlap is printed"""
     k: Annotated[int, option("N")] = 10
     """look at the first N results"""
     mode: Literal["vector", "hybrid"] = "vector"
@@ -154,7 +149,7 @@ class FetchModel(CommonOptions, frozen=True, kw_only=True):
 
 
 def run_embedder(options: ListModels) -> int:
-    """List models, change the store's, try a second one beside it, or download one.
+    """List models, change the store's, try a second one, or download one.
 
     Example: filestore embedder set minilm
     """
@@ -162,14 +157,21 @@ def run_embedder(options: ListModels) -> int:
     about = {kind: text for kind, text in KINDS.items() if kind in known_embedders()}
     about |= {name: f"{one.about}; {one.hub}, {one.licence}" for name, one in MODELS.items()}
     about |= {name: f"in {shown_path(folder)}" for name, folder in here.models.items()}
-    items = [_usable(name, _problem(name, here)) for name in about]
-    own = beside = None
+    items = []
+    for name in about:
+        try:
+            whole = name if name in known_embedders() else full_name(name, root="", machine=here)
+        except FilestoreError as error:
+            items.append(_usable(name, error))
+        else:
+            items.append(_usable(name, open_model(Choice(name=whole, machine=here)).problem))
+    own = second = None
     with contextlib.suppress(NoStoreError), _context.open_store(options) as store:
         own, other = _usable(store.model.name, store.model.problem), store.beside
-        beside = _usable(other.name, other.problem) if other is not None else None
-    if _context.printed_json(options, Embedders(items, here.models, own, beside)):
+        second = _usable(other.name, other.problem) if other is not None else None
+    if _context.printed_json(options, Embedders(items, here.models, own, second)):
         return 0
-    for whose, model in (("this store", own), ("beside it", beside)):
+    for whose, model in (("this store", own), ("beside it", second)):
         if model:
             _output.line(f"{whose}: {model.name}: {'can be used' if model.usable else 'see below'}")
             _listed_why(model)
@@ -183,14 +185,7 @@ def run_embedder(options: ListModels) -> int:
     return 0
 
 
-def _problem(name: str, here: Machine) -> FilestoreError | None:
-    """Why a model cannot be used here, by the name that a person types."""
-    try:
-        if name not in known_embedders():
-            name = full_name(name, root="", machine=here)
-    except FilestoreError as error:
-        return error
-    return open_model(Choice(name=name, machine=here)).problem
+embedder_list = run_embedder
 
 
 def _listed_why(model: Embedder) -> None:
@@ -205,7 +200,7 @@ def _usable(name: str, problem: FilestoreError | None) -> Embedder:
     return Embedder(name, not why, why)
 
 
-def _set(options: SetModel) -> int:
+def embedder_set(options: SetModel) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
@@ -221,13 +216,13 @@ def _set(options: SetModel) -> int:
     return _output.left_without(report.problem)
 
 
-def _switch(options: SwitchModels) -> int:
+def embedder_switch(options: SwitchModels) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
     return _print_done(options, done, f"embedder {done.embedder}, beside it {done.beside}")
 
 
-def _drop(options: DropModel) -> int:
+def embedder_drop(options: DropModel) -> int:
     with _context.open_store(options) as store:
         planned = store.plan_drop()
         number = _output.count(planned.embeddings, "embedding")
@@ -240,7 +235,7 @@ def _drop(options: DropModel) -> int:
     return _print_done(options, planned, f"dropped {planned.embedder} and its {number}")
 
 
-def _compare(options: CompareModels) -> int:
+def embedder_compare(options: CompareModels) -> int:
     questions = _context.read_questions(options.queries) if options.queries else None
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         found = store.compare_models(
@@ -267,7 +262,7 @@ def _compare(options: CompareModels) -> int:
     return 0
 
 
-def _use(options: UseFolder) -> int:
+def embedder_use(options: UseFolder) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
@@ -275,7 +270,19 @@ def _use(options: UseFolder) -> int:
             f" {shlex.quote(options.folder)}",
         )
     folder = absolute(options.folder)
-    light = _check_model(folder) == FOLDER_KINDS[0]
+    # A folder without a model is refused now, not when it is needed.
+    for kind in FOLDER_KINDS:
+        try:
+            model = open_model(Choice(name=f"{kind}:{folder}"))
+            if model.embedder is None:
+                raise model.why_not
+            try_out(model.embedder)
+            break
+        except FilestoreError:
+            # The last kind is the more telling one: it wants weights, the first a graph.
+            if kind == FOLDER_KINDS[-1]:
+                raise
+    light = kind == FOLDER_KINDS[0]
     configuration = configuration_folder()
     before = user_config.read_machine(configuration, os.environ).models.get(options.name)
     user_config.remember_model(configuration, options.name, folder)
@@ -285,24 +292,7 @@ def _use(options: UseFolder) -> int:
     return _print_done(options, LocalModel(options.name, folder), words)
 
 
-def _check_model(folder: str) -> str:
-    """The kind that runs a folder; one without a model is refused now, not when it is needed."""
-    problems: list[FilestoreError] = []
-    for kind in FOLDER_KINDS:
-        try:
-            model = open_model(Choice(name=f"{kind}:{folder}"))
-            if model.embedder is None:
-                raise model.why_not
-            try_out(model.embedder)
-        except FilestoreError as error:
-            problems.append(error)
-        else:
-            return kind
-    # The last kind is the more telling one: it wants weights, the first a graph.
-    raise problems[-1]
-
-
-def _fetch(options: FetchModel) -> int:
+def embedder_fetch(options: FetchModel) -> int:
     if options.name.lower() in KINDS:
         raise UsageError(
             f"{options.name} is no model of a hub: it comes with what is installed",
@@ -381,19 +371,6 @@ class SetBackend(CommonOptions, frozen=True, kw_only=True):
     """delete the vectors in the place that is left"""
 
 
-def _list_backends(options: ListBackends) -> int:
-    items = []
-    for name, kind in BACKENDS.items():
-        lacking = missing_packages(name) if name in PACKAGES else ()
-        why = f"{' and '.join(lacking)} missing; {install_line(name)}" if lacking else ""
-        items.append(Backend(name, not why, why, kind.keys))
-    if _context.printed_json(options, Backends(items)):
-        return 0
-    for one in items:
-        _output.line(f"{one.kind}: {one.why or 'can be used'}; {one.keys}")
-    return 0
-
-
 def run_backend(options: ShowBackend) -> int:
     """List where vectors may be searched, show where they are, and choose another place.
 
@@ -414,7 +391,23 @@ def run_backend(options: ShowBackend) -> int:
     return 1 if shown.problem else 0
 
 
-def _set_backend(options: SetBackend) -> int:
+backend_show = run_backend
+
+
+def backend_list(options: ListBackends) -> int:
+    items = []
+    for name, kind in BACKENDS.items():
+        lacking = missing_packages(name) if name in PACKAGES else ()
+        why = f"{' and '.join(lacking)} missing; {install_line(name)}" if lacking else ""
+        items.append(Backend(name, not why, why, kind.keys))
+    if _context.printed_json(options, Backends(items)):
+        return 0
+    for one in items:
+        _output.line(f"{one.kind}: {one.why or 'can be used'}; {one.keys}")
+    return 0
+
+
+def backend_set(options: SetBackend) -> int:
     backend = vector_change.options_of(options.kind, options.options)
     with _context.open_store(options) as store:
         before = store.vector_home()
@@ -446,17 +439,3 @@ def _set_backend(options: SetBackend) -> int:
         _output.line(f"{before.where} still has this store's vectors: delete them there")
         _output.line("the next time, --clear does that")
     return 0
-
-
-ACTIONS: Final[dict[str, dict[str, Callable[[Any], int]]]] = {
-    "backend": {"show": run_backend, "list": _list_backends, "set": _set_backend},
-    "embedder": {
-        "list": run_embedder,
-        "set": _set,
-        "switch": _switch,
-        "drop": _drop,
-        "compare": _compare,
-        "use": _use,
-        "fetch": _fetch,
-    },
-}

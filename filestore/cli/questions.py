@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import asdict, replace
@@ -20,8 +20,8 @@ from filestore.search.evaluate import Compared
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
-    from filestore.past.compare import ComparedQuery, StoreComparison
-    from filestore.past.moment import AnswerChange, LogEntry
+    from filestore.past.compare import ComparedQuery
+    from filestore.past.moment import LogEntry
     from filestore.search.evaluate import Evaluation
 
 _QUERY_COLUMNS = 36
@@ -79,28 +79,25 @@ def run_evaluate(options: Evaluate) -> int:
             each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
             _output.line(f"must not be among the first {found.count}, and are: {', '.join(each)}")
         if found.hybrid is not None:
-            difference = _output.interval(found.hybrid.difference)
-            _output.line(f"hybrid against {found.hybrid.against}, nDCG: {difference}")
+            interval = _output.interval(found.hybrid.difference)
+            _output.line(f"hybrid against {found.hybrid.against}, nDCG: {interval}")
         if found.compared:
-            _compared(found)
+            # A line for each way to ask, the plain one first.
+            heads = "".join(f"{name:>11}" for name in (*_measures(found.count), "ms", "tokens"))
+            _output.line()
+            _output.line(f"{'hybrid':10}{heads}   against plain, nDCG, 95 %", style="1")
+        for one in found.compared:
+            figures = ["–"] * 3
+            if one.scores is not None:
+                figures = [f"{score:.4f}" for score in asdict(one.scores).values()]
+                figures += [f"{one.milliseconds:.1f}", f"{one.tokens:.0f}"]
+            against = ""
+            if (difference := one.against_plain) is not None:
+                low, high = difference.low, difference.high
+                against = f"   {difference.mean:+.4f}, {low:+.4f} to {high:+.4f}"
+            shown = "".join(f"{figure:>11}" for figure in figures)
+            _output.line(f"{one.name:10}{shown}{against}")
     return 0
-
-
-def _compared(found: "Evaluation") -> None:
-    """A line for each way to ask, the plain one first."""
-    heads = "".join(f"{name:>11}" for name in (*_measures(found.count), "ms", "tokens"))
-    _output.line()
-    _output.line(f"{'hybrid':10}{heads}   against plain, nDCG, 95 %", style="1")
-    for one in found.compared:
-        scores = [] if one.scores is None else asdict(one.scores).values()
-        figures = [f"{score:.4f}" for score in scores] or ["–"] * 3
-        if one.scores is not None:
-            figures += [f"{one.milliseconds:.1f}", f"{one.tokens:.0f}"]
-        against = ""
-        if one.against_plain is not None:
-            low, high = one.against_plain.low, one.against_plain.high
-            against = f"   {one.against_plain.mean:+.4f}, {low:+.4f} to {high:+.4f}"
-        _output.line(f"{one.name:10}" + "".join(f"{figure:>11}" for figure in figures) + against)
 
 
 def _measures(count: int) -> tuple[str, ...]:
@@ -190,7 +187,16 @@ def run_compare(options: Compare) -> int:
             )
         else:
             _output.line(f"{queries}: no answer changed")
-        _figures(found)
+        if found.against_old is not None:
+            heads = "".join(f"{name:>12}" for name in _measures(found.count))
+            _output.line(f"{'':16}{heads}", style="1")
+            for time in (found.old, found.new):
+                scores = asdict(time.scores).values() if time.scores else ()
+                figures = "".join(f"{one:>12.4f}" for one in scores)
+                _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
+            asked = _output.count(found.questions, "question")
+            difference = _output.interval(found.against_old)
+            _output.line(f"nDCG {difference}, over {asked} with known answers")
         for failure in found.failed:
             _output.line(f"failed: {failure}", style="31")
     return 1 if found.failed else 0
@@ -218,20 +224,6 @@ def _query(each: "ComparedQuery", count: int) -> None:
         elif one.old != one.new or one.edited:
             place = f"#{one.new}" if one.old == one.new else f"#{one.old} → #{one.new}"
             _output.line(f"  ~ {name}  {place}{edited}")
-
-
-def _figures(found: "StoreComparison") -> None:
-    if found.against_old is None:
-        return
-    measures = (f"nDCG@{found.count}", f"recall@{found.count}", f"MRR@{found.count}")
-    _output.line(f"{'':16}" + "".join(f"{name:>12}" for name in measures), style="1")
-    for time in (found.old, found.new):
-        scores = asdict(time.scores).values() if time.scores else ()
-        figures = "".join(f"{one:>12.4f}" for one in scores)
-        _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
-    questions = _output.count(found.questions, "question")
-    difference = _output.interval(found.against_old)
-    _output.line(f"nDCG {difference}, over {questions} with known answers")
 
 
 _NEXT = "interrupted: what was found so far"
@@ -312,25 +304,19 @@ def _log_words(found: moment.Log) -> None:
             author = _output.one_line(commit.author)
             head = f"{commit.commit[:12]} {when} {author}  {commit.subject}"
         _output.line(_output.clipped(head, _output.WIDTH), style="1")
-        for line in _log_answers(entry):
-            _output.line(f"    {line}")
+        if entry.begins:
+            _output.line("    the store begins here")
+        for sign, changes, edited in (("+", entry.gained, ""), ("~", entry.edited, ", edited")):
+            for one in changes:
+                is_first = ", first now" if one.path == entry.first else ""
+                was = f" (was {shown_path(one.was)})" if one.was is not None else ""
+                name = f"{shown_path(one.path)}{was}"
+                _output.line(f"    {sign} {name}  #{one.rank}{edited}{is_first}")
+        for one in entry.lost:
+            was = f" (was {shown_path(one.was)})" if one.was is not None else ""
+            _output.line(f"    - {shown_path(one.path)}{was}  was #{one.rank}")
+        changed = [one.path for one in (*entry.gained, *entry.edited)]
+        if entry.first is not None and entry.first not in changed:
+            _output.line(f"    ^ {shown_path(entry.first)}  first now")
     if not found.entries:
         _output.line("nothing found")
-
-
-def _log_answers(entry: "LogEntry") -> Iterator[str]:
-    def named(one: "AnswerChange") -> str:
-        was = f" (was {shown_path(one.was)})" if one.was is not None else ""
-        return shown_path(one.path) + was
-
-    if entry.begins:
-        yield "the store begins here"
-    first = entry.first
-    for sign, changes, edited in (("+", entry.gained, ""), ("~", entry.edited, ", edited")):
-        for one in changes:
-            is_first = ", first now" if one.path == first else ""
-            yield f"{sign} {named(one)}  #{one.rank}{edited}{is_first}"
-    for one in entry.lost:
-        yield f"- {named(one)}  was #{one.rank}"
-    if first is not None and all(one.path != first for one in (*entry.gained, *entry.edited)):
-        yield f"^ {shown_path(first)}  first now"

@@ -31,6 +31,8 @@ _WRAPPED: Final = 40
 _BOLD, _DIM, _MATCH = "1", "2", "31"
 _LISTED: Final = re.compile(r"\s|[-*+|>#]|\d+[.)]\s")
 _ShowPath = Callable[[str], str]
+Template = list[tuple[str, str]]
+"""A line of output: literal texts, and fields of a hit between them."""
 
 
 def _place(hit: "Hit") -> str:
@@ -150,7 +152,7 @@ def run_search(options: Search) -> int:
     return 0 if answer.is_found else 1
 
 
-def _template(options: Search) -> "Template | None":
+def _template(options: Search) -> Template | None:
     """What a record of the output is; None for words, and for JSON."""
     wanted = {
         "--json": options.json,
@@ -163,14 +165,14 @@ def _template(options: Search) -> "Template | None":
     if options.format == "":
         raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
     if options.documents:
-        template = Template(_DOCUMENTS)
+        template = parse_template(_DOCUMENTS)
     elif options.format is not None:
-        template = Template(_PRESETS.get(options.format, options.format))
+        template = parse_template(_PRESETS.get(options.format, options.format))
     elif options.nul:
         raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
     else:
         return None
-    if options.context and not template.names("before", "after"):
+    if options.context and not any(field in ("before", "after") for _, field in template):
         raise UsageError(
             "the lines of --context have no place in these records",
             remedy="--format '{before} {excerpt} {after}'",
@@ -178,56 +180,29 @@ def _template(options: Search) -> "Template | None":
     return template
 
 
-class Template:
-    """A line of output with fields of a hit in it."""
+def parse_template(text: str) -> Template:
+    r"""Read a template: ``{field}``, ``{{`` and ``}}`` for braces, ``\t``, ``\n``, ``\\``.
 
-    def __init__(self, text: str) -> None:
-        r"""Read a template: ``{field}``, ``{{`` and ``}}`` for braces, ``\t``, ``\n``, ``\\``.
-
-        Raises:
-            UsageError: It names a field that there is not.
-        """
-        self._parts: list[tuple[str, str]] = []
-        position = 0
-        for match in _TEMPLATE.finditer(text):
-            self._parts.append((text[position : match.start()], ""))
-            position = match.end()
-            if match[0] in _WRITTEN:
-                self._parts.append((_WRITTEN[match[0]], ""))
-            elif match[1] in FIELDS:
-                self._parts.append(("", match[1]))
-            else:
-                raise UsageError(
-                    f"unknown field {match[1]!r} in --format {text!r}"
-                    if match[1] is not None
-                    else f"a {match[0]} that belongs to no field in --format {text!r}",
-                    remedy=f"fields are {', '.join(FIELDS)}; {{{{ and }}}} are braces",
-                )
-        self._parts.append((text[position:], ""))
-
-    def names(self, *fields: str) -> bool:
-        """Whether any of some fields is in it."""
-        return any(field in fields for _, field in self._parts)
-
-    def filled(self, hit: "Hit", path: _ShowPath, shown: Callable[[str], str]) -> str:
-        """The template with the values of a hit; what is not known is empty.
-
-        Args:
-            hit: The hit.
-            path: Makes of a path below the root one to be printed.
-            shown: Makes any other text fit to be printed.
-        """
-        written = []
-        for literal, field in self._parts:
-            value = FIELDS[field](hit) if field else None
-            if not field:
-                written.append(literal)
-            elif field == "place" and not value and written:
-                # Nothing is left of "document:" that has no line.
-                written[-1] = written[-1].removesuffix(":")
-            elif value is not None:
-                written.append(path(str(value)) if field in _PATHS else shown(str(value)))
-        return "".join(written)
+    Raises:
+        UsageError: It names a field that there is not.
+    """
+    parts = []
+    position = 0
+    for match in _TEMPLATE.finditer(text):
+        parts.append((text[position : match.start()], ""))
+        position = match.end()
+        if match[0] in _WRITTEN:
+            parts.append((_WRITTEN[match[0]], ""))
+        elif match[1] in FIELDS:
+            parts.append(("", match[1]))
+        else:
+            raise UsageError(
+                f"unknown field {match[1]!r} in --format {text!r}"
+                if match[1] is not None
+                else f"a {match[0]} that belongs to no field in --format {text!r}",
+                remedy=f"fields are {', '.join(FIELDS)}; {{{{ and }}}} are braces",
+            )
+    return [*parts, (text[position:], "")]
 
 
 def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once: bool) -> None:
@@ -243,8 +218,22 @@ def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once:
     relative = _relative_to_here(answer.root)
     is_raw = ends_with_nul and not sys.stdout.isatty()
     path = relative if is_raw else lambda value: shown_path(relative(value))
-    there = (hit for hit in answer.hits if hit.freshness != "gone")
-    records = (template.filled(hit, path, _output.one_line) for hit in there)
+    records = []
+    for hit in answer.hits:
+        if hit.freshness == "gone":
+            continue
+        written = []
+        for literal, field in template:
+            value = FIELDS[field](hit) if field else None
+            if not field:
+                written.append(literal)
+            elif field == "place" and not value and written:
+                # Nothing is left of "document:" that has no line.
+                written[-1] = written[-1].removesuffix(":")
+            elif value is not None:
+                show = path if field in _PATHS else _output.one_line
+                written.append(show(str(value)))
+        records.append("".join(written))
     end = "\0" if ends_with_nul else "\n"
     data = "".join(record + end for record in (dict.fromkeys(records) if once else records))
     sys.stdout.flush()
@@ -265,13 +254,37 @@ def _relative_to_here(root: str) -> _ShowPath:
 def print_words(answer: "Answer") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
     relative = _relative_to_here(answer.root)
-    columns = _columns()
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = _WIDTH
+    if caller := other_caller():
+        columns = caller.columns or _WIDTH
+    columns = max(20, columns)
     if heading := heading_of(answer):
         _output.line(heading)
     for number, hit in enumerate(answer.hits or answer.nearest):
         if number and (hit.before or hit.after):
             _output.line()
-        _print_head(hit, shown_path(relative(hit.document)), columns)
+        place, document = _place(hit), shown_path(relative(hit.document))
+        head = f"{document}:{place}" if place else document
+        is_stale = hit.kind == "summary" and hit.freshness == "outdated"
+        state = "outdated summary" if is_stale else hit.freshness
+        tail = "" if state == "fresh" else f"  [{state}]"
+        tail += f"  (+{hit.others} more)" if hit.others else ""
+        copies = len(hit.copies)
+        tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
+        room = columns - len(head) - len(tail) - 2
+        innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
+        if len(_output.one_line(" > ".join(innermost))) > max(0, room):
+            # Not even the innermost heading fits on the line of the document.
+            _output.styled([(head, _BOLD), (tail, _BOLD)])
+            _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
+        else:
+            where = f"  {_clipped(hit.section, room)}" if hit.section else ""
+            _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
+        if hit.reason:
+            _print_lines([f"({hit.reason})"], columns)
         if hit.question:
             _print_lines([f"question: {hit.question}"], columns)
         _print_lines(hit.before, columns)
@@ -288,28 +301,6 @@ def heading_of(answer: "Answer") -> str:
     if answer.hits:
         return ""
     return "nothing close; nearest:" if answer.nearest else "nothing found"
-
-
-def _print_head(hit: "Hit", document: str, columns: int) -> None:
-    place = _place(hit)
-    head = f"{document}:{place}" if place else document
-    is_stale = hit.kind == "summary" and hit.freshness == "outdated"
-    state = "outdated summary" if is_stale else hit.freshness
-    tail = "" if state == "fresh" else f"  [{state}]"
-    tail += f"  (+{hit.others} more)" if hit.others else ""
-    copies = len(hit.copies)
-    tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
-    room = columns - len(head) - len(tail) - 2
-    innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
-    if len(_output.one_line(" > ".join(innermost))) > max(0, room):
-        # Not even the innermost heading fits on the line of the document.
-        _output.styled([(head, _BOLD), (tail, _BOLD)])
-        _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
-    else:
-        where = f"  {_clipped(hit.section, room)}" if hit.section else ""
-        _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
-    if hit.reason:
-        _print_lines([f"({hit.reason})"], columns)
 
 
 def _clipped(path: tuple[str, ...], width: int) -> str:
@@ -331,15 +322,6 @@ def _print_lines(lines: Iterable[str], columns: int) -> None:
         )
 
 
-def _columns() -> int:
-    if caller := other_caller():
-        return max(20, caller.columns) if caller.columns else _WIDTH
-    try:
-        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError):
-        return _WIDTH
-
-
 _Sign = tuple[str, bool]
 """A character as it is shown, and whether it matches."""
 
@@ -350,7 +332,9 @@ def _marked(hit: "Hit") -> list[list[_Sign]]:
     lines: list[list[_Sign]] = [[]]
     position, before = 0, ""
     for line in hit.excerpt.split("\n"):
-        if position and not _runs_on(before, line):
+        is_prose = len(before) >= _WRAPPED and before[0] != "#" and " | " not in before
+        runs_on = is_prose and line.strip() and _LISTED.match(line) is None
+        if position and not runs_on:
             lines.append([])
         elif position:
             lines[-1].append((" ", position - 1 in inside))
@@ -363,19 +347,20 @@ def _marked(hit: "Hit") -> list[list[_Sign]]:
     return lines
 
 
-def _runs_on(line: str, following: str) -> bool:
-    """Whether a line of prose goes on in the next one."""
-    is_prose = len(line) >= _WRAPPED and line[0] != "#" and " | " not in line
-    return is_prose and bool(following.strip()) and _LISTED.match(following) is None
-
-
 def _wrapped(lines: Iterable[list[_Sign]], width: int) -> Iterable[list[tuple[str, str]]]:
     """Lines cut at blanks so that each fits, as pieces of text with their style."""
     for line in lines:
         rest = line
         while rest:
             fitting = _fitting(rest, width)
-            yield _pieces(rest[:fitting])
+            pieces: list[tuple[str, str]] = []
+            for sign, matches in rest[:fitting]:
+                style = _MATCH if matches else ""
+                if pieces and pieces[-1][1] == style:
+                    pieces[-1] = pieces[-1][0] + sign, style
+                else:
+                    pieces.append((sign, style))
+            yield pieces
             rest = rest[fitting:]
             while rest and rest[0][0] == " ":
                 rest = rest[1:]
@@ -394,14 +379,3 @@ def _fitting(signs: Sequence[_Sign], width: int) -> int:
         if sign == " " and at:
             blank = at
     return len(signs)
-
-
-def _pieces(signs: Iterable[_Sign]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for sign, matches in signs:
-        style = _MATCH if matches else ""
-        if found and found[-1][1] == style:
-            found[-1] = found[-1][0] + sign, style
-        else:
-            found.append((sign, style))
-    return found

@@ -1,10 +1,11 @@
-"""Stores served: over HTTP, to agents, and to commands of this user."""
+"""What shows a store elsewhere: HTTP, agents, the commands of this user, editor and inspector."""
 
 import contextlib
 import io
 import json
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -12,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
-from filestore.config.layout import NoStoreError
+from filestore.config import layout
 from filestore.core.caller import answering, leads
-from filestore.core.errors import FilestoreError, install_line, missing_packages
+from filestore.core.errors import FilestoreError, UsageError, install_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import wire
@@ -25,6 +27,7 @@ from filestore.server.operations import CommonOptions, argument, option
 from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:
+    from filestore.browse.named import Spot
     from filestore.store import Store
 
 
@@ -85,16 +88,15 @@ def run_serve(options: Serve) -> int:
         )
     if any(map(missing_packages, watched)):
         _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
-    from filestore.config.layout import configuration_folder
     from filestore.server.collections import Collections
     from filestore.server.http import run as running
-    from filestore.server.http.app import AppParts
+    from filestore.server.http.app import AppParts, make_app
     from filestore.server.listening import Listener
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
     running.require_confirmed(address, token=not options.no_token, insecure=options.insecure)
-    configuration = configuration_folder()
+    configuration = layout.configuration_folder()
     given = options.token or os.environ.get("FILESTORE_TOKEN")
     token, path = (None, "") if options.no_token else running.token_of(configuration, given)
     access = Access(writes=options.write, documents=tuple(map(leads, options.documents)))
@@ -115,17 +117,11 @@ def run_serve(options: Serve) -> int:
         )
         opened = running.listening(address)
         ended = _context.end_politely()
-        on_ready = partial(
-            _print_ready,
-            running.url_of(opened),
-            token,
-            path,
-            stores.names,
-            as_json=options.json,
-        )
+        serving = Serving(running.url_of(opened), path, stores.names)
+        on_ready = partial(_print_ready, serving, token, as_json=options.json)
         try:
             with streams(), Listener(stores, run_words):
-                running.serve(parts, opened, on_ready)
+                running.serve(make_app(parts), parts, opened, on_ready)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED
     return 0
@@ -136,25 +132,23 @@ def _named(options: Serve) -> list[str]:
         return list(options.stores)
     try:
         return [_context.root_of(options)]
-    except NoStoreError:
+    except layout.NoStoreError:
         if options.collections is None or _context.named(options):
             raise
         return []  # The collections alone.
 
 
-def _print_ready(
-    url: str, token: str | None, path: str, names: list[str], *, as_json: bool
-) -> None:
+def _print_ready(serving: Serving, token: str | None, *, as_json: bool) -> None:
     """Print what a person, or a program, needs to ask the server."""
     if as_json:
-        _output.write_json_line(Serving(url, path, names).to_dict())
+        _output.write_json_line(serving.to_dict())
         return
-    _output.line(f"serving {', '.join(names) or 'collections'} at {url}")
+    _output.line(f"serving {', '.join(serving.stores) or 'collections'} at {serving.url}")
     if token and sys.stdout.isatty():
         # On a terminal alone: what is written elsewhere is a log.
-        _output.line(f"open {url}#token={token}")
-    elif path:
-        _output.line(f"the token is in {safe_text(path)}")
+        _output.line(f"open {serving.url}#token={token}")
+    elif serving.token_file:
+        _output.line(f"the token is in {safe_text(serving.token_file)}")
     sys.stdout.flush()
     _output.say("Ctrl-C ends it")
 
@@ -275,8 +269,9 @@ def run_mcp(options: Mcp) -> int:
         raise ServerMissingError(
             "agents cannot be answered: packages are missing", remedy=install_line("mcp")
         )
+    given = options.stores or [_context.root_of(options)]
     if options.install:
-        return _install(options, options.install)
+        return _install(options, options.install, given)
     from filestore.server.agents.server import run_stdio
     from filestore.server.stores import Access, Stores
 
@@ -285,21 +280,17 @@ def run_mcp(options: Mcp) -> int:
         _output.say("to configure a program: filestore mcp --install claude")
 
     def opened() -> Stores:
-        stores = Stores.open(_given(options), Access(writes=options.write))
+        stores = Stores.open(given, Access(writes=options.write))
         _context.tell_unknown(one for store in stores for one in store.unknown)
         return stores
 
     return run_stdio(opened)
 
 
-def _given(options: Mcp) -> list[str]:
-    return options.stores or [_context.root_of(options)]
-
-
-def _install(options: Mcp, program: str) -> int:
+def _install(options: Mcp, program: str, stores: list[str]) -> int:
     from filestore.server.agents import install
 
-    wanted = install.installation(program, _given(options), write=options.write, to=options.to)
+    wanted = install.installation(program, stores, write=options.write, to=options.to)
     if not options.json:
         _output.line(wanted.lines)
     done = install.install(wanted) if options.yes else wanted
@@ -320,3 +311,174 @@ def _install(options: Mcp, program: str) -> int:
     else:
         _output.line(f"{shown_path(done.file)} has it already")
     return 0
+
+
+_DESKTOP = {"darwin": ("open",)}
+_DESKTOP_OTHERWISE = ("xdg-open",)
+_MOST_READ = 100_000
+
+
+class NotOpenedError(FilestoreError):
+    """There is no program to open a file with, or it failed."""
+
+
+class Opened(JsonObject, Struct, frozen=True):
+    """What `open` prints."""
+
+    root: str
+    """The store's folder."""
+    document: str
+    """What is opened, relative to it."""
+    line: int | None
+    """Where in it."""
+    page: int | None
+    """Where in it, if it has pages."""
+    command: tuple[str, ...]
+    """The program and its arguments."""
+
+
+class Open(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    hit: Annotated[str, argument("HIT")]
+    """as 'search' prints it: PATH or PATH:LINE"""
+    chunk: bool = False
+    """open the chunk file itself, not its document"""
+    only_print: Annotated[bool, option(None, "--print")] = False
+    """print the command, run nothing"""
+
+
+def run_open(options: Open) -> int:
+    """Open what a search found in your editor, at its line.
+
+    HIT is PATH, PATH:LINE, or a whole line that 'search' printed; - reads it from standard input,
+    as in 'filestore search lease --format oneline | fzf | filestore open -'. A chunk file leads to
+    the document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as
+    the desktop opens it.
+
+    Example: filestore open notes/lease.md:57
+    """
+    from filestore.browse.named import Spot
+    from filestore.fs.programs import run_program
+
+    hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
+    if not hit.strip():
+        raise UsageError("nothing to open was named", remedy="filestore open PATH:LINE")
+    with _context.open_store(options) as store:
+        root = os.path.realpath(store.root)
+        place = store.locate(hit, chunk=options.chunk)
+    path = os.path.normpath(os.path.join(root, place.document))
+    command = _editor(Spot(path=path, line=place.line, page=place.page))
+    if options.json:
+        opened = Opened(root, place.document, place.line, place.page, command)
+        _output.write_json(opened.to_dict())
+    elif options.only_print:
+        _output.line(shown_path(shlex.join(command)))
+    if options.only_print:
+        return 0
+    # The program gets the terminal, also where standard input is a pipe.
+    terminal = None
+    if not sys.stdin.isatty():
+        with contextlib.suppress(OSError):
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        done = run_program(command, stdin=terminal)
+    except OSError as error:
+        raise NotOpenedError(
+            f"{command[0]} cannot be run: {error.strerror or error}", remedy="set $EDITOR"
+        ) from error
+    finally:
+        if terminal is not None:
+            os.close(terminal)
+    if done.returncode != 0:
+        raise NotOpenedError(f"{command[0]} ended with {done.returncode}")
+    return 0
+
+
+def _editor(spot: "Spot") -> tuple[str, ...]:
+    """The words of the program that opens a file.
+
+    Raises:
+        NotOpenedError: There is none.
+    """
+    from filestore.browse.named import editor_command, opened_at
+    from filestore.extract import is_text
+    from filestore.fs.programs import find_program
+
+    shown = shown_path(spot.path)
+    if not is_text(spot.path):
+        words = _DESKTOP.get(sys.platform, _DESKTOP_OTHERWISE)
+        if find_program(words[0]) is None:
+            raise NotOpenedError(
+                f"{shown} is no text, and there is no {words[0]} to open it",
+                remedy="open it with the program for it",
+            )
+        if spot.page is not None:
+            _output.say(f"page {spot.page} of {shown}")
+        return *words, spot.path
+    editor = editor_command(os.environ)
+    if editor.problem:
+        raise NotOpenedError(editor.problem, remedy="EDITOR=vi filestore open …")
+    command = opened_at(editor.words, spot.path, spot.line)
+    if command is None:
+        _output.say(f"line {spot.line} of {shown}")
+        return *editor.words, spot.path
+    return command
+
+
+class Tui(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    place: Annotated[str | None, argument("STORE")] = None
+    """the store, instead of --store"""
+    read_only: bool = False
+    """write nothing at all"""
+    page: Literal["browse", "verify", "repair"] | None = None
+    """the page to begin with"""
+    select: Annotated[str, option("PATH")] = ""
+    """the file to begin with"""
+    ascii: bool = False
+    """draw with plain characters only"""
+    mouse: bool = True
+    """take the mouse from the terminal"""
+
+
+def run_tui(options: Tui) -> int:
+    """Open the inspector: browse, search, see every drift with its evidence, repair, undo.
+
+    Nothing is written but what you confirm on its page Repair, and what you edit. A fault of the
+    inspector itself ends with exit code 3 and a traceback that shows nothing of the store.
+
+    Example: filestore tui --read-only
+    """
+    if options.json:
+        raise UsageError(
+            "the inspector prints no JSON",
+            remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
+        )
+    # Textual reads the first and draws on the third; who redirects the second wants no screen.
+    streams = {
+        "standard input": sys.stdin,
+        "standard output": sys.stdout,
+        "standard error": sys.stderr,
+    }
+    for name, stream in streams.items():
+        if not stream.isatty():
+            raise UsageError(
+                f"the inspector needs a terminal, and {name} is none",
+                remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
+            )
+    import tui
+    from tui.app import frame
+
+    return tui.run(
+        frame.Options(
+            store=_context.named(replace(options, store=options.place or options.store)),
+            configuration=layout.configuration_folder(),
+            read_only="the inspector was started with --read-only" if options.read_only else "",
+            ascii=options.ascii,
+            mouse=options.mouse,
+            page=options.page,
+            select=options.select,
+        )
+    )

@@ -244,13 +244,23 @@ def run_demo(options: CommonOptions) -> int:
 
 
 def _walk(root: str) -> int:
+    codes = []
+
+    def say(text: str) -> None:
+        _output.line()
+        _output.line(text, style="1")
+
+    def command(*words: str) -> None:
+        _output.line()
+        _output.line(f"$ filestore {shlex.join(words)}", style="36")
+        codes.append(main(["--store", root, *words]))
+
     copy_example(root)
-    tour = _Tour(root)
-    tour.say(f"A copy of the example store is in {root}.")
-    tour.say("The index is not in git, so it is built first:")
-    tour.command("sync")
-    tour.command("search", _QUESTION, "-k", "2")
-    tour.say("Now edit its files: one changed, one new, one renamed, one deleted.")
+    say(f"A copy of the example store is in {root}.")
+    say("The index is not in git, so it is built first:")
+    command("sync")
+    command("search", _QUESTION, "-k", "2")
+    say("Now edit its files: one changed, one new, one renamed, one deleted.")
     chunked = os.path.join(root, "chunked")
     glossary = os.path.join(chunked, "glossary.md")
     with Store(root) as store:
@@ -261,34 +271,17 @@ def _walk(root: str) -> int:
         file.write(f"# Bees\n\n{_SENTENCE}\n")
     os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
     os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))
-    tour.command("status")
-    tour.say("A search indexes what is new, edited or renamed, and says what is gone:")
-    tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
-    tour.say("What was deleted is forgotten by a sync:")
-    tour.command("sync")
-    tour.command("verify", "--level", "full")
-    tour.say("That is all. To go on:")
+    command("status")
+    say("A search indexes what is new, edited or renamed, and says what is gone:")
+    command("search", "hive notebook", "-k", "2", "--mode", "keyword")
+    say("What was deleted is forgotten by a sync:")
+    command("sync")
+    command("verify", "--level", "full")
+    say("That is all. To go on:")
     _output.line(f"  cd {root}")
     _output.line("  filestore ls                     what is in it")
     _output.line("  filestore show PATH              one chunk with its record")
     _output.line("  filestore tui                    the inspector")
     _output.line("and for your own documents, in any folder:")
     _output.line("  filestore init && filestore add PATH…")
-    return 0 if tour.codes[-1] == 0 else 1
-
-
-class _Tour:
-    """Says what happens and runs commands on one store."""
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self.codes: list[int] = []
-
-    def say(self, text: str) -> None:
-        _output.line()
-        _output.line(text, style="1")
-
-    def command(self, *words: str) -> None:
-        _output.line()
-        _output.line(f"$ filestore {shlex.join(words)}", style="36")
-        self.codes.append(main(["--store", self._root, *words]))
+    return 0 if codes[-1] == 0 else 1

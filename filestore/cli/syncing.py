@@ -1,24 +1,27 @@
-"""Files and index checked against each other, and the index kept up to date."""
+"""Files and index checked, synced and repaired; changes of files undone and redone."""
 
 import sys
 import threading
+import time
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.findings import not_checked_words
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.findings import Finding, is_clean, not_checked_words
 from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
 from filestore.server import requests
-from filestore.server.operations import CommonOptions, option
+from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
-    from filestore.sidecar.snapshot import Sample
+    from filestore.history.batch import Group
+    from filestore.repair.plan import Plan, SkippedStep, Step
     from filestore.store import watch
-    from filestore.verify.run import Checked
 
 
 class Verify(requests.Verify, frozen=True, kw_only=True):
@@ -53,7 +56,17 @@ def run_verify(options: Verify) -> int:
                 remedy=f"filestore verify --level full --sample {options.sample}",
             )
         sample = Sample.parse(options.sample)
-    checked = _checked(options, sample)
+    try:
+        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+            checked = store.verify(level=options.level, sample=sample, on_progress=on_progress)
+    except FilestoreError as error:
+        from filestore.verify.run import refused
+
+        # A store that must not be opened has a result, too.
+        nothing = refused(options.level, error)
+        if nothing is None:
+            raise
+        checked = nothing
     if not _context.printed_json(options, checked):
         _output.findings(checked.findings)
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
@@ -61,20 +74,6 @@ def run_verify(options: Verify) -> int:
         _output.wrapped("", [not_checked_words(checked.not_checked)])
         _output.next_command(checked.findings)
     return 0 if checked.clean else 1
-
-
-def _checked(options: Verify, sample: "Sample | None") -> "Checked":
-    """The result; also for a store that must not be opened."""
-    try:
-        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
-            return store.verify(level=options.level, sample=sample, on_progress=on_progress)
-    except FilestoreError as error:
-        from filestore.verify.run import refused
-
-        nothing = refused(options.level, error)
-        if nothing is None:
-            raise
-        return nothing
 
 
 class Sync(requests.Sync, frozen=True, kw_only=True):
@@ -189,3 +188,225 @@ def _say(value: "watch.Line", words: str, *, as_json: bool) -> None:
     else:
         _output.line(_output.one_line(words))
         sys.stdout.flush()
+
+
+_SHOWN = 10
+"""Paths listed under one kind of step; the rest is counted."""
+
+
+class PlannedRepair(JsonObject, Struct, frozen=True):
+    """What `repair --plan` prints."""
+
+    KEYS = "plan applied skipped remaining undo"
+
+    plan: "Plan"
+    """What would be done."""
+    remaining: tuple[Finding, ...]
+    """What was found."""
+    applied: "tuple[Step, ...]" = ()
+    """Empty."""
+    skipped: "tuple[SkippedStep, ...]" = ()
+    """Empty."""
+    undo: tuple[str, ...] = ()
+    """Empty."""
+
+
+class Repair(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    plan: bool = False
+    """only show the plan"""
+    only: Annotated[list[str], option("CODE", many=True)] = []
+    """repair only these findings"""
+    path: Annotated[list[str], option("P", many=True)] = []
+    """repair only these files or folders"""
+    ours: Annotated[list[str], option("PATH", many=True)] = []
+    """keep the edit of a file as it is, or our side of git's conflict in it"""
+    theirs: Annotated[list[str], option("PATH", many=True)] = []
+    """take the source's new text, or their side"""
+    remove: Annotated[list[str], option("PATH", many=True)] = []
+    """remove a file whose text another file has"""
+    truth: Annotated[bool, option(None, "--write-files")] = False
+    """also apply steps that write, restore or remove files"""
+    yes: bool = False
+    """do not ask"""
+    level: Literal["fast", "full", "deep"] | None = None
+    """how thoroughly to verify first; only full finds damage (default: what --only needs, else
+    fast)"""
+
+
+def run_repair(options: Repair) -> int:
+    """Verify, show a plan of repairs, ask, apply it, and verify again.
+
+    Example: filestore repair --write-files --path chunked/notes.md/chunk1.md
+    """
+    from filestore.repair.plan import KINDS
+
+    with _context.open_store(options) as store:
+        with _output.progress_bar() as on_progress:
+            plan = store.plan(
+                truth=options.truth,
+                only=options.only,
+                paths=options.path,
+                ours=options.ours,
+                theirs=options.theirs,
+                remove=options.remove,
+                level=options.level,
+                on_progress=on_progress,
+            )
+        if options.plan:
+            planned = PlannedRepair(plan, plan.findings)
+            if not _context.printed_json(options, planned):
+                _show(plan, _output.line)
+            left = [one.finding for one in plan.left]
+            return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
+        if plan.doable and not options.yes:
+            _ask(options, plan)
+        elif not options.json:
+            _show(plan, _output.line)
+        with _output.progress_bar() as on_progress:
+            report = store.apply(plan, on_progress=on_progress)
+        clean = is_clean(list(report.remaining), store.settings.accepted)
+        problem = _output.left_without(report.problem)
+        if not _context.printed_json(options, report):
+            applied = Counter(KINDS[step.kind].title for step in report.applied)
+            if applied:
+                titles = (f"{title} ({number:,})" for title, number in applied.items())
+                _output.line(f"applied: {', '.join(titles)}")
+                _output.line(_output.embedded(report.embedded, report.reused))
+            for step, why in report.skipped:
+                head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
+                _output.line(f"skipped: {head}{why}")
+            if report.undo:
+                _output.line(f"to undo it: filestore undo {report.undo}")
+            remaining = [finding for finding in report.remaining if finding.severity != "I"]
+            if remaining:
+                _output.line("remaining:")
+                _output.findings(remaining)
+            _output.line("clean" if clean else "not clean")
+        return problem or (0 if clean else 1)
+
+
+def _show(plan: "Plan", line: Any) -> None:
+    """Say what is to be done, kind by kind, and what is left for a person."""
+    from filestore.repair.plan import KINDS
+
+    if not plan.steps:
+        line("nothing to do")
+    groups: dict[str, list[Step]] = {}
+    for step in plan.steps:
+        groups.setdefault(step.kind, []).append(step)
+    for kind, steps in groups.items():
+        findings = _output.count(sum(step.findings for step in steps), "finding")
+        sizes = [findings if steps[0].part else _output.count(len(steps), "file")]
+        if read := sum(step.read_bytes for step in steps):
+            sizes.append(f"{read:,} bytes to read")
+        if written := sum(step.write_bytes for step in steps):
+            sizes.append(f"{written:,} bytes to write")
+        sizes += [] if plan.allows(steps[0]) else ["needs --write-files"]
+        line(f"{KINDS[kind].title} ({', '.join(sizes)})")
+        # Each text that would be lost has to be seen.
+        most = len(steps) if KINDS[kind].named else _SHOWN
+        for step in _output.first(steps, most, line, rest=""):
+            from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
+            detail = shown_path(step.detail) if step.truth or step.part else ""
+            _output.with_detail(f"    {shown_path(step.path)}{from_where}", detail, line)
+            for text in step.diff.splitlines():
+                line(f"      {text}")
+    for text in _output.folded(_price(plan), indent=0):
+        line(text)
+    if plan.left:
+        line("left for you:")
+    lists = "; 'filestore verify' lists them"
+    for one in _output.first(plan.left, _SHOWN, line, rest=lists):
+        finding = one.finding
+        line(f"    {finding.severity} {finding.code}  {shown_path(finding.path)}")
+        for text in _output.folded(f"      {one.reason}", indent=6):
+            line(text)
+
+
+def _price(plan: "Plan") -> str:
+    """What the plan has to embed, in words; "" where it embeds nothing."""
+    unknown = any(step.texts is None and plan.allows(step) for step in plan.steps)
+    if not (plan.texts or plan.known or unknown):
+        return ""
+    who = (
+        f"{plan.model.partition('|')[0]} has to embed"
+        if plan.model
+        else "without a model, these are not embedded:"
+    )
+    words = f"{who} {_output.count(plan.texts, 'text')} ({plan.known:,} from cache)"
+    if unknown and not (plan.texts or plan.known):
+        return f"{who} re-ingested documents; how many texts is known only then"
+    return f"{words}, and re-ingested documents" if unknown else words
+
+
+def _ask(options: Repair, plan: "Plan") -> None:
+    """Show the plan and ask on a terminal; without one --yes is needed."""
+    is_terminal = sys.stdin.isatty()
+    if not options.json:
+        _show(plan, _output.line)
+    elif is_terminal:
+        _show(plan, _output.say)
+    sys.stdout.flush()
+    if not is_terminal:
+        steps = _output.count(len(plan.doable), "step")
+        raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
+    _output.go_on()
+
+
+class Batches(JsonObject, Struct, frozen=True):
+    """What `undo --list` prints."""
+
+    batches: "list[Group]"
+    """Changes that can be undone or redone, newest first."""
+
+
+class Undo(requests.Undo, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    list: bool = False
+    """list the changes that can be undone or redone"""
+
+
+def run_undo(options: Undo) -> int:
+    """Undo a change of chunk files: all of its files, byte for byte, or none of them.
+
+    Example: filestore undo --list
+    """
+    with _context.open_store(options) as store:
+        if options.list:
+            batches = store.batches()[::-1]
+            if not _context.printed_json(options, Batches(batches)):
+                for group in batches:
+                    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
+                    size = f"{_output.count(group.files, 'file')}, {group.bytes:,} bytes"
+                    _output.line(f"{group.id}  {when}  {group.state:<10}  {size}")
+                    _output.line(f"    {shown_path(group.problem or group.what)}")
+                if not batches:
+                    _output.line("nothing to undo")
+            return 0 if batches else 1
+        with _output.progress_bar() as on_progress:
+            done = store.undo(options.id, on_progress=on_progress)
+    _output.turned(done, word="undone", as_json=options.json)
+    if done is not None and not options.json:
+        _output.line("to redo it: filestore redo")
+    return _output.left_without(done.problem) if done else 1
+
+
+class Redo(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    id: Annotated[str | None, argument("ID")] = None
+    """the change (default: the one undone last)"""
+
+
+def run_redo(options: Redo) -> int:
+    """Redo a change that 'filestore undo' undid: all of its files or none of them.
+
+    Example: filestore redo
+    """
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        done = store.redo(options.id, on_progress=on_progress)
+    _output.turned(done, word="redone", as_json=options.json)
+    return _output.left_without(done.problem) if done else 1

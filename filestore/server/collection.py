@@ -143,28 +143,21 @@ def check_name(name: object) -> str:
     """
     if not isinstance(name, str):
         raise UsageError("the name of a collection is a text", remedy='send "rag_name": "NAME"')
-    reason = _wrong(name)
+    if not name.strip():
+        reason = "it is empty"
+    elif name != name.strip():
+        reason = "it begins or ends with a blank"
+    elif name[0] == "-":
+        reason = "it begins with a hyphen"
+    elif "\\" in name:
+        reason = "it has a backslash"
+    elif not (reason := why_no_name(name)) and len(name.encode()) > LONGEST_NAME_BYTES:
+        reason = f"it has more than {LONGEST_NAME_BYTES} bytes"
     if reason:
         raise UsageError(
             f"{brief(name)} cannot name a collection: {reason}", remedy="choose another name"
         )
     return name
-
-
-def _wrong(name: str) -> str:
-    if not name.strip():
-        return "it is empty"
-    if name != name.strip():
-        return "it begins or ends with a blank"
-    if name[0] == "-":
-        return "it begins with a hyphen"
-    if "\\" in name:
-        return "it has a backslash"
-    if reason := why_no_name(name):
-        return reason
-    if len(name.encode()) > LONGEST_NAME_BYTES:
-        return f"it has more than {LONGEST_NAME_BYTES} bytes"
-    return ""
 
 
 def check_alike(name: str, others: Iterable[str]) -> None:
@@ -189,11 +182,8 @@ _PATIENCE_S: Final = 60.0
 _NO_ROOM: Final = disk.FULL_ERRORS | {errno.EFBIG}
 
 
-class UnknownCollectionError(FilestoreError, KeyError):
+class UnknownCollectionError(FilestoreError, LookupError):
     """There is no collection of this name."""
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class NotIndexedError(FilestoreError):
@@ -253,7 +243,7 @@ class ServedCollection:
         if kind == "":
             raise UnknownCollectionError(
                 f"there is no collection {brief(self.name)}",
-                remedy="GET /rag/list has those that there are; POST /rag/index makes one",
+                remedy="GET /rag/list has all there are; POST /rag/index makes one",
             )
         if kind == "faiss-json":
             raise NotIndexedError(

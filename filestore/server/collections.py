@@ -42,9 +42,9 @@ from filestore.server.collection import (
     check_name,
     id_and_metadata,
 )
-from filestore.server.stores import ReadOnlyError
 from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.store import Store
+from filestore.store.threads import ReadOnlyError
 
 MOST_OPEN: Final = 16
 """Collections kept open; of more, the one not asked for longest is closed."""
@@ -243,7 +243,12 @@ class Collections(disk.Closing):
         with self._using(name) as served, served.writing():
             if collection.kind_of(served.path) == "faiss-json":
                 self.require_writes()
-                self._import(served)
+                with staged.staged_folder(served.path, swap=served.exchanging) as staging:
+                    with self._made(staging, served) as store:
+                        store.import_from("faiss-json", served.path)
+                    # Whatever lies there comes along.
+                    shutil.copytree(served.path, staging, symlinks=True, dirs_exist_ok=True)
+                    self._write_record(staging, None, {})
             served.require()
             if self.writes:
                 with Store(served.path, configuration=self._configuration) as store:
@@ -316,20 +321,18 @@ class Collections(disk.Closing):
         finally:
             with self._lock:
                 served.users -= 1
-                idle = self._idle()
+                # Unused ones that need not be kept open are closed.
+                unused = [one for one in self._served.values() if not one.users]
+                opened = sorted(
+                    (one for one in unused if one.is_open), key=lambda one: one.asked_at
+                )
+                many = sum(one.is_open for one in self._served.values())
+                idle = opened[: max(0, many - MOST_OPEN)]
+                for one in unused:
+                    if one in idle or not one.is_open:
+                        del self._served[one.name]
             for one in idle:
                 one.close()
-
-    def _idle(self) -> list[ServedCollection]:
-        """Unused collections that need not be kept open; they are forgotten here."""
-        unused = [one for one in self._served.values() if not one.users]
-        opened = sorted((one for one in unused if one.is_open), key=lambda one: one.asked_at)
-        many = sum(one.is_open for one in self._served.values())
-        idle = opened[: max(0, many - MOST_OPEN)]
-        for one in unused:
-            if one in idle or not one.is_open:
-                del self._served[one.name]
-        return idle
 
     def _require_ours(self, served: ServedCollection) -> None:
         """Refuse a folder that was not made here; an index of the old layout counts as made here.
@@ -419,15 +422,6 @@ class Collections(disk.Closing):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(pack)
             yield store
-
-    def _import(self, served: ServedCollection) -> None:
-        """Make a store of a folder of FAISS + JSON."""
-        with staged.staged_folder(served.path, swap=served.exchanging) as staging:
-            with self._made(staging, served) as store:
-                store.import_from("faiss-json", served.path)
-            # Whatever lies there comes along.
-            shutil.copytree(served.path, staging, symlinks=True, dirs_exist_ok=True)
-            self._write_record(staging, None, {})
 
     def _write_record(
         self, staging: str, before: CollectionRecord | None, dataset_info: dict[str, Any]

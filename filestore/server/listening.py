@@ -289,8 +289,22 @@ class Listener(Closing):
                 data = connection.getsockopt(
                     socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
                 )
-                if _CREDENTIALS.unpack(data)[1] == os.geteuid():
-                    self._answer(connection, served)
+                if _CREDENTIALS.unpack(data)[1] != os.geteuid():
+                    return
+                request = received(connection, within_s=_REQUEST_S)
+                connection.settimeout(_ANSWER_S)
+                if request.surroundings != self._surroundings:
+                    connection.sendall(wire.DECLINED)
+                    return
+                future = served.submit(lambda store: self._run_words(store, request))
+                try:
+                    while not wait([future], timeout=_BEAT_S).done:
+                        connection.sendall(wire.BEAT)
+                except OSError:
+                    future.cancel()
+                    raise
+                reply = None if future.cancelled() or future.exception() else future.result()
+                connection.sendall(wire.DECLINED if reply is None else reply.framed())
         finally:
             self._end(connection)
 
@@ -299,19 +313,3 @@ class Listener(Closing):
             del self._open[connection]
         connection.close()
         self._free.release()
-
-    def _answer(self, connection: socket.socket, served: "ServedStore") -> None:
-        request = received(connection, within_s=_REQUEST_S)
-        connection.settimeout(_ANSWER_S)
-        if request.surroundings != self._surroundings:
-            connection.sendall(wire.DECLINED)
-            return
-        future = served.submit(lambda store: self._run_words(store, request))
-        try:
-            while not wait([future], timeout=_BEAT_S).done:
-                connection.sendall(wire.BEAT)
-        except OSError:
-            future.cancel()
-            raise
-        reply = None if future.cancelled() or future.exception() else future.result()
-        connection.sendall(wire.DECLINED if reply is None else reply.framed())

@@ -11,7 +11,7 @@ docstring under the field has the sentence for people.
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from importlib import import_module
 from itertools import pairwise
 from types import NoneType, UnionType
@@ -38,7 +38,6 @@ from filestore.core.schema import UnfitError, converted, json_of
 from filestore.core.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from filestore.server.stores import ServedStore
     from filestore.store import Store
 
 
@@ -103,8 +102,11 @@ class Request:
         """What the store answers."""
         raise NotImplementedError
 
-    def allowed(self, store: "ServedStore") -> Self:
+    def allowed(self, require_allowed: Callable[[Sequence[str]], list[str]]) -> Self:
         """The same with nothing in it that leads out of the store.
+
+        Args:
+            require_allowed: Of the served store.
 
         Raises:
             RefusedError: Something does.
@@ -363,25 +365,6 @@ class Operation(Struct, frozen=True, dict=True):
         request: Request = decoded(self.kind, given, self.route or self.name)
         return request
 
-    async def ask(self, store: "ServedStore", given: Any) -> dict[str, Any]:
-        """Check what a client gives, and answer it.
-
-        Raises:
-            FilestoreError: What the library raises.
-        """
-        request = self.checked(given)
-        if self.writes:
-            store.require_writes()
-        request = request.allowed(store)
-        do: Callable[..., Any] = partial(store.read, long=self.slow)
-        if self.writes:
-            do = partial(store.write, embeds=getattr(request, "embed", True))
-        # What is made when it is read reads the disk: not in the loop, for which others wait.
-        answer: dict[str, Any] = await do(lambda store: request.answer(store).to_dict())
-        if self.writes:
-            store.tell(self.route or self.name, answer)
-        return answer
-
 
 OPERATIONS: Final = (
     Operation("init", "create a store"),
@@ -461,7 +444,7 @@ OPERATIONS: Final = (
     Operation("backend", "show or choose where the vectors are searched"),
     Operation("embeddings", "carry embeddings from one store to another in a file"),
     Operation("export", "write the store in a form of other programs"),
-    Operation("import", "take in what a store or another program wrote"),
+    Operation("import", "add what a store or another program wrote"),
     Operation("convert", "turn an index in a .ragmd file into FAISS + JSON, or back"),
     Operation("enrich", "make questions and summaries, kept as files"),
     Operation(
@@ -481,7 +464,7 @@ OPERATIONS: Final = (
         writes=True,
     ),
     Operation("trust", "allow the service that the settings name"),
-    Operation("reconstruct", "rebuild texts from chunks, also from those that others made"),
+    Operation("reconstruct", "rebuild texts from chunks, also of other programs"),
     Operation("serve", "serve stores to programs, agents and browsers"),
     Operation("mcp", "answer agents over MCP"),
     Operation("demo", "a tour in a temporary folder"),
@@ -493,16 +476,14 @@ COMMANDS: Final = {one.name: one for one in OPERATIONS if one.command}
 MODULES: Final = {
     command: module
     for module, commands in {
-        "documents": ("add", "update", "rm"),
+        "documents": ("add", "update", "rm", "enrich"),
         "files": ("ls", "show", "about", "links", "status", "similar", "duplicates"),
-        "syncing": ("verify", "sync", "watch"),
-        "repair": ("repair", "undo", "redo"),
+        "syncing": ("verify", "sync", "watch", "repair", "undo", "redo"),
         "questions": ("evaluate", "compare", "log"),
         "models": ("embedder", "backend"),
         "exchange": ("export", "import", "convert", "reconstruct", "embeddings"),
-        "serve": ("serve", "mcp"),
+        "serve": ("serve", "mcp", "open", "tui"),
         "setup": ("init", "trust", "demo"),
-        "open": ("open", "tui"),
     }.items()
     for command in commands
 }

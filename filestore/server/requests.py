@@ -3,6 +3,7 @@
 The command of the same name takes these options too, with some of its own.
 """
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import orjson
@@ -23,7 +24,6 @@ from filestore.server.operations import (
 )
 
 if TYPE_CHECKING:
-    from filestore.server.stores import ServedStore
     from filestore.store import Store
 Name = Annotated[str, Meta(max_length=255)]
 Passage = Annotated[str, Meta(max_length=1_000_000)]
@@ -211,9 +211,9 @@ class Add(Request, CommonOptions, frozen=True, kw_only=True):
     each: bool = False
     """make each child of a folder its own resource"""
 
-    def allowed(self, store: "ServedStore") -> Self:
+    def allowed(self, require_allowed: Callable[[Sequence[str]], list[str]]) -> Self:
         """The same with the paths of this machine."""
-        return replace(self, paths=store.require_allowed(self.paths))
+        return replace(self, paths=require_allowed(self.paths))
 
     def answer(self, store: "Store") -> Any:
         """What became of each."""

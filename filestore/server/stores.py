@@ -21,8 +21,9 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
 from filestore.fs.watched_tree import WatchedTree
+from filestore.server.operations import Operation
 from filestore.store import Store
-from filestore.store.threads import BusyError, StoreThreads
+from filestore.store.threads import BusyError, ReadOnlyError, StoreThreads
 
 MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""
@@ -34,15 +35,8 @@ _USUAL: Final = "file_index"
 T = TypeVar("T")
 
 
-class UnknownStoreError(FilestoreError, KeyError):
+class UnknownStoreError(FilestoreError, LookupError):
     """No store of this name is served."""
-
-    def __str__(self) -> str:
-        return self.message
-
-
-class ReadOnlyError(RefusedError):
-    """The server was started to read."""
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -144,8 +138,30 @@ class ServedStore(Struct):
             if embeds:
                 self._embed_behind()
 
-    def tell(self, operation: str, answer: dict[str, Any]) -> None:
-        """Tell those who listen that an operation changed the store."""
+    async def ask(self, operation: Operation, given: Any) -> dict[str, Any]:
+        """Check what a client gives for an operation, and answer it.
+
+        Raises:
+            FilestoreError: What the library raises.
+        """
+        request = operation.checked(given)
+        if operation.writes:
+            self.require_writes()
+        request = request.allowed(self.require_allowed)
+
+        def job(store: Store) -> dict[str, Any]:
+            # What is made when it is read reads the disk: not in the loop, for which others wait.
+            answer: dict[str, Any] = request.answer(store).to_dict()
+            return answer
+
+        if not operation.writes:
+            return await self.read(job, long=operation.slow)
+        answer = await self.write(job, embeds=getattr(request, "embed", True))
+        self.report_change(operation.route or operation.name, answer)
+        return answer
+
+    def report_change(self, operation: str, answer: dict[str, Any]) -> None:
+        """Report to every listener that an operation changed the store."""
         for listener in self.listeners:
             listener(operation, answer)
 
@@ -345,7 +361,12 @@ def named_roots(given: Sequence[str]) -> dict[str, str]:
         # A shell leaves the sign of the home folder alone behind "NAME=".
         place = os.path.expanduser(path if is_named else word)
         root = find_root(place, None if os.path.isdir(place) else place)
-        called = name if is_named else _name_of(place, root)
+        # By a link it is called as the link, whatever the folder behind it is called.
+        whole = absolute(place)
+        links = (whole, os.path.join(whole, _USUAL), root)
+        above, last = os.path.split(next(one for one in links if leads(one) == root))
+        own = os.path.basename(above) if last == _USUAL else last
+        called = name if is_named else own or "store"
         if found.get(called, root) != root:
             raise UsageError(
                 f"two stores are called {called}: {found[called]} and {root}",
@@ -353,11 +374,3 @@ def named_roots(given: Sequence[str]) -> dict[str, str]:
             )
         found[called] = root
     return found
-
-
-def _name_of(place: str, root: str) -> str:
-    """What a store is called: by a link as the link, whatever the folder behind it is called."""
-    whole = absolute(place)
-    named = (whole, os.path.join(whole, _USUAL), root)
-    above, name = os.path.split(next(one for one in named if leads(one) == root))
-    return (os.path.basename(above) if name == _USUAL else name) or "store"

@@ -1,8 +1,589 @@
 """The store: the one face of all rooms below, for programs, the command line, servers and screens.
 
-A class or a function here hands over to the room that does the work.
+What changes a store is here, questions to it are in `reading`. A class or a function here hands
+over to the room that does the work.
 """
 
-from filestore.store.writing import Store as Store
-from filestore.store.writing import create as create
-from filestore.store.writing import open as open
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from msgspec.structs import replace
+
+from filestore.config.settings import ModelOptions
+from filestore.core.caller import absolute
+from filestore.core.findings import marked
+from filestore.core.progress import OnProgress, ignore
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.sidecar.refusals import refuse_useless
+from filestore.store.reading import ReadableStore, StrPath
+
+if TYPE_CHECKING:
+    from threading import Event
+
+    from filestore.core.limits import Limits
+    from filestore.enrich.plan import EnrichPlan, EnrichReport, WishOptions
+    from filestore.exchange.base import Imported
+    from filestore.history.batch import State
+    from filestore.index.backend import Sent
+    from filestore.ingest.add import AddReport
+    from filestore.ingest.notes import Note, NoteWriter
+    from filestore.ingest.pipeline import OnCopy
+    from filestore.ingest.put import Put, Removed, RemovedChunks
+    from filestore.ingest.update import UpdatePlan, UpdateReport, UpdateRequest
+    from filestore.repair.plan import Plan, Policy
+    from filestore.repair.request import RepairReport
+    from filestore.repair.undo import UndoResult
+    from filestore.sidecar.commit import CommitReport
+    from filestore.sidecar.snapshot import Level
+    from filestore.sidecar.vector_change import BackendChange
+    from filestore.sidecar.vector_home import VectorHome
+    from filestore.sync.apply import Embedded, R, SyncReport
+    from filestore.sync.change_model import Dropping, ModelChange, Switched
+    from filestore.sync.packs import ImportedEmbeddings
+    from filestore.sync.prune import Pruning
+    from filestore.verify.trust import Reaches
+
+
+class Store(ReadableStore):
+    """An open store: search it, change it, see what drifted. A context manager.
+
+    A store belongs to the thread that opened it: in any other, all but `root`, `places` and
+    `settings` raise `OtherThreadError`. Open one store in each thread. They share the files as
+    processes do: one writer at a time, and every reader sees one whole generation.
+    """
+
+    def embed_for(self, seconds: float | None) -> None:
+        """Have each call embed many texts only for so long; what still waits, the next one embeds.
+
+        Args:
+            seconds: None, as it is at first, until none waits.
+        """
+        self._parts.embed_for_s = seconds
+
+    def embed(self, *, on_progress: OnProgress = ignore) -> "Embedded":
+        """Embed the texts that wait for their vector; see `embed_waiting`."""
+        from filestore.sync.apply import embed_waiting
+
+        self.close()
+        return embed_waiting(self._parts, on_progress=on_progress)
+
+    def sync(
+        self,
+        *,
+        embed: bool = True,
+        forget_missing: bool = False,
+        full: bool = False,
+        deep: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "SyncReport":
+        """Index what differs in the files and repair the sidecar; writes no chunk file.
+
+        Args:
+            embed: Whether texts without embedding are embedded now.
+            forget_missing: Whether missing files are forgotten even if they are very many.
+            full: Verify everything first and repair what that finds, too.
+            deep: Also ask the model, and embed again what is not its own.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused; the old generation stays.
+        """
+        from filestore.sync.apply import SyncRequest, catch_up
+        from filestore.verify.run import verified
+
+        self.close()
+        level: Level | None = "deep" if deep else "full" if full else None
+        checked = verified(self._parts, level, None, on_progress) if level else None
+        request = SyncRequest(
+            embed=embed, forget_missing=forget_missing, checked=checked, wait_s=wait_s
+        )
+        report = catch_up(self._parts, request, on_progress)
+        return replace(report, remaining=marked(report.remaining, self.settings.accepted))
+
+    def plan(
+        self,
+        policy: "Policy | None" = None,
+        *,
+        level: "Level | None" = None,
+        on_progress: OnProgress = ignore,
+        **wanted: Any,
+    ) -> "Plan":
+        """What a repair would do; changes nothing. See `request.plan` for what is raised.
+
+        Args:
+            policy: What is wanted, as one value.
+            level: How thoroughly to look; None for as much as the codes need.
+            on_progress: Called with the progress.
+            wanted: In place of a policy ``truth``, ``only``, ``paths``, ``ours``, ``theirs``,
+                ``remove``, as `Policy` has them.
+        """
+        from filestore.repair import request
+
+        chosen = policy or request.policy_of(self.places, **wanted)
+        thorough = level or request.level_for(chosen.only)
+        return request.plan(self._parts, chosen, level=thorough, on_progress=on_progress)
+
+    def apply(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
+        """Apply a plan as far as it still holds; see `apply.apply`."""
+        from filestore.repair import apply
+
+        self.close()
+        return apply.apply(self._parts, plan, on_progress=on_progress)
+
+    def trust(self, shown: "Reaches | None" = None) -> None:
+        """Let the store reach what was shown, else what it names now."""
+        from filestore.verify import trust as trusting
+
+        trusting.trust(self._parts.configuration, self.root, shown or self.reaches())
+
+    def distrust(self) -> None:
+        """Take back whatever this store was allowed."""
+        from filestore.config import user_config
+
+        user_config.distrust(self._parts.configuration, self.root)
+
+    def add(
+        self,
+        *paths: StrPath,
+        into: str | None = None,
+        each: bool = False,
+        copy: bool = True,
+        on_copy: "OnCopy | None" = None,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "AddReport":
+        """Bring documents in, or up to date; what fails is in the report, the rest goes on.
+
+        Args:
+            paths: Files and folders; a folder is one resource.
+            into: The resource's name; None for that of the file or folder.
+            each: Whether every child of a folder is a resource of its own.
+            copy: Whether originals from outside the work tree are copied, or only referenced.
+            on_copy: Called before they are, with their path and the outcome so far.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused the sidecar; the chunk files are there.
+        """
+        from filestore.ingest.add import add_all
+        from filestore.ingest.sources import given
+
+        refuse_useless(self.places, "add")
+        names = [os.fsdecode(path) for path in paths]
+        named = given(names, into=into, each=each, patterns=self.settings.ignore)
+        self.model.ask()
+        with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
+            report = add_all(
+                self._parts.held(catalog, embeddings),
+                named.outside(self.root, copy=copy),
+                on_progress=on_progress,
+                on_copy=on_copy,
+            )
+        report.folders, report.unusable = named.folders, named.unusable
+        return self._with_vectors(report, on_progress)
+
+    def update(
+        self,
+        *resources: str,
+        around: StrPath = "",
+        followed_only: bool = False,
+        remove_gone: bool = False,
+        embed: bool = True,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "UpdateReport":
+        """Re-ingest what changed among originals, then sync; see `update.run` for what is raised.
+
+        Args:
+            resources: Their names; none for all.
+            around: Only resources whose source holds this folder, or lies in it.
+            followed_only: Only resources that follow their originals without being asked.
+            remove_gone: Whether what was made from originals that are gone is to go.
+            embed: Whether texts without embedding are embedded now.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest import update
+
+        if not followed_only:
+            refuse_useless(self.places, "update")
+        wanted = self._wanted(resources, around, followed_only, remove_gone)
+        self.close()
+        report = update.run(
+            self._parts, wanted, embed=embed, wait_s=wait_s, on_progress=on_progress
+        )
+        remaining = marked(report.remaining, self.settings.accepted)
+        return replace(report, synced=replace(report.synced, remaining=remaining))
+
+    def plan_update(self, *resources: str, remove_gone: bool = False) -> "UpdatePlan":
+        """What `update` would do; changes nothing."""
+        from filestore.ingest import update
+
+        refuse_useless(self.places, "update")
+        return update.plan(self._parts, self._wanted(resources, "", False, remove_gone))
+
+    def _wanted(
+        self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
+    ) -> "UpdateRequest":
+        from filestore.browse.named import resource_named
+        from filestore.ingest.update import UpdateRequest
+
+        with self._parts.reading() if resources else contextlib.nullcontext() as it:
+            names = [resource_named(it, name, self.places) for name in resources] if it else []
+        place = os.path.realpath(os.fsdecode(around)) if around else ""
+        return UpdateRequest(
+            tuple(names), place, followed_only=followed_only, remove_gone=remove_gone
+        )
+
+    def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
+        """Remove resources from the tree and from the sidecar: all of them, or none.
+
+        Raises:
+            UnknownResourceError: There is none of a name.
+            LockedError: Another writer holds the store.
+        """
+        from filestore.browse.named import resource_named
+        from filestore.ingest import put as changes
+
+        refuse_useless(self.places, "rm")
+        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+            names = dict.fromkeys(resource_named(catalog, name, self.places) for name in resources)
+            removed = changes.remove(self.places, catalog, list(names))
+            with self._parts.commit(catalog, embeddings, embed=False) as commit:
+                commit.forget([path for one in removed for path in one.paths])
+                commit.finish()
+        return removed
+
+    def put(
+        self,
+        texts: str | Sequence[str],
+        *,
+        into: str,
+        names: str | Sequence[str | None] | None = None,
+        metadata: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
+        replace: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "Put":
+        """Write texts as chunk files of one folder, all or none; see `put.put` for what is raised.
+
+        Args:
+            texts: One or several. Each becomes one chunk file, whole; `add` cuts documents.
+            into: The folder; it is made where there is none. "" in the flat layout, which has none.
+            names: Of the files, without `.md`: a text of a name that is there takes its place. None
+                for names that are made of text and metadata.
+            metadata: Keys for the frontmatter of each.
+            replace: Whether what a person wrote or edited may be replaced.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest import put
+
+        refuse_useless(self.places, "put")
+        chunks = put.new_chunks(texts, names, metadata)
+        self.model.ask()
+        with self._parts.writing("put", wait_s=wait_s) as (catalog, embeddings, _):
+            store = self._parts.held(catalog, embeddings)
+            report = put.put(store, chunks, into, replace=replace, on_progress=on_progress)
+        return self._with_vectors(report, on_progress)
+
+    def add_note(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        folder: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Note":
+        """Write a text as a new Markdown file, and index it; see `notes.NoteWriter.add`."""
+        from filestore.ingest import notes
+
+        note = notes.new_note(text, title, metadata)
+        return self._note("add_note", lambda writer: writer.add(note, folder))
+
+    def edit_note(self, path: StrPath, *, old: str = "", new: str) -> "Note":
+        """Replace a passage of a file, or a note as a whole; see `notes.NoteWriter.edit`."""
+        from filestore.browse import named
+        from filestore.ingest import notes
+
+        (chunk,) = named.chunk_paths(self.places, [os.fsdecode(path)])
+        edit = notes.Edit(old=old, new=new)
+        return self._note("edit_note", lambda writer: writer.edit(chunk, edit))
+
+    def _note(self, command: str, write: "Callable[[NoteWriter], Note]") -> "Note":
+        from filestore.ingest import notes
+
+        self.model.ask()
+        with self._parts.writing(command) as (catalog, embeddings, _):
+            note = write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
+        return self._with_vectors(note)
+
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        """The keys of a chunk file that are the store's own, which metadata cannot have."""
+        from filestore.chunks.chunk_file import OUR_KEYS
+
+        return OUR_KEYS
+
+    def remove_chunks(
+        self, *paths: StrPath, missing_ok: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> "RemovedChunks":
+        """Remove single chunk files from the tree and from the sidecar: all of them, or none.
+
+        Args:
+            paths: Relative to the root or to `chunked/`.
+            missing_ok: Whether what is not there is passed over.
+            wait_s: How long to wait for another writer.
+
+        Raises:
+            UnknownPathError: There is none of a path.
+            LockedError: Another writer holds the store.
+        """
+        from filestore.browse import named
+        from filestore.ingest import put as changes
+
+        refuse_useless(self.places, "rm")
+        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+            given = list(map(os.fsdecode, paths))
+            chunks = named.chunk_paths(self.places, given, missing_ok=missing_ok)
+            removed = changes.remove_chunks(self.places, chunks)
+            with self._parts.commit(catalog, embeddings, embed=False) as commit:
+                commit.forget(chunks, by_hand=True)
+                commit.finish()
+        return removed
+
+    def undo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "UndoResult | None":
+        """Put back what files held before a change; None where there is nothing to undo.
+
+        Args:
+            identifier: Which change, as `RepairReport.undo` names it; None for the newest that is
+                not undone, "" for none.
+            on_progress: Called with the progress.
+
+        Raises:
+            EditedSinceError: Files were edited since; none was touched.
+            AlreadyThereError: They hold what is wanted already.
+            BatchMissingError: There is none of this name.
+            BatchInvalidError: What was kept is damaged.
+            GitBusyError: A merge, rebase or the like is under way.
+            WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
+        """
+        if identifier == "":
+            return None
+        return self._undo_or_redo("before", identifier, on_progress)
+
+    def redo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "UndoResult | None":
+        """Make a change again that was undone; raises what `undo` does."""
+        return self._undo_or_redo("after", identifier, on_progress)
+
+    def import_from(
+        self,
+        form: str,
+        source: StrPath,
+        *,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+        **wanted: Any,
+    ) -> "Imported":
+        """Add what another store or program wrote; see `into_store.import_from`.
+
+        Args:
+            form: Its name, such as ``jsonl``.
+            source: The file or folder; it may come from anybody.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+            wanted: ``replace`` what differs, take vectors ``unchecked``, ``embed`` (else not), only
+                ``plan``, and other ``limits``.
+        """
+        from filestore.exchange import base, into_store
+
+        self.close()
+        place = absolute(os.fsdecode(source))
+        how: Any = {"wait_s": wait_s, "on_progress": on_progress}
+        wish = base.ImportOptions(**wanted)
+        report = into_store.import_from(self._parts, form, place, wish, **how)
+        return self._with_vectors(report, on_progress) if wish.embed else report
+
+    def _undo_or_redo(
+        self, wanted: "State", identifier: str | None, on_progress: OnProgress
+    ) -> "UndoResult | None":
+        from filestore.repair.undo import undo_or_redo
+
+        self.model.ask()
+        command = "undo" if wanted == "before" else "redo"
+        with self._parts.writing(command) as (catalog, embeddings, _):
+            store = self._parts.held(catalog, embeddings)
+            done = undo_or_redo(store, identifier, wanted, on_progress)
+        return done and self._with_vectors(done, on_progress)
+
+    def enrich(
+        self,
+        *resources: str,
+        generator: str | None = None,
+        stop: "Event | None" = None,
+        on_progress: OnProgress = ignore,
+        **wanted: "Unpack[WishOptions]",
+    ) -> "EnrichReport":
+        """Make questions and summaries, and write them as files; see `run.enrich`.
+
+        Args:
+            resources: Their names; none for all.
+            generator: Another one than the store's, such as ``openai:MODEL``.
+            stop: Set when no more is to be begun.
+            on_progress: Called with the progress.
+            wanted: ``questions`` a text (None for none), ``summaries`` or not, only ``refresh``
+                what is out of date, a ``budget`` in tokens, summaries ``across`` resources.
+        """
+        from filestore.enrich import run
+
+        wish = run.wish(self._parts, resources, wanted)
+        self.close()
+        options: Any = {"generator": generator, "stop": stop, "on_progress": on_progress}
+        return self._with_vectors(run.enrich(self._parts, wish, **options), on_progress)
+
+    def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
+        """A report of what was written, once the texts of it have their vectors."""
+        return self.embed(on_progress=on_progress).added_to(report)
+
+    def plan_enrich(
+        self,
+        *resources: str,
+        generator: str | None = None,
+        on_progress: OnProgress = ignore,
+        **wanted: "Unpack[WishOptions]",
+    ) -> "EnrichPlan":
+        """What `enrich` would make and take; changes nothing, and asks no service."""
+        from filestore.enrich import run
+
+        wish = run.wish(self._parts, resources, wanted)
+        return run.plan(self._parts, wish, generator=generator, on_progress=on_progress)
+
+    def import_embeddings(
+        self,
+        path: StrPath,
+        *,
+        unchecked: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+        limits: "Limits | None" = None,
+    ) -> "ImportedEmbeddings":
+        """Take embeddings from a pack, so that `sync` need not make them; see `packs.import_pack`.
+
+        Args:
+            path: Of the pack, which may come from anybody.
+            unchecked: Take what the store's model cannot be asked about, too.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+            limits: How much of it is taken; None for what is usual.
+        """
+        from filestore.core.limits import USUAL
+        from filestore.sync import packs
+
+        self.close()
+        options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
+        return packs.import_pack(self._parts, os.fsdecode(path), limits=limits or USUAL, **options)
+
+    def plan_prune(self) -> "Pruning":
+        """What `prune_embeddings` would remove; see `prune.plan`, which says what is raised."""
+        from filestore.past import views
+        from filestore.sync import prune
+
+        return prune.plan(self._parts, partial(views.text_keys, self._parts))
+
+    def prune_embeddings(
+        self, *, spare_git: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> "Pruning":
+        """Remove the embeddings that nothing needs, or none where git may bring texts back."""
+        from filestore.past import views
+        from filestore.sync import prune
+
+        self.close()
+        if spare_git and prune.is_in_git(self._parts):
+            return prune.NOTHING
+        return prune.prune(self._parts, partial(views.text_keys, self._parts), wait_s=wait_s)
+
+    def plan_model(
+        self, word: str, options: ModelOptions, *, beside: bool = False
+    ) -> "ModelChange":
+        """What another model would cost; see `change_model.plan`, which says what is raised."""
+        from filestore.sync import change_model
+
+        with self._parts.reading() as catalog:
+            change = change_model.plan(
+                self.places,
+                word,
+                options,
+                configuration=self._parts.configuration,
+                catalog=catalog,
+                embeddings=self._parts.embeddings(),
+                is_second=beside,
+            )
+            change_model.require_room(self._parts, catalog, change)
+        return change
+
+    def change_model(
+        self, change: "ModelChange", *, on_progress: OnProgress = ignore
+    ) -> "CommitReport":
+        """Embed every text with a model; see `change_model.apply`, which says what is raised."""
+        from filestore.sync import change_model
+
+        self.close()
+        return change_model.apply(self._parts, change, on_progress)
+
+    def change_backend(self, change: "BackendChange") -> "Sent":
+        """Have the vectors searched in another place, and name it in the settings.
+
+        Raises:
+            BackendError: It went away, or refuses; the store keeps the place it has.
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused.
+        """
+        from filestore.sidecar import vector_change
+
+        with self._parts.writing("backend set") as (catalog, embeddings, _):
+            sent = vector_change.apply(self._parts, change, catalog, embeddings)
+        self.close()
+        return sent
+
+    def clear_backend(self, home: "VectorHome") -> bool:
+        """Delete what this store has in a place that it left; see `vector_change.clear`."""
+        from filestore.sidecar import vector_change
+
+        with self._parts.writing("backend set") as (catalog, embeddings, _):
+            return vector_change.clear(self._parts, home, catalog, embeddings)
+
+    def switch_model(self) -> "Switched":
+        """Have the second model and the store's own change places; see `change_model.switch`."""
+        from filestore.sync import change_model
+
+        self.close()
+        return change_model.switch(self._parts)
+
+    def plan_drop(self) -> "Dropping":
+        """What would be lost with the second model; see `change_model.plan_drop`."""
+        from filestore.sync import change_model
+
+        return change_model.plan_drop(self._parts)
+
+    def drop_model(self, planned: "Dropping") -> None:
+        """Delete the second model and its embeddings; see `change_model.drop`."""
+        from filestore.sync import change_model
+
+        self.close()
+        change_model.drop(self._parts, planned)
+
+
+open = Store.open
+create = Store.create

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
-from filestore.store.writing import Store
+from filestore.store import Store
 
 if TYPE_CHECKING:
     from filestore.browse.evidence import Evidence

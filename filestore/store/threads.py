@@ -17,11 +17,11 @@ from msgspec import Struct, field
 
 from filestore.config import settings, user_config
 from filestore.core.caller import leads
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.fs.disk import Closing
 from filestore.fulltext import STAMP_NAME
+from filestore.store import Store
 from filestore.store.look import TreeLook
-from filestore.store.writing import Store
 
 if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedTree
@@ -34,6 +34,10 @@ _ALLOWED: Final = 2
 
 class BusyError(FilestoreError):
     """Too much waits already; the same may be asked again."""
+
+
+class ReadOnlyError(RefusedError):
+    """The store is served to be read."""
 
 
 class _SharedWork(Struct):
@@ -189,8 +193,19 @@ class _ThreadStore:
         ):
             self.close()
         if self._store is None:
-            self._store = self._open()
-            self._share(self._store)
+            self._store = store = self._open()
+            work = self._work
+            with work.lock:
+                allowed = self._stamp[_ALLOWED]
+                first = work.first if work.allowed == allowed else None
+                if first is None or not store.share_model(first):
+                    store.model.take_turns()
+                    # What is not here now may be for the next one.
+                    work.first = store if store.model.problem is None else None
+                    work.allowed = allowed
+            store.share_look(work.look)
+            if work.watched is not None:
+                store.watch_tree(work.watched)
         return self._store
 
     def _open(self) -> Store:
@@ -201,20 +216,6 @@ class _ThreadStore:
             store.close()
             store = self._opened()
         return store
-
-    def _share(self, store: Store) -> None:
-        work = self._work
-        with work.lock:
-            allowed = self._stamp[_ALLOWED]
-            first = work.first if work.allowed == allowed else None
-            if first is None or not store.share_model(first):
-                store.model.take_turns()
-                # What is not here now may be for the next one.
-                work.first = store if store.model.problem is None else None
-                work.allowed = allowed
-        store.share_look(work.look)
-        if work.watched is not None:
-            store.watch_tree(work.watched)
 
     def close(self) -> None:
         """Let go of every file."""

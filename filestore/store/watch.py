@@ -7,10 +7,11 @@ no error of one sync ends it, and it holds no lock between two.
 
 import contextlib
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from filestore.config.layout import Places
     from filestore.core.findings import Finding
     from filestore.ingest.update import UpdateReport
-    from filestore.store.writing import Store
+    from filestore.store import Store
     from filestore.sync.apply import SyncReport
 
 QUIET_S: Final = 0.3
@@ -47,16 +48,6 @@ _TICK_S: Final = 0.5
 _EMBED_S: Final = 4.0
 """So long texts are embedded before changes are looked for again."""
 _STEP_S: Final = 0.05
-
-
-class Stop(Protocol):
-    """Says that it is time to end: a `threading.Event`."""
-
-    def is_set(self) -> bool:
-        """Whether it is time."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for it; whether it is time."""
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -121,7 +112,7 @@ class _Watcher(Struct):
     open_store: "Callable[[], Store]"
     places: "Places"
     embed: bool
-    stop: Stop
+    stop: threading.Event
     store: "Store | None" = None
     settings: bytes | None = None
     remaining: "tuple[Finding, ...] | None" = None
@@ -225,7 +216,7 @@ def counts(found: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def watch(
-    open_store: "Callable[[], Store]", places: "Places", *, embed: bool, stop: Stop
+    open_store: "Callable[[], Store]", places: "Places", *, embed: bool, stop: threading.Event
 ) -> Iterator[Event]:
     """Sync, then again whenever something changed, until `stop`; originals are followed.
 
@@ -265,7 +256,16 @@ def _follow(watcher: _Watcher) -> Iterator[Event]:
     """One sync, once no other writer is at work."""
     yield from _let_git_finish(watcher)
     try:
-        yield from _reopen(watcher)
+        settings = None
+        with contextlib.suppress(OSError, SettingsError):
+            settings = read(watcher.places.settings)
+        if watcher.store is None or settings != watcher.settings:
+            is_again = watcher.settings is not None
+            watcher.close()
+            watcher.store, watcher.settings = watcher.open_store(), settings
+            watcher.store.embed_for(_EMBED_S)
+            if is_again:
+                yield Reopened()
         yield from _sync(watcher)
         watcher.failure = None
     except FilestoreError as error:
@@ -283,35 +283,18 @@ def _let_git_finish(watcher: _Watcher) -> Iterator[Event]:
     lock = os.path.join(folder, "index.lock")
     started = time.monotonic()
     is_reported = False
-    while _is_young(lock):
+    while True:
+        try:
+            # A dead git leaves its lock behind; the clock may jump.
+            if abs(time.time() - os.stat(lock).st_mtime) >= GIT_WAIT_S:
+                return
+        except OSError:
+            return
         if not is_reported and time.monotonic() - started > _TICK_S:
             is_reported = True
             yield Waiting(reason=f"git is running: {lock} exists")
         if watcher.stop.wait(_STEP_S):
             return
-
-
-def _is_young(lock: str) -> bool:
-    """Whether a lock is there that no dead git has left behind; by a clock that may jump."""
-    try:
-        return abs(time.time() - os.stat(lock).st_mtime) < GIT_WAIT_S
-    except OSError:
-        return False
-
-
-def _reopen(watcher: _Watcher) -> Iterator[Event]:
-    """Open the store, again where its settings are not what they were."""
-    settings = None
-    with contextlib.suppress(OSError, SettingsError):
-        settings = read(watcher.places.settings)
-    if watcher.store is not None and settings == watcher.settings:
-        return
-    again = watcher.settings is not None
-    watcher.close()
-    watcher.store, watcher.settings = watcher.open_store(), settings
-    watcher.store.embed_for(_EMBED_S)
-    if again:
-        yield Reopened()
 
 
 def _sync(watcher: _Watcher) -> Iterator[Event]:
@@ -355,7 +338,7 @@ def changes(
     *,
     tree: Tree = CHUNKS,
     catalog: str = "",
-    stop: Stop,
+    stop: threading.Event,
     quiet_s: float = QUIET_S,
     longest_s: float = LONGEST_S,
 ) -> "Generator[Notice | None, None, None]":
@@ -399,7 +382,12 @@ def changes(
 
 
 def _changes_until_replaced(
-    root: str, tree: Tree, catalog: str, stop: Stop, pauses_s: tuple[float, float], polls: bool
+    root: str,
+    tree: Tree,
+    catalog: str,
+    stop: threading.Event,
+    pauses_s: tuple[float, float],
+    polls: bool,
 ) -> "Iterator[Notice | None]":
     """What changes until the root is another folder."""
     from watchfiles import watch as watch_files

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -21,9 +22,8 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.schema import Failure, JsonObject, UnfitError, converted, json_of
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.lock import LockedError
-from filestore.server.stores import ReadOnlyError
 from filestore.store import watch
-from filestore.store.threads import BusyError
+from filestore.store.threads import BusyError, ReadOnlyError
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
@@ -126,7 +126,7 @@ class Events:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        store.listeners.append(self._wrote)
+        store.listeners.append(lambda *change: self.publish(*lines_of(*change)))
 
     def response(self) -> StreamingResponse:
         """The stream of one client; it ends with the connection, or with the server."""
@@ -161,9 +161,11 @@ class Events:
             if not self._queues:
                 self.close()
 
-    def publish(self, event: watch.Line) -> None:
-        """Tell every listener; from the event loop."""
-        for queue in list(self._queues):
+    def publish(self, *events: watch.Line) -> None:
+        """Send events to every listener; from the event loop."""
+        for queue, event in product(list(self._queues), events):
+            if queue not in self._queues:
+                continue
             if queue.full():
                 # It hears no more, and says so at the end of what it has not read yet.
                 queue.get_nowait()
@@ -171,10 +173,6 @@ class Events:
                 self._queues.discard(queue)
             else:
                 queue.put_nowait(event)
-
-    def _wrote(self, operation: str, answer: dict[str, Any]) -> None:
-        for line in lines_of(operation, answer):
-            self.publish(line)
 
     def close(self) -> None:
         """Stop watching."""

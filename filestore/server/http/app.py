@@ -41,7 +41,6 @@ from filestore.server.http.answers import (
 from filestore.server.http.limits import Gate, Limits, Metrics
 from filestore.server.http.rag import COLLECTION_ROUTES, collection_routes
 from filestore.server.operations import ROUTES, Operation
-from filestore.server.stores import Stores
 from filestore.sidecar.refusals import refuse_useless
 from filestore.verify.names import why_no_name, why_unportable
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from filestore.server.collections import Collections
+    from filestore.server.stores import Stores
     from filestore.store import Store
 
 
@@ -96,10 +96,10 @@ def make_app(parts: AppParts) -> "ASGIApp":
 
     app = Starlette(
         routes=[
-            Route("/health", _health),
+            Route("/health", lambda _: answer({"status": "ok", "version": __version__})),
             Route("/stores", served),
             Route("/events", listen),
-            Route("/openapi.json", _openapi),
+            Route("/openapi.json", lambda _: answer(pages.openapi(COLLECTION_ROUTES))),
             Route("/docs", _docs),
             Route("/metrics", lambda _: metrics.response()),
             *(_route(stores, one) for one in ROUTES.values()),
@@ -109,27 +109,38 @@ def make_app(parts: AppParts) -> "ASGIApp":
         ],
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: _refused,
+            HTTPException: _failed,
             FilestoreError: _failed,
-            ClientDisconnect: _gone,
-            Exception: _fault,
+            ClientDisconnect: lambda _, __: Response(status_code=400),
+            Exception: _failed,
         },
     )
     metrics = Metrics(app, stores)
     return Gate(Limits(metrics, parts.ending), token=parts.token, is_local=parts.is_local)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """What Starlette refuses, as everything else is refused."""
-    assert isinstance(error, HTTPException)
-    problem = FilestoreError(error.detail, remedy="see /docs")
-    response = failure(problem, request.url.path, status=error.status_code)
-    response.headers.update(error.headers or {})
-    return response
+def _docs(_: Request) -> Response:
+    policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    text = "".join(pages.page(COLLECTION_ROUTES))
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, FilestoreError)
+    """Every error in one form; of an unexpected one nothing that was asked or found."""
+    if isinstance(error, HTTPException):
+        # What Starlette refuses.
+        problem = FilestoreError(error.detail, remedy="see /docs")
+        response = failure(problem, request.url.path, status=error.status_code)
+        response.headers.update(error.headers or {})
+        return response
+    if not isinstance(error, FilestoreError):
+        # The traceback goes to the person who runs the server.
+        _LOG.error("a request could not be answered", exc_info=error)
+        fault = FilestoreError(
+            "this request could not be answered: a fault of filestore",
+            remedy="the output of 'filestore serve' says more",
+        )
+        return failure(fault, request.url.path, status=500)
     response = failure(error, request.url.path)
     if response.status_code == 503:
         response.headers["Retry-After"] = "1"
@@ -139,35 +150,6 @@ async def _failed(request: Request, error: Exception) -> Response:
     return response
 
 
-async def _gone(_: Request, __: Exception) -> Response:
-    """The client went away."""
-    return Response(status_code=400)
-
-
-async def _fault(request: Request, error: Exception) -> Response:
-    """An unexpected error: that it happened, and not what was asked or found."""
-    # The traceback goes to the person who runs the server.
-    _LOG.error("a request could not be answered", exc_info=error)
-    fault = FilestoreError(
-        "this request could not be answered: a fault of filestore",
-        remedy="the output of 'filestore serve' says more",
-    )
-    return failure(fault, request.url.path, status=500)
-
-
-async def _health(_: Request) -> Response:
-    return answer({"status": "ok", "version": __version__})
-
-
-async def _openapi(_: Request) -> Response:
-    return answer(pages.openapi(COLLECTION_ROUTES))
-
-
-async def _docs(_: Request) -> Response:
-    policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-    return HTMLResponse(pages.page(COLLECTION_ROUTES), headers={"Content-Security-Policy": policy})
-
-
 def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
     """Documents by their path, or by what they hold."""
     operation = ROUTES["add"]
@@ -175,7 +157,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
     async def add(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             given = await given_in(request, operation)
-            return _report(await operation.ask(stores.named(named_in(given)), given))
+            return _report(await stores.named(named_in(given)).ask(operation, given))
         require_no_query(request)
         try:
             async with request.form(max_files=_MOST_FILES, max_fields=10) as form:
@@ -205,7 +187,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         added = await store.write(
             lambda opened: take_uploads(opened, documents, into=into, replace=replace)
         )
-        store.tell(operation.route, added)
+        store.report_change(operation.route, added)
         return _report(added)
 
     return add
@@ -224,13 +206,13 @@ def _text(form: "FormData", name: str) -> str:
     return value
 
 
-def _route(stores: Stores, operation: Operation) -> Route:
+def _route(stores: "Stores", operation: Operation) -> Route:
     """POST with JSON, and GET where nothing is changed."""
 
     async def ask(request: Request) -> Response:
         given = await given_in(request, operation)
         store = stores.named(named_in(given))
-        return answer(await operation.ask(store, given))
+        return answer(await store.ask(operation, given))
 
     return Route(
         f"/{operation.route}",
@@ -382,8 +364,11 @@ class _Written:
             DocumentThereError: One is there, and holds something else.
             WriteFailedError: The disk refused.
         """
-        there = {name: _document_in(os.path.join(self._folder, name)) for name in self._uploads}
-        others = [name for name, data in there.items() if data not in (None, self._uploads[name])]
+        there: dict[str, bytes] = {}
+        for name in self._uploads:
+            with contextlib.suppress(FileNotFoundError):
+                there[name] = disk.read_path(os.path.join(self._folder, name))
+        others = [name for name, data in there.items() if data != self._uploads[name]]
         if others and not self._replace:
             raise DocumentThereError(
                 f"{shown_path(others[0])} is there already, with another content",
@@ -392,8 +377,8 @@ class _Written:
         try:
             disk.make_folders(self._folder)
             for name, data in self._uploads.items():
-                if there[name] != data:
-                    self._before[name] = there[name]
+                if there.get(name) != data:
+                    self._before[name] = there.get(name)
                     disk.write_path(os.path.join(self._folder, name), data)
         except OSError as error:
             raise disk.write_failed(self._folder, error) from error
@@ -411,10 +396,3 @@ class _Written:
         with contextlib.suppress(OSError):
             # A folder that was made for them; one that holds others stays.
             os.rmdir(self._folder)
-
-
-def _document_in(path: str) -> bytes | None:
-    try:
-        return disk.read_path(path)
-    except FileNotFoundError:
-        return None

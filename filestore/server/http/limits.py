@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
-from msgspec import Struct
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.gc_collector import GCCollector
@@ -144,19 +143,20 @@ class Limits:
             ending: Set once the server is to end: listeners are disconnected then.
         """
         self._app = app
-        self._ending = ending
-        self._held = _Held()
+        self.ending = ending
+        self.held_bytes = 0
+        """Of the bodies of all requests that are being answered."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = _Body(receive, scope, self._held, self._ending)
+        body = _Body(receive, scope, self)
         reply = _Reply(send, body.pass_over)
         try:
             await self._app(scope, body.receive, reply.send)
-            if self._ending.is_set():
+            if self.ending.is_set():
                 await reply.finish()
         except Exception:
             # A client that takes nothing: the connection ends without the rest.
@@ -177,22 +177,13 @@ def _most(scope: "Scope") -> int:
     return MOST_UPLOAD_BYTES if is_upload else MOST_JSON_BYTES
 
 
-class _Held(Struct):
-    """What came of all requests that are being answered."""
-
-    size_bytes: int = 0
-
-
 class _Body:
     """The body of one request, as it comes."""
 
-    def __init__(
-        self, receive: "Receive", scope: "Scope", held: _Held, ending: asyncio.Event
-    ) -> None:
+    def __init__(self, receive: "Receive", scope: "Scope", limits: Limits) -> None:
         self._receive = receive
-        self._held = held
+        self._limits = limits
         self._taken = 0
-        self._ending = ending
         self._is_compressed = any(
             name.lower() == b"content-encoding" and value.strip().lower() not in (b"", b"identity")
             for name, value in scope["headers"]
@@ -209,7 +200,7 @@ class _Body:
         self._is_whole = False
 
     async def receive(self) -> "Message":
-        """The next of it; once it is whole, the end of the connection, whenever that comes.
+        """The next of it; once it is whole, the end of the connection or of the server.
 
         Raises:
             CompressedError: It would have to be unpacked.
@@ -218,7 +209,16 @@ class _Body:
             BusyError: Others sent too much at the same time.
         """
         if self._is_whole:
-            return await (self._end() if self._only_listens else self._receive())
+            if not self._only_listens:
+                return await self._receive()
+            gone = asyncio.ensure_future(self._receive())
+            ending = asyncio.ensure_future(self._limits.ending.wait())
+            try:
+                await asyncio.wait((gone, ending), return_when=asyncio.FIRST_COMPLETED)
+                return gone.result() if gone.done() else {"type": "http.disconnect"}
+            finally:
+                gone.cancel()
+                ending.cancel()
         self._require_room()
         if self._is_compressed:
             raise CompressedError(
@@ -234,26 +234,15 @@ class _Body:
         self._require_room()
         size_bytes = len(message.get("body", b""))
         self._taken += size_bytes
-        self._held.size_bytes += size_bytes
-        if self._held.size_bytes > MOST_HELD_BYTES:
+        self._limits.held_bytes += size_bytes
+        if self._limits.held_bytes > MOST_HELD_BYTES:
             raise BusyError("too much is being sent at once", remedy="send it again later")
         self._is_whole = not message.get("more_body", False)
         return message
 
-    async def _end(self) -> "Message":
-        """The end of the connection, or of the server."""
-        gone = asyncio.ensure_future(self._receive())
-        ending = asyncio.ensure_future(self._ending.wait())
-        try:
-            await asyncio.wait((gone, ending), return_when=asyncio.FIRST_COMPLETED)
-            return gone.result() if gone.done() else {"type": "http.disconnect"}
-        finally:
-            gone.cancel()
-            ending.cancel()
-
     def release(self) -> None:
         """Hold nothing of it any longer."""
-        self._held.size_bytes -= self._taken
+        self._limits.held_bytes -= self._taken
         self._taken = 0
 
     async def pass_over(self) -> None:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from filestore._version import __version__
 from filestore.server.http.answers import EVENT_STREAM, JSON
-from filestore.server.operations import ROUTES, Operation, definitions, schema_of
+from filestore.server.operations import ROUTES, definitions, schema_of
 
 if TYPE_CHECKING:
     from filestore.server.http.rag import CollectionRoute
@@ -27,20 +27,54 @@ _STYLE: Final = "/page/style.css"
 
 def openapi(collections: "Sequence[CollectionRoute]") -> dict[str, Any]:
     """The description of every route that answers with JSON, as OpenAPI 3.1."""
+    asked = {}
+    for route, operation in ROUTES.items():
+        named = {"properties": {"store": _STORE, **operation.schema["properties"]}}
+        forms: dict[str, Any] = {JSON: {"schema": operation.schema | named}}
+        if operation.name == "add":
+            forms["multipart/form-data"] = {"schema": UPLOAD}
+        asked[f"/{route}"] = {
+            "post": {
+                "operationId": route,
+                "summary": operation.sentence,
+                "requestBody": {"required": bool(operation.schema["required"]), "content": forms},
+                "responses": _answers(operation.answer, "Failure"),
+            }
+        }
+    listened = {EVENT_STREAM: {"schema": reference("Line")}}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    below_rag: dict[str, Any] = {}
+    for one in collections:
+        responses = _answers(one.answer, "RagFailure")
+        described: dict[str, Any] = {"summary": one.about, "responses": responses}
+        if "{name}" in one.path:
+            described["parameters"] = [name]
+        if one.given is not None:
+            content = {JSON: {"schema": schema_of(one.given)}}
+            described["requestBody"] = {"required": True, "content": content}
+        below_rag.setdefault(one.path, {})[one.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {"title": "filestore", "version": __version__},
         "security": [{"token": []}],
-        "paths": {f"/{name}": {"post": _described(one)} for name, one in ROUTES.items()}
+        "paths": asked
         | {
             "/health": {"get": _plain("Whether the server answers", {"security": []})},
             "/stores": {"get": _plain("The stores that are served")},
-            "/events": {"get": _events()},
+            "/events": {
+                "get": {
+                    "summary": _LISTEN,
+                    "parameters": [{"name": "store", "in": "query", "schema": _STORE}],
+                    "responses": {
+                        "200": {"description": "each event is one such object", "content": listened}
+                    },
+                }
+            },
             "/metrics": {"get": _plain("Figures for Prometheus")},
         }
-        | _collection_paths(collections),
+        | below_rag,
         "components": {
-            "schemas": components(),
+            "schemas": definitions(_COMPONENTS),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -56,52 +90,12 @@ _LISTEN: Final = (
 )
 
 
-def _events() -> dict[str, Any]:
-    stream = {EVENT_STREAM: {"schema": reference("Line")}}
-    store = {"name": "store", "in": "query", "schema": _STORE}
-    return {
-        "summary": _LISTEN,
-        "parameters": [store],
-        "responses": {"200": {"description": "each event is one such object", "content": stream}},
-    }
-
-
-def _described(operation: Operation) -> dict[str, Any]:
-    schema = operation.schema
-    named = {"properties": {"store": _STORE, **schema["properties"]}}
-    content: dict[str, Any] = {JSON: {"schema": schema | named}}
-    if operation.name == "add":
-        content["multipart/form-data"] = {"schema": UPLOAD}
-    return {
-        "operationId": operation.route,
-        "summary": operation.sentence,
-        "requestBody": {"required": bool(schema["required"]), "content": content},
-        "responses": _answers(operation.answer, "Failure"),
-    }
-
-
 def _answers(shape: str, failure: str) -> dict[str, Any]:
     answers = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
     return {
         status: {"description": about, "content": {JSON: {"schema": reference(name)}}}
         for status, about, name in answers
     }
-
-
-def _collection_paths(collections: "Sequence[CollectionRoute]") -> dict[str, Any]:
-    """Every route of the collections by its path."""
-    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-    found: dict[str, Any] = {}
-    for one in collections:
-        responses = _answers(one.answer, "RagFailure")
-        described: dict[str, Any] = {"summary": one.about, "responses": responses}
-        if "{name}" in one.path:
-            described["parameters"] = [name]
-        if one.given is not None:
-            content = {JSON: {"schema": schema_of(one.given)}}
-            described["requestBody"] = {"required": True, "content": content}
-        found.setdefault(one.path, {})[one.method.lower()] = described
-    return found
 
 
 UPLOAD: Final[dict[str, Any]] = {
@@ -117,16 +111,12 @@ UPLOAD: Final[dict[str, Any]] = {
 }
 
 
-def page(collections: "Sequence[CollectionRoute]") -> str:
-    """The same as HTML."""
-    return "".join(_lines(collections))
-
-
-def _lines(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
+def page(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
+    """The same as HTML, in pieces."""
     yield "<!doctype html><html lang=en><meta charset=utf-8><title>filestore: routes</title>"
     yield '<meta name=viewport content="width=device-width">'
     yield f'<link rel=stylesheet href="{_STYLE}"><main><h1>Routes</h1>'
-    yield "<p>Each takes JSON by POST, those that change nothing also a query by GET, and answers"
+    yield "<p>Each takes JSON by POST, where it changes nothing also a query by GET, and answers"
     yield " with the JSON of the command line. The header <code>Authorization: Bearer TOKEN</code>"
     yield ' goes with it. For programs: <a href="/openapi.json">openapi.json</a>.'
     for route, operation in ROUTES.items():
@@ -136,7 +126,14 @@ def _lines(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
         yield "<dl>"
         for name, schema in operation.schema["properties"].items():
             needed = " (needed)" if name in operation.schema["required"] else ""
-            yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(_words(schema))}"
+            words = schema.get("description", "")
+            if "enum" in schema:
+                words += f"; one of {', '.join(map(str, schema['enum']))}"
+            elif "type" in schema:
+                words += f"; {schema['type']}"
+            if "default" in schema:
+                words += f"; default {json.dumps(schema['default'])}"
+            yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(words)}"
         yield "</dl>"
     yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."
     yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
@@ -146,21 +143,7 @@ def _lines(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
     yield "</dl></main></html>"
 
 
-def _words(schema: Any) -> str:
-    words: str = schema.get("description", "")
-    if "enum" in schema:
-        words += f"; one of {', '.join(map(str, schema['enum']))}"
-    elif "type" in schema:
-        words += f"; {schema['type']}"
-    return words + (f"; default {json.dumps(schema['default'])}" if "default" in schema else "")
-
-
 _COMPONENTS: Final = "#/components/schemas/"
-
-
-def components() -> dict[str, Any]:
-    """The same for OpenAPI, with references to its components."""
-    return definitions(_COMPONENTS)
 
 
 def reference(name: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -24,10 +24,12 @@ from filestore.server.collection import (
     checked_info,
     documents_in,
 )
-from filestore.server.collections import Collections
 from filestore.server.http.answers import answer, json_object
 from filestore.server.operations import decoded
 from filestore.store.threads import BusyError
+
+if TYPE_CHECKING:
+    from filestore.server.collections import Collections
 
 T = TypeVar("T")
 Values = dict[str, Any]
@@ -40,9 +42,6 @@ _USUAL_K: Final = 5
 
 class NoRouteError(FilestoreError, LookupError):
     """There is no such route."""
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class Workers:
@@ -77,20 +76,20 @@ class Workers:
         return await asyncio.shield(asyncio.wrap_future(future))
 
 
-Asked = Callable[[Collections, Workers, Request], Awaitable[Values]]
+Asked = Callable[["Collections", Workers, Request], Awaitable[Values]]
 
 
-def _of(kind: str, do: Callable[..., Values]) -> Asked:
-    """Asks a collection by its name alone, or all of them."""
+def _of(kind: str, method: str) -> Asked:
+    """Calls a method of `Collections` that takes the name of one alone, or none."""
 
-    async def asked(collections: Collections, workers: Workers, request: Request) -> Values:
+    async def asked(collections: "Collections", workers: Workers, request: Request) -> Values:
         names = map(check_name, request.path_params.values())
-        return await workers.do(kind, partial(do, collections, *names))
+        return await workers.do(kind, partial(getattr(collections, method), *names))
 
     return asked
 
 
-async def _query(collections: Collections, workers: Workers, request: Request) -> Values:
+async def _query(collections: "Collections", workers: Workers, request: Request) -> Values:
     name = check_name(request.path_params["name"])
     given = decoded(CollectionQuery, json_object(await request.body()), "/rag/NAME/query")
     k = _one(given.k, given.top_k, "k and top_k") or _USUAL_K
@@ -99,7 +98,7 @@ async def _query(collections: Collections, workers: Workers, request: Request) -
     )
 
 
-async def _index(collections: Collections, workers: Workers, request: Request) -> Values:
+async def _index(collections: "Collections", workers: Workers, request: Request) -> Values:
     collections.require_writes()
     data = await request.body()
 
@@ -145,9 +144,7 @@ class CollectionRoute(Struct, frozen=True):
 
 
 COLLECTION_ROUTES: Final = (
-    CollectionRoute(
-        "GET", "/rag/list", "List the collections", "RagList", _of("read", Collections.listed)
-    ),
+    CollectionRoute("GET", "/rag/list", "List the collections", "RagList", _of("read", "listed")),
     CollectionRoute(
         "POST",
         "/rag/index",
@@ -167,35 +164,35 @@ COLLECTION_ROUTES: Final = (
     CollectionRoute(
         "GET",
         "/rag/{name}/index/status",
-        "How a collection stands",
+        "Tell the state of a collection",
         "RagStatus",
-        _of("read", Collections.status),
+        _of("read", "status"),
     ),
     CollectionRoute(
         "POST",
         "/rag/{name}/index/reload",
         "Take up what changed on the disk",
         "RagReloaded",
-        _of("write", Collections.reload),
+        _of("write", "reload"),
     ),
     CollectionRoute(
         "DELETE",
         "/rag/{name}",
         "Delete a collection with its folder",
         "RagDeleted",
-        _of("write", Collections.delete),
+        _of("write", "delete"),
     ),
 )
 
 
-async def _nothing(collections: Collections, workers: Workers, request: Request) -> Values:
+async def _nothing(collections: "Collections", workers: Workers, request: Request) -> Values:
     raise NoRouteError(
         "there is no such route below /rag",
         remedy="; ".join(one.words for one in COLLECTION_ROUTES),
     )
 
 
-def collection_routes(collections: Collections | None) -> list[Route]:
+def collection_routes(collections: "Collections | None") -> list[Route]:
     """The routes below `/rag`; None where no folder of collections was named."""
     workers = Workers()
 

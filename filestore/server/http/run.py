@@ -13,7 +13,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 from msgspec import Struct
@@ -21,8 +21,12 @@ from msgspec import Struct
 from filestore.config.user_config import make_private, read_private
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.server.http import limits
-from filestore.server.http.app import AppParts, make_app
 from filestore.server.http.limits import MOST_PORT, SHORTEST_TOKEN
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from filestore.server.http.app import AppParts
 
 TOKEN_FILE: Final = os.path.join("filestore", "server-token")
 """Below the folder of the user's settings."""
@@ -110,34 +114,21 @@ def listening(address: Address) -> socket.socket:
     Raises:
         FilestoreError: It cannot be used.
     """
-    if not 0 <= address.port <= MOST_PORT:
-        raise _unusable(address, ValueError(f"a port is a number from 0 to {MOST_PORT}"))
     try:
+        if not 0 <= address.port <= MOST_PORT:
+            raise ValueError(f"a port is a number from 0 to {MOST_PORT}")
         family, _, _, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        opened = socket.socket(family, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise _unusable(address, error) from error
-    try:
-        # A server that ended a moment ago does not block the port.
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        opened.bind(place)
-        opened.listen(_BACKLOG)
-    except OSError as error:
-        opened.close()
-        raise _unusable(address, error) from error
-    return opened
-
-
-def _unusable(address: Address, error: Exception) -> FilestoreError:
-    reason = getattr(error, "strerror", "") or str(error)
-    return FilestoreError(
-        f"{address.host} port {address.port} cannot be used: {reason}",
-        remedy="filestore serve --port NUMBER (0 for any that is free)",
-    )
+        # It takes a port at once that a server left a moment ago, and IPv6 alone where it is that.
+        return socket.create_server(place, family=family, backlog=_BACKLOG)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", "") or str(error)
+        raise FilestoreError(
+            # Python adds the address again.
+            f"{address.host} port {address.port} cannot be used: {reason.partition(' (while ')[0]}",
+            remedy="filestore serve --port NUMBER (0 for any that is free)",
+        ) from error
 
 
 def url_of(opened: socket.socket) -> str:
@@ -148,16 +139,19 @@ def url_of(opened: socket.socket) -> str:
     )
 
 
-def serve(parts: AppParts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(
+    app: "ASGIApp", parts: "AppParts", opened: socket.socket, on_ready: Callable[[], None]
+) -> None:
     """Serve until the process gets a signal to end; pending requests are answered first.
 
     Args:
-        parts: What the application is made of.
+        app: What answers.
+        parts: What it is made of.
         opened: Where it listens; closed at the end.
         on_ready: Called once requests are answered.
     """
     config = uvicorn.Config(
-        make_app(parts),
+        app,
         http=limits.ClosesSilent,
         ws="none",
         lifespan="on",

@@ -18,8 +18,9 @@ import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.search.place import Locator
 from filestore.server.http import pages
-from filestore.server.operations import ROUTES, TOOLS
-from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
+from filestore.server.operations import ROUTES, TOOLS, definitions
+from filestore.server.stores import Access, Stores, UnknownStoreError
+from filestore.store.threads import ReadOnlyError
 from tests.system.server.conftest import GAS, RENT
 
 UNTIL_NOW = "the tree was not watched until now"
@@ -27,7 +28,7 @@ UNTIL_NOW = "the tree was not watched until now"
 
 def ask(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
     """What a store answers."""
-    return asyncio.run(ROUTES[name].ask(stores.named(None), given))
+    return asyncio.run(stores.named(None).ask(ROUTES[name], given))
 
 
 def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> None:
@@ -57,7 +58,9 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "add": {"paths": ["source/new.md"]},
         "remove": {"resources": ["notes"]},
     }
-    schema = pages.reference(ROUTES[name].answer) | {"components": {"schemas": pages.components()}}
+    schema = pages.reference(ROUTES[name].answer) | {
+        "components": {"schemas": definitions("#/components/schemas/")}
+    }
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 
 

@@ -25,7 +25,7 @@ from filestore.server.collection import (
     documents_in,
 )
 from filestore.server.collections import MOST_OPEN, Collections, NoSpaceError
-from filestore.server.stores import ReadOnlyError
+from filestore.store.threads import ReadOnlyError
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
 TREES = ["The oak stands by the gate.", "The elm was cut down.", "The ash is ill."]

@@ -24,7 +24,7 @@ LAYOUTS = ("tree", "flat", "in-place")
 
 def status(stores: Stores) -> dict[str, Any]:
     """What the server answers."""
-    return asyncio.run(ROUTES["status"].ask(stores.named(None), {}))
+    return asyncio.run(stores.named(None).ask(ROUTES["status"], {}))
 
 
 def test_the_second_answer_looks_only_at_what_changed(stores: Stores, place: Path) -> None:
@@ -41,7 +41,7 @@ def test_readers_and_writers_share_one_watch(stores: Stores, place: Path) -> Non
     """What one of the server's threads changed is no surprise to the others."""
     status(stores)
     (place / "chunked" / "notes" / "rent.md").write_text(GAS)
-    asyncio.run(ROUTES["sync"].ask(stores.named(None), {}))
+    asyncio.run(stores.named(None).ask(ROUTES["sync"], {}))
     found = status(stores)
     assert found["clean"]
     assert found["watched"]["used"]

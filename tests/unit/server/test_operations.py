@@ -147,7 +147,7 @@ def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) 
         "default": 2,
         "description": "levels",
     }
-    assert "/weigh</h2><p>Say how heavy the store is." in pages.page(())
+    assert "/weigh</h2><p>Say how heavy the store is." in "".join(pages.page(()))
     assert row.checked({"depth": "3"}).answer(None) == {"depth": 3}
     with pytest.raises(UsageError, match="weigh: depth must be a whole number <= 9, found 10"):
         row.checked({"depth": 10})
