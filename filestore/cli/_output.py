@@ -24,8 +24,7 @@ from filestore.core.safe_text import safe_json, safe_text, shown_path
 from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
-    from filestore.repair.undo import UndoResult
-    from filestore.search.metrics import Difference
+    from filestore.search.metrics import Difference, Scores
     from filestore.sync.apply import SyncReport
 
 
@@ -173,6 +172,21 @@ def first(
         write(f"{indent}… and {len(items) - most:,} more{rest}")
 
 
+def score_table(
+    count: int, rows: "Iterable[tuple[str, Scores | None]]", *, names: int, each: int = 12
+) -> None:
+    """Print mean scores of the first `count` results, in columns of the widths `names` and `each`.
+
+    A row is a name with its scores; None where it has none.
+    """
+    heads = "".join(f"{name}@{count}".rjust(each) for name in ("nDCG", "recall", "MRR"))
+    line(f"{'':{names}}{heads}", style="1")
+    for name, scores in rows:
+        found = (scores.ndcg, scores.recall, scores.mrr) if scores else ()
+        figures = [f"{one:{each}.4f}" for one in found] or ["–".rjust(each)] * 3
+        line(f"{name:{names}}{''.join(figures)}")
+
+
 def interval(difference: "Difference") -> str:
     """How far two means are apart."""
     low, high = difference.interval_95
@@ -242,30 +256,6 @@ def synced(report: "SyncReport") -> None:
     if not is_clean(report.remaining):
         line("left for you:")
     findings(report.remaining)
-
-
-def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:
-    """Say what an undo or a redo did; None where there was nothing to do.
-
-    Args:
-        done: What it gave.
-        word: ``undone`` or ``redone``: the key of the paths, and the verb.
-        as_json: Whether one JSON object is wanted.
-    """
-    if as_json:
-        from filestore.repair.undo import UndoResult
-
-        nothing = UndoResult(wanted="before" if word == "undone" else "after")
-        write_json((done or nothing).to_dict())
-    elif done is None:
-        line(f"nothing to {word.removesuffix('ne')}")
-    else:
-        line(
-            f"{word} {done.identifier}: {shown_path(done.what)} ({count(len(done.paths), 'file')})"
-        )
-        if done.differing:
-            number = count(len(done.differing), "file")
-            line(f"{number} as before the repair, with its findings: see 'filestore status'")
 
 
 _FILES = 128

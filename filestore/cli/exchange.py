@@ -193,7 +193,7 @@ class Convert(Limited, frozen=True, kw_only=True):
 
     source: Annotated[str, argument("SOURCE")]
     """a .ragmd file; a folder with index.faiss, corpus.json, embeddings.npy and metadata.json; or a
-    file vectors-NAME.faiss beside metadata-NAME.json"""
+    file vectors-NAME.faiss next to metadata-NAME.json"""
     target: Annotated[str, argument("TARGET")]
     """the same, of another kind; an index there is replaced"""
 

@@ -1,7 +1,7 @@
 """What is in a store: documents, one file, links, files that are alike, what drifted."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec.structs import replace
 
@@ -95,7 +95,6 @@ def run_show(options: requests.Show) -> int:
     return 0
 
 
-T = TypeVar("T")
 _INDENT = "   "
 _LISTED = 20
 
@@ -121,13 +120,15 @@ def run_about(options: requests.About) -> int:
                 counts.append(f"{made}{stale}")
             name = shown_path(found.name) or "this store"
             _output.line(f"{name}: {', '.join(counts)}", style="1")
-        _nodes(_listed(found.nodes, "name a resource; --json has all"), 0)
+        hint = ": name a resource; --json has all"
+        _nodes(_output.first(found.nodes, _LISTED, indent="", rest=hint), 0)
         if found.about in ("store", "query"):
-            for one in _listed(found.documents, "'filestore ls' lists all"):
+            hint = ": 'filestore ls' lists all"
+            for one in _output.first(found.documents, _LISTED, indent="", rest=hint):
                 title = f"  {_output.one_line(one.title)}" if one.title else ""
                 name = shown_path(one.resource) or "(no resource)"
                 _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
-        for entry in _listed(found.outline, "--json has all"):
+        for entry in _output.first(found.outline, _LISTED, indent="", rest=": --json has all"):
             _output.line(f"{_INDENT * entry.depth}{_output.one_line(entry.title)}", style="2")
         if not (found.nodes or found.documents or found.outline):
             _output.line("nothing found" if found.about == "query" else "nothing yet")
@@ -142,10 +143,6 @@ def _nodes(nodes: "Iterable[OverviewNode]", depth: int) -> None:
         _output.line(f"{_INDENT * (depth + 1)}{_output.one_line(node.text)}")
         _output.line(f"{_INDENT * (depth + 1)}{shown_path(node.path)}", style="2")
         _nodes(node.below, depth + 1)
-
-
-def _listed(items: "Sequence[T]", way: str) -> "Iterator[T]":
-    return _output.first(items, _LISTED, indent="", rest=f": {way}")
 
 
 def run_links(options: requests.Links) -> int:

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Annotated, Final, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from filestore.cli import _context, _output
 from filestore.config import user_config
@@ -243,14 +243,10 @@ def embedder_compare(options: CompareModels) -> int:
         )
     found = replace(found, per_query=found.overlaps if options.per_query else ())
     if not _context.printed_json(options, found):
-        names = [f"{one.model} {one.name}" for one in found.models]
-        width = max(map(len, names)) + 2
         if found.against_own is not None:
-            heads = "".join(f"{name}@{found.count}".rjust(12) for name in ("nDCG", "recall", "MRR"))
-            _output.line(f"{'':{width}}{heads}", style="1")
-            for name, model in zip(names, found.models, strict=True):
-                figures = asdict(model.scores).values() if model.scores else ()
-                _output.line(f"{name:{width}}" + "".join(f"{score:12.4f}" for score in figures))
+            rows = [(f"{one.model} {one.name}", one.scores) for one in found.models]
+            width = max(len(name) for name, _ in rows) + 2
+            _output.score_table(found.count, rows, names=width)
             difference = _output.interval(found.against_own)
             _output.line(f"beside against own, nDCG: {difference}")
         number = _output.count(found.queries, "query", "queries")

@@ -32,8 +32,8 @@ class Evaluate(CommonOptions, frozen=True, kw_only=True):
 
     queries: Annotated[str, argument("QUERIES")]
     """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
-    names chunk files, sources or resources, or is an object of them to grades; "not" lists those
-    that must not come"""
+    names chunk files, sources or resources, or is an object of them to grades; "not" lists
+    what must not come"""
     k: Annotated[int, option("N")] = 10
     """look at the first N results"""
     syntax: Syntax = "auto"
@@ -67,13 +67,7 @@ def run_evaluate(options: Evaluate) -> int:
     if not _context.printed_json(options, found):
         if found.per_query:
             _each(found)
-        heads = "".join(f"{name:>14}" for name in _measures(found.count))
-        _output.line(f"{'':9}{heads}", style="1")
-        for mode, scores in found.modes.items():
-            figures = (
-                ["–"] * 3 if scores is None else [f"{one:.4f}" for one in asdict(scores).values()]
-            )
-            _output.line(f"{mode:9}" + "".join(f"{figure:>14}" for figure in figures))
+        _output.score_table(found.count, found.modes.items(), names=9, each=14)
         _output.line(f"means over {_output.count(len(found.results), 'question')}")
         if found.unwanted:
             each = [f"{by} {one.count:,} of {one.named:,}" for by, one in found.unwanted.items()]
@@ -83,7 +77,8 @@ def run_evaluate(options: Evaluate) -> int:
             _output.line(f"hybrid against {found.hybrid.against}, nDCG: {interval}")
         if found.compared:
             # A line for each way to ask, the plain one first.
-            heads = "".join(f"{name:>11}" for name in (*_measures(found.count), "ms", "tokens"))
+            means = [f"{name}@{found.count}" for name in ("nDCG", "recall", "MRR")]
+            heads = "".join(f"{name:>11}" for name in (*means, "ms", "tokens"))
             _output.line()
             _output.line(f"{'hybrid':10}{heads}   against plain, nDCG, 95 %", style="1")
         for one in found.compared:
@@ -98,10 +93,6 @@ def run_evaluate(options: Evaluate) -> int:
             shown = "".join(f"{figure:>11}" for figure in figures)
             _output.line(f"{one.name:10}{shown}{against}")
     return 0
-
-
-def _measures(count: int) -> tuple[str, ...]:
-    return f"nDCG@{count}", f"recall@{count}", f"MRR@{count}"
 
 
 def _each(found: "Evaluation") -> None:
@@ -188,12 +179,8 @@ def run_compare(options: Compare) -> int:
         else:
             _output.line(f"{queries}: no answer changed")
         if found.against_old is not None:
-            heads = "".join(f"{name:>12}" for name in _measures(found.count))
-            _output.line(f"{'':16}{heads}", style="1")
-            for time in (found.old, found.new):
-                scores = asdict(time.scores).values() if time.scores else ()
-                figures = "".join(f"{one:>12.4f}" for one in scores)
-                _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
+            times = [(_output.clipped(one.name, 16), one.scores) for one in (found.old, found.new)]
+            _output.score_table(found.count, times, names=16)
             asked = _output.count(found.questions, "question")
             difference = _output.interval(found.against_old)
             _output.line(f"nDCG {difference}, over {asked} with known answers")
@@ -255,6 +242,7 @@ def run_log(options: Log) -> int:
     Example: filestore log how long is parental leave
     """
     entries: list[LogEntry] = []
+    is_interrupted = False
     try:
         with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             if not options.query:
@@ -271,13 +259,11 @@ def run_log(options: Log) -> int:
     except KeyboardInterrupt:
         if not entries:
             raise
+        is_interrupted = True
         found = moment.Log(asked=options.asked, entries=tuple(entries), notes=(_NEXT,))
-        if not _context.printed_json(options, found):
-            _log_words(found)
-        return EXIT_INTERRUPTED
     if not _context.printed_json(options, found):
         _log_words(found)
-    return 0 if found.entries else 1
+    return EXIT_INTERRUPTED if is_interrupted else 0 if found.entries else 1
 
 
 def _refuse_file(asked: str, starts: Sequence[str]) -> None:

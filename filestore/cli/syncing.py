@@ -21,6 +21,7 @@ from filestore.server.operations import CommonOptions, argument, option
 if TYPE_CHECKING:
     from filestore.history.batch import Group
     from filestore.repair.plan import Plan, SkippedStep, Step
+    from filestore.repair.undo import UndoResult
     from filestore.store import watch
 
 
@@ -148,7 +149,7 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
             if remaining:
                 left = ", ".join(f"{number:,} {code}" for code, number in remaining.items())
                 parts.append(f"left for you: {left}")
-            _say(line, "; ".join(parts), as_json=as_json)
+            words = "; ".join(parts)
         case watch.Updated(report=updated):
             line = watch.updated_line(updated.to_dict())
             parts = [
@@ -164,22 +165,21 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
                 ),
                 *(f"failed {shown_path(one.source)}: {one.error}" for one in updated.failed),
             ]
-            _say(line, "; ".join(parts), as_json=as_json)
+            words = "; ".join(parts)
         case watch.Waiting(reason=reason):
-            _say(watch.Line(event="waiting", for_=reason), f"waiting: {reason}", as_json=as_json)
+            line, words = watch.Line(event="waiting", for_=reason), f"waiting: {reason}"
         case watch.Unavailable(reason=reason):
+            line = watch.Line(event="blind", detail=reason)
             words = f"file watching is unavailable ({reason}); polling instead"
-            _say(watch.Line(event="blind", detail=reason), words, as_json=as_json)
         case watch.Reopened():
-            words = "filestore.toml changed: opened again"
-            _say(watch.Line(event="reopened"), words, as_json=as_json)
+            line, words = watch.Line(event="reopened"), "filestore.toml changed: opened again"
         case watch.Failed(error=error):
             line = watch.Line(
                 event="failed", error=error.message, detail=error.detail, remedy=error.remedy
             )
             remedy = f" (try: {error.remedy})" if error.remedy else ""
             words = f"failed: {error.message}{remedy}"
-            _say(line, words, as_json=as_json)
+    _say(line, words, as_json=as_json)
 
 
 def _say(value: "watch.Line", words: str, *, as_json: bool) -> None:
@@ -388,10 +388,7 @@ def run_undo(options: Undo) -> int:
             return 0 if batches else 1
         with _output.progress_bar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
-    _output.turned(done, word="undone", as_json=options.json)
-    if done is not None and not options.json:
-        _output.line("to redo it: filestore redo")
-    return _output.left_without(done.problem) if done else 1
+    return _turned(done, "undone", options)
 
 
 class Redo(CommonOptions, frozen=True, kw_only=True):
@@ -408,5 +405,32 @@ def run_redo(options: Redo) -> int:
     """
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         done = store.redo(options.id, on_progress=on_progress)
-    _output.turned(done, word="redone", as_json=options.json)
+    return _turned(done, "redone", options)
+
+
+def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int:
+    """Print what an undo or a redo did, None where there was nothing to do; the exit code.
+
+    Args:
+        done: What it gave.
+        word: ``undone`` or ``redone``: the key of the paths, and the verb.
+        options: Of the command.
+    """
+    if options.json:
+        from filestore.repair.undo import UndoResult
+
+        nothing = UndoResult(wanted="before" if word == "undone" else "after")
+        _output.write_json((done or nothing).to_dict())
+    elif done is None:
+        _output.line(f"nothing to {word.removesuffix('ne')}")
+    else:
+        files = _output.count(len(done.paths), "file")
+        _output.line(f"{word} {done.identifier}: {shown_path(done.what)} ({files})")
+        if done.differing:
+            number = _output.count(len(done.differing), "file")
+            _output.line(
+                f"{number} as before the repair, with its findings: see 'filestore status'"
+            )
+        if word == "undone":
+            _output.line("to redo it: filestore redo")
     return _output.left_without(done.problem) if done else 1

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct, field
@@ -92,11 +93,7 @@ class StoreThreads(Closing):
         """
         # Once: a link that is changed later leads no thread to another store.
         place = leads(os.fsdecode(path))
-
-        def opened() -> Store:
-            return Store.open(place, configuration=configuration)
-
-        self._open: Open = opened
+        self._open: Open = partial(Store.open, place, configuration=configuration)
         self._most = most
         self._watched = watched
         self._is_closed = False

@@ -38,6 +38,7 @@ SHORTEST_TOKEN: Final = 16
 _OPEN: Final = ("/", "/health", "/docs", "/openapi.json")
 """What holds nothing of a store."""
 _OPEN_BELOW: Final = "/page/"
+_FORM: Final = re.compile(rb"multipart/form-data", re.IGNORECASE)
 _LOCAL: Final = "localhost"
 _HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z.]+))(?::([0-9]{1,5}))?")
 """An address of version 6, or a name or another address; and a port. Nothing besides."""
@@ -67,9 +68,7 @@ class Gate:
             await (refused or self._app)(scope, receive, send)
 
     def _refused(self, scope: "Scope") -> "ASGIApp | None":
-        headers: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value)
+        headers = _headers_of(scope)
         hosts, path = headers.get(b"host", []), scope["path"]
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # A proxy in between that goes by the other one would see two requests in it.
@@ -98,6 +97,13 @@ class Gate:
         refused = failure(error, path, status=401)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
+
+
+def _headers_of(scope: "Scope") -> dict[bytes, list[bytes]]:
+    headers: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.lower(), []).append(value)
+    return headers
 
 
 def is_of_this_machine(host: bytes) -> bool:
@@ -166,17 +172,6 @@ class Limits:
             body.release()
 
 
-def _most(scope: "Scope") -> int:
-    path = scope["path"]
-    if path == "/rag/index":
-        return MOST_COLLECTION_BYTES
-    is_upload = path == "/add" and any(
-        name.lower() == b"content-type" and value.lower().startswith(b"multipart/form-data")
-        for name, value in scope["headers"]
-    )
-    return MOST_UPLOAD_BYTES if is_upload else MOST_JSON_BYTES
-
-
 class _Body:
     """The body of one request, as it comes."""
 
@@ -184,13 +179,17 @@ class _Body:
         self._receive = receive
         self._limits = limits
         self._taken = 0
-        self._is_compressed = any(
-            name.lower() == b"content-encoding" and value.strip().lower() not in (b"", b"identity")
-            for name, value in scope["headers"]
-        )
+        headers = _headers_of(scope)
+        codings = {one.strip().lower() for one in headers.get(b"content-encoding", [])}
+        self._is_compressed = bool(codings - {b"", b"identity"})
         self._only_listens = scope["method"] in ("GET", "HEAD")
-        self._most = _most(scope)
-        lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+        self._most = MOST_JSON_BYTES
+        kinds = headers.get(b"content-type", [])
+        if scope["path"] == "/rag/index":
+            self._most = MOST_COLLECTION_BYTES
+        elif scope["path"] == "/add" and any(_FORM.match(one) for one in kinds):
+            self._most = MOST_UPLOAD_BYTES
+        lengths = headers.get(b"content-length", [])
         self._seen = max(
             (int(one) for one in lengths if one.isdigit() and len(one) < 16), default=0
         )

@@ -137,11 +137,6 @@ class CollectionRoute(Struct, frozen=True):
     given: type[Struct] | None = None
     """What its body holds."""
 
-    @property
-    def words(self) -> str:
-        """The route as an error names it."""
-        return f"{self.method} {self.path.replace('{name}', 'NAME')}"
-
 
 COLLECTION_ROUTES: Final = (
     CollectionRoute("GET", "/rag/list", "List the collections", "RagList", _of("read", "listed")),
@@ -186,10 +181,9 @@ COLLECTION_ROUTES: Final = (
 
 
 async def _nothing(collections: "Collections", workers: Workers, request: Request) -> Values:
-    raise NoRouteError(
-        "there is no such route below /rag",
-        remedy="; ".join(one.words for one in COLLECTION_ROUTES),
-    )
+    routes = "; ".join(f"{one.method} {one.path}" for one in COLLECTION_ROUTES)
+    remedy = routes.replace("{name}", "NAME")
+    raise NoRouteError("there is no such route below /rag", remedy=remedy)
 
 
 def collection_routes(collections: "Collections | None") -> list[Route]:

@@ -134,9 +134,7 @@ def listening(address: Address) -> socket.socket:
 def url_of(opened: socket.socket) -> str:
     """The address of a socket, for a browser."""
     host, port = opened.getsockname()[:2]
-    return (
-        f"http://[{host}]:{port}/" if opened.family == socket.AF_INET6 else f"http://{host}:{port}/"
-    )
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def serve(

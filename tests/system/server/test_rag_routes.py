@@ -268,13 +268,13 @@ def test_who_only_reads_is_told_so(place: Path) -> None:
 
 def test_the_routes_of_such_services_are_all_there() -> None:
     """Clients that know one that keeps an index a folder find each where they ask for it."""
-    assert {one.words for one in routes.COLLECTION_ROUTES} == {
+    assert {f"{one.method} {one.path}" for one in routes.COLLECTION_ROUTES} == {
         "GET /rag/list",
         "POST /rag/index",
-        "POST /rag/NAME/query",
-        "GET /rag/NAME/index/status",
-        "POST /rag/NAME/index/reload",
-        "DELETE /rag/NAME",
+        "POST /rag/{name}/query",
+        "GET /rag/{name}/index/status",
+        "POST /rag/{name}/index/reload",
+        "DELETE /rag/{name}",
     }
 
 
