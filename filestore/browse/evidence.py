@@ -286,8 +286,7 @@ class _File:
                 if row.path != self._path
                 else ""
             )
-            stats = dict(stats_of(self._catalog, [row.path])).get(row.path, (0, 0))
-            size, stamp = stats[:2]
+            size, stamp = dict(stats_of(self._catalog, [row.path])).get(row.path, (0, 0))[:2]
             recorded = f": {size:,} bytes, written {moment(stamp)}" if stamp else ""
             verb = "indexed" if row.state in (INDEXED, RECORD) else f"left out as {row.state}"
             yield f"{verb}{name} at generation {row.generation}{recorded}"
