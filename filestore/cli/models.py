@@ -28,8 +28,8 @@ from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, KINDS, MODELS, fetch_model, try_out
 from filestore.server.operations import CommonOptions, argument, option
-from filestore.sidecar import vector_change
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
+from filestore.sync import switching
 
 _SHOWN = 3
 """Results of each model named for a query."""
@@ -404,7 +404,7 @@ def backend_list(options: ListBackends) -> int:
 
 
 def backend_set(options: SetBackend) -> int:
-    backend = vector_change.options_of(options.kind, options.options)
+    backend = switching.options_of(options.kind, options.options)
     with _context.open_store(options) as store:
         before = store.vector_home()
         change = store.plan_backend(backend, takes_over=options.take_over)
@@ -415,7 +415,7 @@ def backend_set(options: SetBackend) -> int:
             gone = f"; {_output.count(would.deleted, 'vector')} there go" if would.deleted else ""
             _output.ask(f"{change.address} gets {there}{gone}")
         sent = store.change_backend(change)
-        is_left = vector_change.is_left(before, change)
+        is_left = switching.is_left(before, change)
         cleared = options.clear and is_left and store.clear_backend(before)
     done = BackendSet(
         backend=backend.kind,

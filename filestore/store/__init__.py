@@ -38,12 +38,11 @@ if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.snapshot import Level
-    from filestore.sidecar.vector_change import BackendChange
     from filestore.sidecar.vector_home import VectorHome
     from filestore.sync.apply import Embedded, R, SyncReport
-    from filestore.sync.change_model import Dropping, ModelChange, Switched
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
+    from filestore.sync.switching import BackendChange, Dropping, ModelChange, Switched
     from filestore.verify.trust import Reaches
 
 
@@ -517,11 +516,11 @@ class Store(ReadableStore):
     def plan_model(
         self, word: str, options: ModelOptions, *, beside: bool = False
     ) -> "ModelChange":
-        """What another model would cost; see `change_model.plan`, which says what is raised."""
-        from filestore.sync import change_model
+        """What another model would cost; see `switching.plan`, which says what is raised."""
+        from filestore.sync import switching
 
         with self._parts.reading() as catalog:
-            change = change_model.plan(
+            change = switching.plan(
                 self.places,
                 word,
                 options,
@@ -530,17 +529,17 @@ class Store(ReadableStore):
                 embeddings=self._parts.embeddings(),
                 is_second=beside,
             )
-            change_model.require_room(self._parts, catalog, change)
+            switching.require_room(self._parts, catalog, change)
         return change
 
     def change_model(
         self, change: "ModelChange", *, on_progress: OnProgress = ignore
     ) -> "CommitReport":
-        """Embed every text with a model; see `change_model.apply`, which says what is raised."""
-        from filestore.sync import change_model
+        """Embed every text with a model; see `switching.apply`, which says what is raised."""
+        from filestore.sync import switching
 
         self.close()
-        return change_model.apply(self._parts, change, on_progress)
+        return switching.apply(self._parts, change, on_progress)
 
     def change_backend(self, change: "BackendChange") -> "Sent":
         """Have the vectors searched in another place, and name it in the settings.
@@ -550,39 +549,39 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
-        from filestore.sidecar import vector_change
+        from filestore.sync import switching
 
         with self._parts.writing("backend set") as (catalog, embeddings, _):
-            sent = vector_change.apply(self._parts, change, catalog, embeddings)
+            sent = switching.change_place(self._parts, change, catalog, embeddings)
         self.close()
         return sent
 
     def clear_backend(self, home: "VectorHome") -> bool:
-        """Delete what this store has in a place that it left; see `vector_change.clear`."""
-        from filestore.sidecar import vector_change
+        """Delete what this store has in a place that it left; see `switching.clear_left`."""
+        from filestore.sync import switching
 
         with self._parts.writing("backend set") as (catalog, embeddings, _):
-            return vector_change.clear(self._parts, home, catalog, embeddings)
+            return switching.clear_left(self._parts, home, catalog, embeddings)
 
     def switch_model(self) -> "Switched":
-        """Have the second model and the store's own change places; see `change_model.switch`."""
-        from filestore.sync import change_model
+        """Have the second model and the store's own change places; see `switching.switch`."""
+        from filestore.sync import switching
 
         self.close()
-        return change_model.switch(self._parts)
+        return switching.switch(self._parts)
 
     def plan_drop(self) -> "Dropping":
-        """What would be lost with the second model; see `change_model.plan_drop`."""
-        from filestore.sync import change_model
+        """What would be lost with the second model; see `switching.plan_drop`."""
+        from filestore.sync import switching
 
-        return change_model.plan_drop(self._parts)
+        return switching.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
-        """Delete the second model and its embeddings; see `change_model.drop`."""
-        from filestore.sync import change_model
+        """Delete the second model and its embeddings; see `switching.drop`."""
+        from filestore.sync import switching
 
         self.close()
-        change_model.drop(self._parts, planned)
+        switching.drop(self._parts, planned)
 
 
 open = Store.open

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from filestore.search.session import SearchSession
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
-    from filestore.sidecar.vector_change import BackendChange
     from filestore.sidecar.vector_home import VectorHome
     from filestore.store.look import TreeLook
     from filestore.sync.packs import ExportedEmbeddings
+    from filestore.sync.switching import BackendChange
     from filestore.verify.run import Checked, Status
     from filestore.verify.staged import Staged
     from filestore.verify.trust import Reaches
@@ -427,11 +427,11 @@ class ReadableStore(Closing):
         )
 
     def plan_backend(self, backend: "Backend", *, takes_over: bool = False) -> "BackendChange":
-        """What another place for the vectors takes; see `vector_change.plan`."""
-        from filestore.sidecar import vector_change
+        """What another place for the vectors takes; see `switching.plan_place`."""
+        from filestore.sync import switching
 
         with self._parts.reading() as catalog:
-            return vector_change.plan(
+            return switching.plan_place(
                 self.places,
                 backend,
                 catalog=catalog,

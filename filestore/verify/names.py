@@ -6,7 +6,7 @@ size; single names are looked at only where something in the folder is not plain
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -100,7 +100,10 @@ def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
     on_the_way: set[ChunkPath] = set()
-    for path in () if _all_plain_folders(folders) else folders:
+    joined = "\0".join(folders)
+    is_short = joined.isascii() and max(map(len, joined.split("\0"))) <= MAX_UNITS
+    are_plain = is_short and is_plain(joined.replace("/", "\0").encode())
+    for path in () if are_plain else folders:
         while path and path not in on_the_way:
             on_the_way.add(path)
             path = folder_of(path)
@@ -129,14 +132,6 @@ def _blocks(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[bytes]:
     names = iter([packed.names for packed in folders.values()])
     while some := list(islice(names, _FOLDERS)):
         yield b"\0".join(some)
-
-
-def _all_plain_folders(folders: Iterable[str]) -> bool:
-    """Whether none of the folders on any way can be one to look at."""
-    joined = "\0".join(folders)
-    if not joined.isascii() or max(map(len, joined.split("\0"))) > MAX_UNITS:
-        return False
-    return is_plain(joined.replace("/", "\0").encode())
 
 
 def is_plain(names: bytes) -> bool:
