@@ -98,7 +98,7 @@ def marked(
     )
 
 
-def as_told(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
+def with_tree(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
     """Findings of a store with a tree, which tells what a person can do about them."""
     return tuple(replace(one, tree=tree) for one in findings)
 

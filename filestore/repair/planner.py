@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from filestore.chunks.kept import fenced
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import UNDO
-from filestore.core.findings import Finding, as_told
+from filestore.core.findings import Finding, with_tree
 from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree
 from filestore.core.safe_text import shown_path
@@ -99,7 +99,7 @@ def make(
         found = replace(found, restorable={}, prepared={})
         policy = replace(policy, truth=False, lost=(), remove=())
     work = _Planner(found, policy)
-    for finding in as_told(findings, found.tree):
+    for finding in with_tree(findings, found.tree):
         if policy.concerns(finding):
             work.take(finding)
     for path in policy.lost:

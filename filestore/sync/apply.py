@@ -28,7 +28,7 @@ from filestore.catalog import AWAITED, Catalog, CatalogDamagedError, CatalogMiss
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, as_told, worst_first
+from filestore.core.findings import Finding, with_tree, worst_first
 from filestore.core.paths import ChunkPath, StorePath, folder_of
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
@@ -262,7 +262,7 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
         report = embedded.added_to(report)
     with parts.reading() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
-        waits = as_told(recorded_state.waiting(snapshot), parts.places.tree)
+        waits = with_tree(recorded_state.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
     return _with_waiting(report, waited, waits)
 
@@ -343,8 +343,8 @@ def _follow(
         ]
         report = replace(
             report,
-            applied=as_told(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
-            remaining=as_told(worst_first([*report.remaining, *unseen]), parts.places.tree),
+            applied=with_tree(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
+            remaining=with_tree(worst_first([*report.remaining, *unseen]), parts.places.tree),
         )
         return report, is_complete
 

@@ -17,7 +17,7 @@ from filestore.chunks.layout import Layout, look_at, unreadable
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
-from filestore.core.findings import Finding, as_told, worst_first
+from filestore.core.findings import Finding, with_tree, worst_first
 from filestore.core.paths import (
     ChunkPath,
     StorePath,
@@ -92,7 +92,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
         shown = set(map(tree.store_path, wanted))
         found += [one for one in recorded_state.open_matters(snapshot) if one.path in shown]
         found += _originals(snapshot, paths)
-    return list(as_told(worst_first(list(dict.fromkeys(found))), tree))
+    return list(with_tree(worst_first(list(dict.fromkeys(found))), tree))
 
 
 def _files(places: Places, pages: CatalogPages, paths: Sequence[str]) -> list[ChunkPath]:

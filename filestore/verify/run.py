@@ -18,7 +18,7 @@ from filestore.catalog import (
     CatalogNewerError,
 )
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import LEFT_BY_STATS, Finding, as_told, is_clean, worst_first
+from filestore.core.findings import LEFT_BY_STATS, Finding, is_clean, with_tree, worst_first
 from filestore.core.paths import CHUNKS, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
@@ -315,7 +315,7 @@ def status(parts: Parts) -> Status:
         watched=watched,
         embedder=_embedder(parts.model),
         beside=_embedder(parts.models.second) if parts.models.second else None,
-        findings=as_told(worst_first(found), parts.places.tree),
+        findings=with_tree(worst_first(found), parts.places.tree),
     )
 
 
@@ -363,7 +363,7 @@ def verified(
     except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
         checked = _without_catalog(parts, error, level, sample, on_progress, stream)
     stream.tell(checked.findings)
-    return replace(checked, findings=as_told(checked.findings, parts.places.tree))
+    return replace(checked, findings=with_tree(checked.findings, parts.places.tree))
 
 
 def _without_catalog(

@@ -20,7 +20,7 @@ from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation,
 from filestore.config import settings
 from filestore.config.layout import MAX_SOURCE_BYTES, SETTINGS, Places, folded_path
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, as_told, is_clean, worst_first
+from filestore.core.findings import Finding, is_clean, with_tree, worst_first
 from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_plain_names
 from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
 from filestore.extract.tree_rules import MARKS, documents_of
@@ -110,7 +110,7 @@ def check(places: Places, layout: Layout) -> Staged:
     paths = [entry.path for entry in entries]
     found += collisions(tree, paths, index.paths())
     found += unportable(tree, paths)
-    return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
+    return Staged(files=len(entries), findings=with_tree(worst_first(found), tree))
 
 
 def collisions(
