@@ -128,12 +128,12 @@ class Searcher:
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         self._retriever.begin(notes, hidden, query.without)
-        if query.has_filters and not asked.clauses:
-            notes.clear()  # what they leave is listed
         allowed = None
         if query.has_filters:
             from filestore.search import filters
 
+            if not asked.clauses:
+                notes.clear()  # what they leave is listed
             allowed = filters.allowed(self._catalog, query, self._places, notes)
         mode = self._retriever.possible(query.mode)
         binding = asked.of_need(*BINDING, Need.EXCLUDED)

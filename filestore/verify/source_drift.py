@@ -124,12 +124,7 @@ def untracked(
     own = {os.path.realpath(folder) for folder in made}
     found, files = NewFiles(), dict[str, NewFile]()
     whole, parents = _folders(places, catalog), _parents(catalog)
-    # Resources whose record cannot be read: what is theirs is not known, nor new.
-    unread = {
-        folder_of(path) or path.removesuffix(".json")
-        for path, state, _ in (catalog.states() if parents else ())
-        if state != RECORD and snapshot.layout.is_record(path.rpartition("/")[2])
-    }
+    unread = _without_readable_record(snapshot) if parents else set()
     found.folders += sorted(whole.keys() - {COPIES})
     for source in sorted(whole.keys() | parents):
         resource = whole.get(source, "")
@@ -163,6 +158,15 @@ def untracked(
             files.setdefault(new.source, new)
     found.files = list(files.values())
     return found
+
+
+def _without_readable_record(snapshot: StoreSnapshot) -> set[str]:
+    """The names of resources whose record cannot be read: what is theirs is not known, nor new."""
+    return {
+        folder_of(path) or path.removesuffix(".json")
+        for path, state, _ in snapshot.catalog.states()
+        if state != RECORD and snapshot.layout.is_record(path.rpartition("/")[2])
+    }
 
 
 def _parents(catalog: Catalog) -> dict[str, set[str]]:
