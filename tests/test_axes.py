@@ -58,6 +58,7 @@ AXES: Final = {
             "filestore/index/",
             "filestore/config/settings",  # the table of kinds, and its two keys
             "filestore/sidecar/vector_",
+            "filestore/sync/switching",  # from one home to another
             "filestore/cli/models",  # the command that chooses
         ),
         named=r"(?i)backend|qdrant|pgvector|\bOwnFile|VectorRows|FaissRows|LocalRows",

@@ -309,7 +309,7 @@ OURS: Final = {
     " catalog/_reading._conflict catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
-    " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache._parsed"
+    " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache.get"
     " index/_file_rows._checked index/__init__.parse",
     "a cache": "embed/models._remembered past/commits.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"

@@ -187,7 +187,8 @@ def test_what_is_typed_before_the_first_page_is_there_does_nothing(root):
         press_all(inspector)
         await until(pilot, lambda: inspector.is_seen)
         await pilot.pause(0.3)
-        assert [task.title for task in inspector.task_manager.tasks] in ([], ["status"])
+        # The first page asks for it, and so does the watcher once it sees the tree.
+        assert {task.title for task in inspector.task_manager.tasks} <= {"status"}
         assert inspector.page == "browse"
         assert len(inspector.screen_stack) == 1
         send(inspector, "smissing")

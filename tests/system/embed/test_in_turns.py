@@ -240,7 +240,7 @@ def test_a_request_waits_for_one_turn_at_most(
     with contextlib.closing(
         stores.ServedStore.open("notes", str(store.root), access, configuration=None, readers=1)
     ) as served:
-        asyncio.run(ROUTES["sync"].ask(served, {"embed": False}))
+        asyncio.run(served.ask(ROUTES["sync"], {"embed": False}))
         assert (served.waiting, sent(server)) == (0, [])
         for _ in range(4):
             asyncio.run(served.write(lambda _: None))

@@ -112,7 +112,7 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
                 pairs = [('[{"query": "a"}]', [{"query": "a"}]), ({"query": "a"}, [{"query": "a"}])]
             for given, meant in pairs:
                 found = operation.checked(least | {parameter: given})
-                assert to_builtins(found)[parameter] == meant, parameter
+                assert list(to_builtins(found)[parameter]) == meant, parameter
     for parameter in least:
         with pytest.raises(UsageError):
             operation.checked(least | {parameter: None})

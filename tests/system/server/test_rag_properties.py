@@ -181,7 +181,7 @@ class Histories(RuleBasedStateMachine):
     @rule(name=names)
     def delete(self, name: str) -> None:
         if name not in self.known:
-            with pytest.raises(KeyError):
+            with pytest.raises(LookupError):
                 self.collections.delete(name)
             return
         assert self.collections.delete(name)["deleted"]
