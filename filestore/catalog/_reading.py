@@ -102,18 +102,18 @@ class Catalog(Snapshots):
 
     def problem(self) -> str:
         """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
-        try:
-            with one_generation(self.connection):
+        with one_generation(self.connection):
+            try:
                 wrong = self.page_problem() or type_problem(self.connection)
                 wrong = wrong or _remembered.problem(self.connection) or self.lost_rows()
                 if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
                     wrong = "a row fails its checksum"
                 if not wrong and any(kept_hash(data) != known for data, known in self.rows(_KEPT)):
                     wrong = "bytes that it keeps of a file fail their hash"
-        except (sqlite3.Error, *WRONG_VALUES) as error:
-            if isinstance(error, sqlite3.Error) and not is_damage(error):
-                raise
-            wrong = str(error)
+            except (sqlite3.Error, *WRONG_VALUES) as error:
+                if isinstance(error, sqlite3.Error) and not is_damage(error):
+                    raise
+                wrong = str(error)
         return wrong
 
     def require_rows(self) -> None:

@@ -218,9 +218,10 @@ def serve(memory_bytes: int, source: str) -> None:
     """Send what a file holds."""
     line = parent_line(memory_bytes)
     import pyarrow
-    from pyarrow.parquet import ParquetFile
 
     try:
+        from pyarrow.parquet import ParquetFile
+
         pyarrow.set_memory_pool(pyarrow.system_memory_pool())
         pyarrow.set_cpu_count(1)
         pyarrow.set_io_thread_count(1)

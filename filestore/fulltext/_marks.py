@@ -257,11 +257,12 @@ class Marker:
         alike = _alike(text)
         if language not in self._starts:
             words = {*self._words, *self._stems_in(language), *(one for one, _ in self._prefixes)}
-            starts = self._starts[language] = list[str]()
+            starts = list[str]()
             for start in sorted({_alike(word[:_BEGINNING]) for word in words}):
                 # What begins with another comes after it.
                 if not (starts and start.startswith(starts[-1])):
                     starts.append(start)
+            self._starts[language] = starts
         for start in self._starts[language]:
             at = alike.find(start)
             while at >= 0:

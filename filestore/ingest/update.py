@@ -206,10 +206,11 @@ class _Looking:
 
     @cached_property
     def _edited(self) -> dict[str, str]:
-        """Of what was renamed, what was edited as well.
+        """Of what was renamed, what was edited as well."""
+        return edited_on_the_way(self._pairs(), self._catalog, self._reachable)
 
-        Looked at is what went alone from a folder that was added, or next to which one alone came.
-        """
+    def _pairs(self) -> Iterator[tuple[str, Sequence[FileRow], str]]:
+        """What went alone from a folder that was added, or next to which one alone came."""
         there = {*self._renamed, *self._renamed.values()}
         sources = {path: source for path, _, source in self.records}
         went: dict[tuple[bool, str], list[tuple[str, str]]] = {}
@@ -218,7 +219,6 @@ class _Looking:
                 is_file = sources[path] == one
                 place = one.rpartition("/")[0] if is_file else resource
                 went.setdefault((is_file, place), []).append((one, resource))
-        pairs: list[tuple[str, Sequence[FileRow], str]] = []
         for (is_file, _), [(one, resource), *others] in went.items():
             if others:
                 continue
@@ -230,8 +230,7 @@ class _Looking:
                 rows = self._catalog.files_from([one])
             came = [each for each in came if each not in there]
             if len(came) == 1:
-                pairs.append((one, rows, came[0]))
-        return edited_on_the_way(pairs, self._catalog, self._reachable)
+                yield one, rows, came[0]
 
     @cached_property
     def _went(self) -> dict[str, str]:

@@ -82,12 +82,13 @@ class Query(Struct, frozen=True, kw_only=True):
             from filestore.search import conditions
 
             force_setattr(self, "where", conditions.of(self.where))
+        else:
+            force_setattr(self, "where", ())
         for name in ("source", "kind", "within"):
-            if given := getattr(self, name):
-                given = (given,) if isinstance(given, str) else given
-                # Names of sources are compared as they are, what the catalog is asked as text.
-                given = tuple(given if name == "source" else map(text, given))
-                force_setattr(self, name, given)
+            given = getattr(self, name)
+            given = (given,) if isinstance(given, str) else given or ()
+            # Names of sources are compared as they are, what the catalog is asked as text.
+            force_setattr(self, name, tuple(given if name == "source" else map(text, given)))
         for name, known in _CHOICES.items():
             if (value := getattr(self, name)) not in known:
                 words = [one for one in known if one]

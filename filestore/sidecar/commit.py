@@ -478,8 +478,11 @@ class Commit:
             self.catalog.set_embedded(lost, embedded=False)
         if self.embedder is not None:
             made_from = (self.catalog, self._embeddings, self.embedder)
-            vectors = StoredVectors(*made_from)
-            if self._home.write(self.catalog, vectors, wanted=self._index_wanted) and self.embeds:
+            # The vectors are not kept longer: of a million the keys alone are 100 MB.
+            has_lost = self._home.write(
+                self.catalog, StoredVectors(*made_from), wanted=self._index_wanted
+            )
+            if has_lost and self.embeds:
                 # Damaged rows came to light: what they held is embedded again before the file is.
                 self.take_missing()
                 self._embedding_feed.settle()

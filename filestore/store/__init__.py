@@ -516,7 +516,13 @@ class Store(ReadableStore):
     def plan_model(
         self, word: str, options: ModelOptions, *, beside: bool = False
     ) -> "ModelChange":
-        """What another model would cost; see `switching.plan`, which says what is raised."""
+        """What another model would cost; see `switching.plan`, which says what is raised.
+
+        Args:
+            word: As `init` takes it.
+            options: How its model is to be used. Naming a service allows the store to reach it.
+            beside: Whether it is to be a second model.
+        """
         from filestore.sync import switching
 
         with self._parts.reading() as catalog:

@@ -146,9 +146,13 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Hold the links of documents as they were indexed against the files that are there."""
     if not snapshot.layout.has_sections:
         return
+    report.add(_dangling(snapshot))
+    report.checked.append("the paths that links of documents have")
+
+
+def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
     catalog, places = snapshot.catalog, snapshot.places
     names = Names(map(decode_path, queries.all_paths(catalog)))
-    found = []
     for path, data in queries.contents_with_links(catalog):
         note = decode_path(path)
         try:
@@ -165,9 +169,7 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
             line = f" in line {link.line}" if link.line else ""
             detail = f"links{line} to {where or link.target}, which is not there"
             shown = places.tree.store_path(note)
-            found.append(Finding(code="link-dangling", path=shown, detail=detail))
-    report.add(found)
-    report.checked.append("the paths that links of documents have")
+            yield Finding(code="link-dangling", path=shown, detail=detail)
 
 
 _NAMED: Final = 10

@@ -224,13 +224,11 @@ async def listed_resources(
             continue
         start = behind if store.name == first else ""
         try:
-            listed = await store.read(lambda opened: opened.resources())
+            rest = await store.read(lambda opened, start=start: _names_behind(opened, start))  # type: ignore[misc]
         except (FilestoreError, OSError) as error:
             failed = error
             continue
-        names = ((one["resource"], one["chunks"]) for one in listed)
-        rest = sorted((name, chunks) for name, chunks in names if name > start)
-        found += [(store.name, *one) for one in rest[: PAGE + 1]]
+        found += [(store.name, *one) for one in rest]
     if failed is not None and not found:
         raise failed
     page = found[:PAGE]
@@ -262,6 +260,11 @@ def _cursor_position(cursor: str | None) -> tuple[str, str]:
 
 def _from_cursor(value: str) -> str:
     return value.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def _names_behind(store: "Store", start: str) -> list[tuple[str, int]]:
+    names = ((one["resource"], one["chunks"]) for one in store.resources())
+    return sorted((name, chunks) for name, chunks in names if name > start)[: PAGE + 1]
 
 
 async def read_resource(stores: "Stores", uri: str) -> types.ReadResourceResult:

@@ -83,6 +83,12 @@ def make_app(parts: AppParts) -> "ASGIApp":
         for one in events.values():
             one.close()
 
+    async def health(_: Request) -> Response:
+        return answer({"status": "ok", "version": __version__})
+
+    async def openapi(_: Request) -> Response:
+        return answer(pages.openapi(COLLECTION_ROUTES))
+
     async def served(_: Request) -> Response:
         listed = [{"name": one.name, "writes": one.access.writes} for one in stores]
         return answer({"stores": listed})
@@ -96,10 +102,10 @@ def make_app(parts: AppParts) -> "ASGIApp":
 
     app = Starlette(
         routes=[
-            Route("/health", lambda _: answer({"status": "ok", "version": __version__})),
+            Route("/health", health),
             Route("/stores", served),
             Route("/events", listen),
-            Route("/openapi.json", lambda _: answer(pages.openapi(COLLECTION_ROUTES))),
+            Route("/openapi.json", openapi),
             Route("/docs", _docs),
             Route("/metrics", lambda _: metrics.response()),
             *(_route(stores, one) for one in ROUTES.values()),
@@ -119,7 +125,7 @@ def make_app(parts: AppParts) -> "ASGIApp":
     return Gate(Limits(metrics, parts.ending), token=parts.token, is_local=parts.is_local)
 
 
-def _docs(_: Request) -> Response:
+async def _docs(_: Request) -> Response:
     policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
     text = "".join(pages.page(COLLECTION_ROUTES))
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})

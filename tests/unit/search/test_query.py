@@ -49,3 +49,11 @@ def test_no_filter_may_be_said_as_none() -> None:
 
 def test_bytes_that_are_no_text_are_asked_as_a_question_mark() -> None:
     assert Query(text="caf\udce9").text == "caf?"
+
+
+def test_no_value_of_a_filter_is_no_filter() -> None:
+    """None leaves everything; an empty name leaves what has that name, and that is nothing."""
+    query = Query(text="pump", where=None, source=None)  # type: ignore[arg-type]
+    assert (query.where, query.source, query.has_filters) == ((), (), False)
+    empty = Query(text="pump", source="", kind="")
+    assert (empty.source, empty.kind, empty.has_filters) == (("",), ("",), True)
