@@ -7,7 +7,7 @@ asked for is always there, and how many parts are left out is reported.
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,10 +35,11 @@ from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.search import freshness
-from filestore.search.answer import stem
 from filestore.search.freshness import Freshness, KnownFile, first_line
-from filestore.search.place import Chunk, Locator
 from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.search.place import Locator
 
 MOST_PARTS: Final = 2_000
 _BEFORE: Final = 4
@@ -292,6 +293,8 @@ def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) 
             text=text,
         )
 
+    from filestore.search.answer import stem
+
     given, begin = _window(part, len(sections), at, wanted)
     return WholeDocument(
         path=path,
@@ -315,6 +318,8 @@ def _of_chunks(
     source: str | None,
     wanted: AskedParts,
 ) -> WholeDocument:
+    from filestore.search.place import Locator
+
     row, tree = rows[at], parts.places.tree
     recorded = catalog.source_of(row)
     locator = Locator(parts.reachable, catalog, [recorded] if recorded else [])
@@ -335,6 +340,8 @@ def _of_chunks(
     given = tuple(
         replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )
+    from filestore.search.answer import stem
+
     path = StorePath(source) if source else tree.store_path(row.path)
     metadata = document_metadata(catalog, row.resource, recorded)
     own = queries.titles_of_files(catalog, [row.id]).get(row.id)
@@ -353,9 +360,11 @@ def _of_chunks(
 
 
 def _chunk_part(
-    parts: Parts, catalog: Catalog, locator: Locator, handle: int, row: FileRow
+    parts: Parts, catalog: Catalog, locator: "Locator", handle: int, row: FileRow
 ) -> DocumentPart:
     """A chunk file as it is now, and where in its document it is."""
+    from filestore.search.place import Chunk
+
     path = parts.places.tree.store_path(row.path)
     headings, pages = row.headings_and_pages()
     text, problem, line, end_line = "", None, None, None

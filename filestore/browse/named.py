@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -21,21 +21,21 @@ from filestore.catalog import (
     FileRow,
     UnknownResourceError,
 )
-from filestore.chunks import chunk_file, frontmatter, kept
+from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import TOP, ChunkPath, StorePath, is_below
 from filestore.core.spelling import did_you_mean
-from filestore.extract.markdown_read import Markdown
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.fs.programs import find_program
-from filestore.search import passage
-from filestore.search.place import Chunk, Locator, Place
 from filestore.sidecar import originals
 from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.search.place import Place
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
@@ -173,6 +173,8 @@ def rows_of(catalog: Catalog, source: str) -> list[FileRow]:
 
 def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
     """The section that holds a line, or the last one above it; None for a chunk file."""
+    from filestore.chunks import kept
+
     data = catalog.content(row.id) or b""
     is_document = kept.is_document(data)
     sections = kept.decode(data).sections if is_document else ()
@@ -206,6 +208,8 @@ def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> F
     count = text.count("\n") + (not text.endswith("\n"))
     if line > count:
         raise NoLineError(f"{source} has no line {line:,}: it has {count:,}", remedy=f"{source}:1")
+    from filestore.chunks import kept
+
     bodies = []
     for row in found.rows:
         if row.edited:
@@ -390,7 +394,7 @@ def spot_of(hit: str, places: Places) -> Spot:
     )
 
 
-def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
+def located(parts: Parts, spot: Spot, *, chunk: bool) -> "Place":
     """The document that a file leads to: of a chunk file the one it was made from.
 
     Args:
@@ -398,6 +402,8 @@ def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
         spot: The file, and the line in it.
         chunk: Whether a chunk file is opened itself.
     """
+    from filestore.search.place import Place
+
     places = parts.places
     root, real = os.path.realpath(places.root), os.path.realpath(spot.path)
     name = os.path.relpath(spot.path, root)
@@ -412,8 +418,12 @@ def located(parts: Parts, spot: Spot, *, chunk: bool) -> Place:
 
 def _document_of(
     real: str, path: ChunkPath, line: int | None, catalog: Catalog, parts_of: Parts
-) -> Place | None:
-    """Where the line of a chunk file is in its document; None where it does not."""
+) -> "Place | None":
+    """Where the line of a chunk file is in its document; None where it is in none."""
+    from filestore.extract.markdown_read import Markdown
+    from filestore.search import passage
+    from filestore.search.place import Chunk, Locator
+
     row = catalog.files([path]).get(path)
     source = None if row is None else catalog.source_of(row)
     if row is None or source is None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from filestore import chunking
 from filestore.chunks.layout import MADE, Layout, shown_name
 from filestore.chunks.observation import Observation
 from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, SETTINGS, Places
@@ -54,7 +55,8 @@ class Documents(Layout):
     @property
     def cuts_as(self) -> str:  # type: ignore[override]
         """See `Layout.cuts_as`."""
-        return self._chunker().label
+        # Without the chunker, which loads what reads documents.
+        return chunking.label(self._budget, way=SECTIONS)
 
     def reads(self, path: ChunkPath) -> bool:
         """Whether a document would be indexed, as far as its names tell."""
