@@ -128,13 +128,9 @@ class Searcher:
         hides = "summaries" in query.without and self.has_summaries
         hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
         self._retriever.begin(notes, hidden, query.without)
-        allowed = None
-        if query.has_filters:
-            from filestore.search import filters
-
-            if not asked.clauses:
-                notes.clear()  # what they leave is listed
-            allowed = filters.allowed(self._catalog, query, self._places, notes)
+        if query.has_filters and not asked.clauses:
+            notes.clear()  # what they leave is listed
+        allowed = self._allowed(query)
         mode = self._retriever.possible(query.mode)
         binding = asked.of_need(*BINDING, Need.EXCLUDED)
         reader = self._retriever.open_reader() if binding or mode != "vector" else None
@@ -178,6 +174,14 @@ class Searcher:
             on_spelling=tuple(on_words),
             rewrites=tuple(rewrites),
         )
+
+    def _allowed(self, query: Query) -> set[int] | None:
+        """The files that its filters leave; None where there are no filters."""
+        if not query.has_filters:
+            return None
+        from filestore.search import filters
+
+        return filters.allowed(self._catalog, query, self._places, self._notes)
 
     def _parsed(self, query: Query) -> ParsedQuery:
         """What is asked, with as many words as can be searched for."""

@@ -92,7 +92,7 @@ def test_it_reads_only_what_has_another_stat(
     times: Counter[str] = Counter()
     read = originals.read
 
-    def counting(path: str) -> originals.Seen:
+    def counting(path: str) -> originals.SeenOriginal:
         times[Path(path).name] += 1
         return read(path)
 
