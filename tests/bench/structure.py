@@ -224,7 +224,7 @@ class Checkout:
         def chain(name: str) -> list[str]:
             if name not in best:
                 under_way.add(name)
-                further = [chain(one) for one in self.imports[name] if one not in under_way]
+                further = [chain(one) for one in sorted(self.imports[name]) if one not in under_way]
                 under_way.remove(name)
                 best[name] = [name, *max(further, key=len, default=[])]
             return best[name]
