@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from filestore import embed
+from filestore import chunking, embed
 from filestore.embed._builtin import BuiltinEmbedder
-from filestore.sidecar.cutting import Chunker
 from tests.system.conftest import Workspace, files_below, prose
 
 LAYOUTS = ("tree", "flat", "in-place")
@@ -106,8 +105,7 @@ def test_what_an_older_count_cut_stays_until_it_changes(
     now = settings.read_text()
     settings.write_text(now.replace("budget = 256", "budget = 200"))
     with monkeypatch.context() as older:
-        label = property(lambda cut: f"{cut.way}:{cut.budget}:tokens-0123456789ab")
-        older.setattr(Chunker, "label", label)
+        older.setattr(chunking, "label", lambda budget, way: f"{way}:{budget}:tokens-0123456789ab")
         # The count of before is no label of today, so that one of the two is left to say so.
         if in_place(store):
             store("sync", code=1)
