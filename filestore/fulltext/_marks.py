@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -40,9 +40,6 @@ from filestore.fulltext._analysis import (
 )
 from filestore.fulltext._languages import grammar_in, grammar_of, language_of
 from filestore.fulltext._query import Clause, Kind, ParsedQuery
-
-if TYPE_CHECKING:
-    pass
 
 MOST_CHARACTERS: Final = 200_000
 """So much of a text is looked through."""
