@@ -34,6 +34,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 
 from filestore.core.errors import UsageError
+from filestore.core.safe_text import safe_text
 from filestore.core.schema import UnfitError, converted, json_of
 from filestore.core.spelling import did_you_mean
 
@@ -93,6 +94,26 @@ Values = Scalar | Annotated[list[Scalar], Meta(max_length=100)]
 Where = Annotated[dict[str, Values], Meta(max_length=100), option("K=V")]
 
 
+class Caller(Struct, frozen=True):
+    """Who asks: a program, or a person at the page."""
+
+    name: str
+    """Of the program, as it or its token says; "" for a person, and where nothing says."""
+    writes: bool
+    """Whether it may change stores, as far as these are served to be changed."""
+    person: bool
+    """Whether it is a person, who sees what is closed to programs."""
+
+
+LONGEST_NAME: Final = 80
+"""Characters of a caller's name."""
+
+
+def caller_name(text: str) -> str:
+    """A name that a program gives itself, on one line and fit to be printed and kept."""
+    return " ".join(safe_text(text[:4_000], keep_newlines=False).split())[:LONGEST_NAME].strip()
+
+
 class Request:
     """What may be asked of a store."""
 
@@ -101,6 +122,10 @@ class Request:
     def answer(self, store: "Store") -> Any:
         """What the store answers."""
         raise NotImplementedError
+
+    def answer_to(self, store: "Store", caller: Caller) -> Any:
+        """What the store answers to a client; other than that only where it matters who asks."""
+        return self.answer(store)
 
     def allowed(self, require_allowed: Callable[[Sequence[str]], list[str]]) -> Self:
         """The same with nothing in it that leads out of the store.

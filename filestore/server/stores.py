@@ -21,7 +21,9 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
 from filestore.fs.watched_tree import WatchedTree
+from filestore.server.operations import Caller as Caller
 from filestore.server.operations import Operation
+from filestore.server.operations import caller_name as caller_name
 from filestore.store import Store
 from filestore.store.threads import BusyError, ReadOnlyError, StoreThreads
 
@@ -114,18 +116,19 @@ class ServedStore(Struct):
         """
         return await self._done(await self._other("long") if long else self._readers, job)
 
-    async def write(self, job: Callable[[Store], T], *, embeds: bool = True) -> T:
+    async def write(self, job: Callable[[Store], T], caller: Caller, *, embeds: bool = True) -> T:
         """What a function that changes the store makes of it; one after the other.
 
         Args:
             job: The function.
+            caller: Who asks for it.
             embeds: Whether what waits for its vector after that is embedded.
 
         Raises:
             ReadOnlyError: It is served to be read.
             BusyError: Too many wait.
         """
-        self.require_writes()
+        self.require_writes(caller)
         writer = await self._other("writer")
 
         def short(store: Store) -> T:
@@ -138,7 +141,7 @@ class ServedStore(Struct):
             if embeds:
                 self._embed_behind()
 
-    async def ask(self, operation: Operation, given: Any) -> dict[str, Any]:
+    async def ask(self, operation: Operation, given: Any, caller: Caller) -> dict[str, Any]:
         """Check what a client gives for an operation, and answer it.
 
         Raises:
@@ -146,17 +149,17 @@ class ServedStore(Struct):
         """
         request = operation.checked(given)
         if operation.writes:
-            self.require_writes()
+            self.require_writes(caller)
         request = request.allowed(self.require_allowed)
 
         def job(store: Store) -> dict[str, Any]:
             # What is made when it is read reads the disk: not in the loop, for which others wait.
-            answer: dict[str, Any] = request.answer(store).to_dict()
+            answer: dict[str, Any] = request.answer_to(store, caller).to_dict()
             return answer
 
         if not operation.writes:
             return await self.read(job, long=operation.slow)
-        answer = await self.write(job, embeds=getattr(request, "embed", True))
+        answer = await self.write(job, caller, embeds=getattr(request, "embed", True))
         self.report_change(operation.route or operation.name, answer)
         return answer
 
@@ -179,15 +182,20 @@ class ServedStore(Struct):
                 opened.close()
         return self._others[kind]
 
-    def require_writes(self) -> None:
-        """Refuse changes of a store that is served to be read.
+    def require_writes(self, caller: Caller) -> None:
+        """Refuse changes of a store that is served to be read, or by who may only read.
 
         Raises:
-            ReadOnlyError: It is served to be read.
+            ReadOnlyError: It is served to be read, or the token is.
         """
         if not self.access.writes:
             raise ReadOnlyError(
                 f"{self.name} is served to be read", remedy="start the server with --write"
+            )
+        if not caller.writes:
+            raise ReadOnlyError(
+                f"the token {caller.name} may read only",
+                remedy=f"filestore token add {caller.name} --write",
             )
 
     def require_allowed(self, paths: Iterable[str]) -> list[str]:

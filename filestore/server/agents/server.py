@@ -35,6 +35,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import refuse_twice
 from filestore.server.agents import tools
+from filestore.server.stores import Caller, caller_name
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,8 +58,8 @@ def make_server(stores: "Stores") -> Server[Any]:
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> Any:
         return types.ListToolsResult(tools=tools.offered(stores))
 
-    async def call_tool(_: Context, asked: types.CallToolRequestParams) -> Any:
-        return await tools.call(stores, asked.name, asked.arguments)
+    async def call_tool(context: Context, asked: types.CallToolRequestParams) -> Any:
+        return await tools.call(stores, asked.name, asked.arguments, _caller(context, stores))
 
     async def list_resources(_: Context, asked: types.PaginatedRequestParams | None) -> Any:
         with _as_protocol_errors():
@@ -84,6 +85,16 @@ def make_server(stores: "Stores") -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+
+def _caller(context: Context, stores: "Stores") -> Caller:
+    """Who asks: an agent, always a program, also where it has the token of a person."""
+    params = context.session.client_params
+    name = caller_name(params.client_info.name) if params is not None else ""
+    scope = {} if context.request is None else context.request.scope
+    may_write = any(store.access.writes for store in stores)
+    known: Caller = scope.get("caller", Caller(name="", writes=may_write, person=False))
+    return Caller(name=known.name or name, writes=known.writes and may_write, person=False)
 
 
 @contextmanager

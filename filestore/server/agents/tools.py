@@ -30,7 +30,7 @@ from filestore.core.schema import text as json_text
 from filestore.server.operations import LONGEST_PATH, TOOLS, Operation, definitions
 
 if TYPE_CHECKING:
-    from filestore.server.stores import Stores
+    from filestore.server.stores import Caller, Stores
     from filestore.store import Store
 
 
@@ -97,7 +97,7 @@ def _output(shape: str) -> dict[str, Any]:
     return {**found[shape], "$defs": found} if len(found) > 1 else found[shape]
 
 
-async def call(stores: "Stores", name: str, given: Any) -> types.CallToolResult:
+async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> types.CallToolResult:
     """What a tool answers; a call that cannot be done says so in its result."""
     try:
         known = {one.name: one for one in _operations(stores)}
@@ -113,7 +113,7 @@ async def call(stores: "Stores", name: str, given: Any) -> types.CallToolResult:
             raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
         answer = await store.ask(
-            known[name], _cleaned(name, values, store.places.tree.has_sections)
+            known[name], _cleaned(name, values, store.places.tree.has_sections), caller
         )
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from filestore.server.collections import Collections
-    from filestore.server.stores import Stores
+    from filestore.server.stores import Caller, Stores
     from filestore.store import Store
 
 
@@ -163,7 +163,9 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
     async def add(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             given = await given_in(request, operation)
-            return _report(await stores.named(named_in(given)).ask(operation, given))
+            return _report(
+                await stores.named(named_in(given)).ask(operation, given, caller_of(request))
+            )
         require_no_query(request)
         try:
             async with request.form(max_files=_MOST_FILES, max_fields=10) as form:
@@ -181,7 +183,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
                         "file: expected a document with a name", remedy="send a filename with it"
                     )
                 store = stores.named(_text(form, "store"))
-                store.require_writes()
+                store.require_writes(caller_of(request))
                 into, replace = _text(form, "into"), _text(form, "replace") == "true"
                 documents = [
                     Upload(name=one.filename or "", data=await one.read()) for one in given_files
@@ -191,7 +193,8 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         if not documents:
             raise UsageError("no document was sent", remedy="send it as a field 'file' of the form")
         added = await store.write(
-            lambda opened: take_uploads(opened, documents, into=into, replace=replace)
+            lambda opened: take_uploads(opened, documents, into=into, replace=replace),
+            caller_of(request),
         )
         store.report_change(operation.route, added)
         return _report(added)
@@ -218,13 +221,19 @@ def _route(stores: "Stores", operation: Operation) -> Route:
     async def ask(request: Request) -> Response:
         given = await given_in(request, operation)
         store = stores.named(named_in(given))
-        return answer(await store.ask(operation, given))
+        return answer(await store.ask(operation, given, caller_of(request)))
 
     return Route(
         f"/{operation.route}",
         _add(stores) if operation is ROUTES["add"] else ask,
         methods=["POST"] if operation.writes else ["GET", "POST"],
     )
+
+
+def caller_of(request: Request) -> "Caller":
+    """Who asks, as the gate found."""
+    caller: Caller = request.scope["caller"]
+    return caller
 
 
 def named_in(given: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from filestore.server import stores
 from filestore.server.operations import ROUTES
 from filestore.store import Store, watch
 from tests.system.embedding_server import Behaviour, EmbeddingServer, status, well
+from tests.system.server.conftest import PERSON
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 NOTES, SECTIONS = 12, 10
@@ -240,10 +241,10 @@ def test_a_request_waits_for_one_turn_at_most(
     with contextlib.closing(
         stores.ServedStore.open("notes", str(store.root), access, configuration=None, readers=1)
     ) as served:
-        asyncio.run(served.ask(ROUTES["sync"], {"embed": False}))
+        asyncio.run(served.ask(ROUTES["sync"], {"embed": False}, PERSON))
         assert (served.waiting, sent(server)) == (0, [])
         for _ in range(4):
-            asyncio.run(served.write(lambda _: None))
+            asyncio.run(served.write(lambda _: None, PERSON))
             assert served.waiting <= 1
         while served.waiting:
             asyncio.run(served.read(lambda _: None))

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 import filestore
-from filestore.server.stores import Access, Stores
+from filestore.server.stores import Access, Caller, Stores
 
 RENT = "The rent is paid on the third working day.\n"
 GAS = "Gas is read off in March.\n"
+PERSON = Caller(name="", writes=True, person=True)
+AGENT = Caller(name="agent", writes=True, person=False)
 
 
 @pytest.fixture

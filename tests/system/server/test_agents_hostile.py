@@ -16,6 +16,7 @@ from filestore.core.safe_text import safe_text
 from filestore.server.agents import tools
 from filestore.server.stores import Access, Stores
 from tests.system.conftest import files_below
+from tests.system.server.conftest import AGENT
 from tests.system.server.test_agents import call, with_client
 
 SECRET = "nobody is to read this"
@@ -76,7 +77,7 @@ def test_any_arguments_are_answered_or_refused(
         secret.write_text(SECRET)
         (place / "chunked" / "link.md").symlink_to(secret)
     given_values = data.draw(st.dictionaries(NAMES, VALUES, max_size=4))
-    done = asyncio.run(tools.call(stores, tool, given_values))
+    done = asyncio.run(tools.call(stores, tool, given_values, AGENT))
     said = done.model_dump_json()
     assert SECRET not in said
     assert "root:x:" not in said
@@ -89,7 +90,7 @@ def test_any_arguments_are_answered_or_refused(
 @pytest.mark.parametrize("what", [None, [], "words", 3, {"query": {}}])
 def test_arguments_that_are_no_object_are_refused(stores: Stores, what: Any) -> None:
     """Also before the protocol has looked at them."""
-    done = asyncio.run(tools.call(stores, "search", what))
+    done = asyncio.run(tools.call(stores, "search", what, AGENT))
     assert done.is_error
     assert "internal" not in done.model_dump_json()
 

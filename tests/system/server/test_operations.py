@@ -21,14 +21,14 @@ from filestore.server.http import pages
 from filestore.server.operations import ROUTES, TOOLS, definitions
 from filestore.server.stores import Access, Stores, UnknownStoreError
 from filestore.store.threads import ReadOnlyError
-from tests.system.server.conftest import GAS, RENT
+from tests.system.server.conftest import GAS, PERSON, RENT
 
 UNTIL_NOW = "the tree was not watched until now"
 
 
 def ask(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
     """What a store answers."""
-    return asyncio.run(stores.named(None).ask(ROUTES[name], given))
+    return asyncio.run(stores.named(None).ask(ROUTES[name], given, PERSON))
 
 
 def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> None:

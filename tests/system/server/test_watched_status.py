@@ -15,7 +15,7 @@ from filestore.fs.watched_tree import WatchedTree
 from filestore.server.operations import ROUTES
 from filestore.server.stores import Access, Stores
 from tests.system.fs.test_watched_tree import KeptWalk, limits
-from tests.system.server.conftest import GAS, RENT
+from tests.system.server.conftest import GAS, PERSON, RENT
 
 pytest.importorskip("inotify_simple")
 
@@ -24,7 +24,7 @@ LAYOUTS = ("tree", "flat", "in-place")
 
 def status(stores: Stores) -> dict[str, Any]:
     """What the server answers."""
-    return asyncio.run(stores.named(None).ask(ROUTES["status"], {}))
+    return asyncio.run(stores.named(None).ask(ROUTES["status"], {}, PERSON))
 
 
 def test_the_second_answer_looks_only_at_what_changed(stores: Stores, place: Path) -> None:
@@ -41,7 +41,7 @@ def test_readers_and_writers_share_one_watch(stores: Stores, place: Path) -> Non
     """What one of the server's threads changed is no surprise to the others."""
     status(stores)
     (place / "chunked" / "notes" / "rent.md").write_text(GAS)
-    asyncio.run(stores.named(None).ask(ROUTES["sync"], {}))
+    asyncio.run(stores.named(None).ask(ROUTES["sync"], {}, PERSON))
     found = status(stores)
     assert found["clean"]
     assert found["watched"]["used"]
