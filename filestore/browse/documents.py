@@ -30,7 +30,7 @@ from filestore.chunks.layout import look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
-from filestore.core.hashing import content_hash
+from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -110,22 +110,24 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
         if os.path.isdir(os.path.join(places.chunked, path)):
             raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
     row = catalog.files([path]).get(path)
-    chunk, is_fresh = present(parts, catalog, path, row)
+    chunk, is_fresh, data = present(parts, catalog, path, row)
     body = chunk.body
     if part is not None and part < len(chunk.sections):
         body = body[chunk.sections[part].start : chunk.sections[part].end]
+    shown = places.tree.store_path(path)
     return Shown(
-        path=places.tree.store_path(path),
+        path=shown,
         frontmatter=dict(chunk.frontmatter),
         body=body,
+        revision=revision_of(shown, data),
         record=_record(places, catalog, row, chunk, is_fresh=is_fresh),
     )
 
 
 def present(
     parts: Parts, catalog: Catalog, path: ChunkPath, row: FileRow | None
-) -> tuple[chunk_file.Chunk, bool]:
-    """What a document says, and whether that is as it was indexed.
+) -> tuple[chunk_file.Chunk, bool, bytes]:
+    """What a document says, whether that is as it was indexed, and the bytes of its file.
 
     Raises:
         UnknownPathError: It cannot be read.
@@ -134,6 +136,7 @@ def present(
     if not isinstance(now, Observation):
         reason = now[1].strerror or str(now[1])
         raise UnknownPathError(f"cannot show {path}: {reason}", remedy=_LIST)
+    data = now.data
     parts.layout.settle(now)
     before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
@@ -147,7 +150,7 @@ def present(
             f"cannot show {path}: {reason or 'it is no document'}",
             remedy="filestore sync" if can_sync else _LIST,
         )
-    return chunk, is_fresh
+    return chunk, is_fresh, data
 
 
 def _record(
@@ -274,7 +277,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
 
 def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
     path = parts.places.tree.store_path(row.path)
-    chunk, is_fresh = present(parts, catalog, row.path, row)
+    chunk, is_fresh, _ = present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
     sections = chunk.sections or (Section(start=0, end=len(chunk.body), headings=chunk.headings),)
     above = [n for n, one in enumerate(sections) if one.line <= wanted.line]

@@ -29,7 +29,7 @@ from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
-from filestore.core.hashing import content_hash
+from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
 from filestore.core.schema import JsonObject
 from filestore.extract import is_text
@@ -184,6 +184,8 @@ class Shown(JsonObject, Struct, frozen=True, kw_only=True):
     """As the file has it."""
     body: str
     """The text."""
+    revision: str
+    """Of the file as it is now; a change of it names the revision it was made for."""
     record: Record
     """What the store knows of it."""
 
@@ -328,7 +330,13 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
         (marked,), _ = freshness.outdated([known], parts, catalog)
         record["freshness"] = marked.freshness
     frontmatter = dict(chunk.frontmatter)
-    return Shown(path=shown, frontmatter=frontmatter, body=chunk.body, record=record)
+    return Shown(
+        path=shown,
+        frontmatter=frontmatter,
+        body=chunk.body,
+        revision=revision_of(shown, data),
+        record=record,
+    )
 
 
 def _record(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes) -> Record:

@@ -22,6 +22,17 @@ def content_hash(data: bytes | bytearray | memoryview) -> bytes:
     return xxh3_128_digest(data)
 
 
+def revision_of(path: str, data: bytes) -> str:
+    """The state of a file as who changes it names it: 16 hexadecimal digits of path and bytes.
+
+    Args:
+        path: Below the store root.
+        data: All of the file.
+    """
+    name = path.encode("utf-8", "surrogateescape")
+    return content_hash(b"%b\0%b" % (name, data)).hex()[:16]
+
+
 def normalize_text(text: str) -> str:
     """The text as it is compared: no byte-order mark, no CR before LF, no final line ends."""
     if "\r\n" in text:

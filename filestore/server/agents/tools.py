@@ -438,6 +438,7 @@ def _show(answer: Answer) -> Iterator[str]:
     about += [f"from {_shown_name(source)}"] if source and source != answer["path"] else []
     path = _shown_name(answer["path"])
     yield f"{path} [{', '.join(about)}]" if about else path
+    yield f"revision: {answer['revision']}"
     keys = answer["frontmatter"]
     for key, sign in _SHOWN:
         if key in keys:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from filestore.core.hashing import revision_of
+
 
 def add_note(workspace: Any) -> str:
     workspace.write("note.md", "---\nauthor: Ada\n---\n# Note\n\nA note of words.\n")
@@ -50,6 +52,7 @@ def test_an_edited_file(either: Any) -> None:
     target.write_bytes(target.read_bytes() + b"Mine.\n")
     shown = either.json("show", path)
     assert shown["body"].endswith("Mine.\n")
+    assert shown["revision"] == revision_of(shown["path"], target.read_bytes())
     assert shown["record"]["freshness"] == "edited"
     assert shown["record"]["hand_edited"] is True
 

@@ -11,11 +11,13 @@ from filestore.core.hashing import (
     embedding_key,
     normalize_text,
     origin_hash,
+    revision_of,
     source_hash,
     vector_id,
 )
 
 TEXTS = st.text()
+NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 LINES = st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", exclude_categories=["Cs"])))
 
 
@@ -84,3 +86,11 @@ def test_a_vector_id_is_the_start_of_the_key_and_fits_faiss(key):
 def test_every_text_has_a_key_of_32_bytes(text):
     """Even a lone surrogate, which is no UTF-8, has a key."""
     assert len(embedding_key(text)) == 32
+
+
+@given(NAMES, NAMES, st.binary())
+def test_a_revision_is_of_one_file(first, second, data):
+    """Two files with one content have two; a name that is not UTF-8 has one as well."""
+    assert (revision_of(first, data) == revision_of(second, data)) == (first == second)
+    assert revision_of(f"{first}\udcff", data) != revision_of(first, data + b"!")
+    assert len(revision_of(first, data)) == 16

@@ -143,9 +143,10 @@ def test_a_reader_finds_exactly_what_is_there(name: str, data: st.DataObject) ->
 def test_a_long_text_is_cut_and_the_end_still_marked() -> None:
     """What comes behind it is ours again."""
     record = {"indexed": True, "freshness": "fresh", "source": None}
-    answer = {"path": "a.md", "frontmatter": {}, "body": "```\n" * 50_000, "record": record}
+    answer = {"path": "a.md", "revision": "0a", "frontmatter": {}, "record": record}
+    answer["body"] = "```\n" * 50_000
     lines, _, (whole,) = ours(tools.text_of("show", answer, "/kb"))
-    assert lines == ["a.md", "… (cut)"]
+    assert lines == ["a.md", "revision: 0a", "… (cut)"]
     assert 40_000 < len(whole) <= 50_000
 
 
