@@ -10,10 +10,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
@@ -32,6 +32,9 @@ MAX_BUDGET: Final = 100_000
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_DEPTH: Final = 32
+MAX_RULES: Final = 1_000
+MAX_RULE: Final = 1_000
+"""Characters."""
 _SHOWN: Final = 100
 
 _TEXT: Final = (
@@ -131,6 +134,30 @@ class Follow(Struct, frozen=True, kw_only=True):
     """What was chosen for a resource, by its name."""
 
 
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """What programs may see and change, and how they are to write: the table ``[agents]``.
+
+    A rule is a pattern of paths as in ``.gitignore``, ``tag:NAME`` or ``KEY=VALUE``.
+    """
+
+    closed: tuple[str, ...] = ()
+    """Rules for what programs neither read nor write."""
+    read_only: tuple[str, ...] = ()
+    """Rules for what programs do not write."""
+    conventions: str | None = None
+    """A note of the store, relative to its root, that says how notes are written here."""
+    sign: bool = False
+    """Whether a program that writes stands in the frontmatter, as `author`."""
+
+    def joined(self, other: "AgentOptions") -> "AgentOptions":
+        """With the rules of others, too."""
+        return replace(
+            self,
+            closed=tuple(dict.fromkeys((*self.closed, *other.closed))),
+            read_only=tuple(dict.fromkeys((*self.read_only, *other.read_only))),
+        )
+
+
 class BackendKind(Struct, frozen=True, kw_only=True):
     """A kind of backend."""
 
@@ -195,6 +222,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     backend: Backend = Backend()
     budget: int = DEFAULT_BUDGET
     """The most tokens a chunk may have, heading path included."""
+    agents: AgentOptions = AgentOptions()
+    """What programs may see and change here; a user's own rules are added by `user_agents`."""
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Code of an accepted warning to the paths it is accepted for."""
     unknown: tuple[str, ...] = ()
@@ -218,6 +247,16 @@ class _SearchTable(Struct, frozen=True, kw_only=True):
     update: bool = True
 
 
+class _UsersAgents(Struct, frozen=True, kw_only=True):
+    """The table ``[agents]`` of the user's own settings, for each of the user's stores."""
+
+    closed: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+
+
+A = TypeVar("A", AgentOptions, _UsersAgents)
+
+
 class _File(Struct, frozen=True, kw_only=True):
     """A settings file; what has keys of a person is judged key by key."""
 
@@ -234,6 +273,7 @@ class _File(Struct, frozen=True, kw_only=True):
     model: ModelOptions = ModelOptions()
     second: SecondModel | None = field(default=None, name="beside")
     generator: GeneratorOptions = GeneratorOptions()
+    agents: AgentOptions = AgentOptions()
     accepted: dict[str, Any] = {}
 
 
@@ -244,6 +284,7 @@ _KEYS: Final = {
     "model": ModelOptions.__struct_fields__,
     "beside": SecondModel.__struct_fields__,
     "generator": GeneratorOptions.__struct_fields__,
+    "agents": AgentOptions.__struct_fields__,
 }
 """Of each table the keys that are read."""
 
@@ -301,12 +342,32 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
             metric=file.metric,
             backend=_backend(file, name),
             budget=file.chunker.budget,
+            agents=_agents(table, AgentOptions),
             accepted={
                 code: converted(paths, tuple[str, ...], f"accepted.{_clipped(code)}")
                 for code, paths in file.accepted.items()
             },
             unknown=tuple(f"{name}: {one}" for one in unknown_keys(table, _KEYS)),
         )
+
+
+def _agents(table: Mapping[str, Any], kind: type[A]) -> A:
+    """The table ``[agents]``; what would close nothing without a word is refused."""
+    found = converted(table.get("agents", {}), kind, "agents")
+    for problem in unknown_keys(table.get("agents", {}), {"": kind.__struct_fields__}):
+        raise UnfitError(f"agents: {problem}")
+    for key in ("closed", "read_only"):
+        rules = getattr(found, key)
+        if len(rules) > MAX_RULES:
+            raise UnfitError(f"agents.{key} must have at most {MAX_RULES:,} rules")
+        for rule in rules:
+            name, sign, value = rule.partition(":" if rule.startswith("tag:") else "=")
+            is_half = bool(sign) and not (name.strip() and value.strip())
+            is_line = rule == rule.strip() and rule.isprintable() and len(rule) <= MAX_RULE
+            if is_half or not is_line or rule[:1] in ("", "!", "#") or not rule.strip("/"):
+                wanted = "rules, each a pattern of paths, tag:NAME or KEY=VALUE"
+                raise UnfitError(f"agents.{key} must have {wanted}, found {brief(rule)}")
+    return found
 
 
 @contextlib.contextmanager
@@ -501,12 +562,28 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     Raises:
         SettingsError: It cannot be read.
     """
-    path = os.path.join(configuration, USERS)
-    try:
-        table = _table(read(path), path, f"fix {path}")
-    except (FileNotFoundError, NotADirectoryError):
-        return {}, ()
+    path, table = _users_table(configuration)
     with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
-        unknown = unknown_keys(table, {"": ["sidecar"]})
-        return folders, tuple(f"{path}: {one}" for one in unknown)
+        known = {"": ["sidecar", "agents"], "agents": _UsersAgents.__struct_fields__}
+        return folders, tuple(f"{path}: {one}" for one in unknown_keys(table, known))
+
+
+def user_agents(configuration: str) -> AgentOptions:
+    """What the user keeps from programs, in every store.
+
+    Raises:
+        SettingsError: It cannot be read.
+    """
+    path, table = _users_table(configuration)
+    with _naming(path):
+        found = _agents(table, _UsersAgents)
+        return AgentOptions(closed=found.closed, read_only=found.read_only)
+
+
+def _users_table(configuration: str) -> tuple[str, dict[str, Any]]:
+    path = os.path.join(configuration, USERS)
+    try:
+        return path, _table(read(path), path, f"fix {path}")
+    except (FileNotFoundError, NotADirectoryError):
+        return path, {}

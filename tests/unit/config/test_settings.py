@@ -12,6 +12,7 @@ from filestore.config.settings import (
     FORMAT_VERSION,
     LAYOUTS,
     MAX_BUDGET,
+    AgentOptions,
     ModelOptions,
     NewerFormatError,
     SecondModel,
@@ -297,3 +298,48 @@ def test_only_documents_in_place_are_the_tree_themselves():
     """The other layouts have their files below `chunked/`."""
     assert [tree.folder for tree in LAYOUTS.values()] == ["chunked", "chunked", ""]
     assert [tree.sidecar for tree in LAYOUTS.values()] == [".sidecar", ".sidecar", ".filestore"]
+
+
+def test_what_is_closed_to_programs_is_read():
+    """Rules are patterns of paths, tags and properties; the user's own come from another file."""
+    found = parse(
+        b'[agents]\nclosed = ["private/", "tag:me", "status=draft"]\nread_only = ["*.txt"]\n'
+        b'conventions = "How we write.md"\nsign = true\n'
+    ).agents
+    assert found.closed == ("private/", "tag:me", "status=draft")
+    assert (found.read_only, found.conventions, found.sign) == (
+        ("*.txt",),
+        "How we write.md",
+        True,
+    )
+    joined = found.joined(AgentOptions(closed=("private/", "diary"), read_only=("b",)))
+    assert joined.closed == (*found.closed, "diary")
+    assert joined.read_only == ("*.txt", "b")
+    assert joined.sign
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'closed = ["tag:"]',
+        'closed = ["=x"]',
+        'closed = ["x="]',
+        'closed = [""]',
+        'closed = ["/"]',
+        'closed = ["!open.md"]',
+        'closed = ["# a remark"]',
+        'closed = [" private"]',
+        'closed = ["a\\nb"]',
+        'closed = "private"',
+        "closed = [1]",
+        'read_only = ["tag:"]',
+        'close = ["private"]',
+        'closed = ["' + "x" * 1_001 + '"]',
+        "closed = [" + '"x",' * 1_001 + "]",
+        'sign = "yes"',
+    ],
+)
+def test_a_rule_that_would_close_nothing_is_refused(rules):
+    """A misspelt rule discloses: it is an error, in the store's file and in the user's."""
+    with pytest.raises(SettingsError, match="agents"):
+        parse(f"[agents]\n{rules}\n".encode())
