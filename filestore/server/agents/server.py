@@ -35,6 +35,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import refuse_twice
 from filestore.server.agents import tools
+from filestore.server.agents.wording import text_of_error
 from filestore.server.stores import Caller, caller_name
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ def _as_protocol_errors() -> Iterator[None]:
     except FilestoreError as error:
         known = isinstance(error, LookupError | UsageError)
         code = types.INVALID_PARAMS if known else types.INTERNAL_ERROR
-        raise MCPError(code, tools.text_of_error(error)) from None
+        raise MCPError(code, text_of_error(error)) from None
     except Exception as error:
-        message = tools.text_of_error(tools.of_machine(error))
+        message = text_of_error(tools.of_machine(error))
         raise MCPError(types.INTERNAL_ERROR, message) from None
 
 

@@ -1,6 +1,7 @@
 """Agents: the tools over MCP, asked by the SDK's own client in this process."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -10,8 +11,9 @@ from mcp.client import Client
 
 import filestore
 from filestore.server.agents.server import make_server
+from filestore.server.operations import TOOLS
 from filestore.server.stores import Access, Stores
-from tests.system.server.conftest import RENT
+from tests.system.server.conftest import AGENT, RENT
 
 T = TypeVar("T")
 
@@ -34,11 +36,17 @@ def call(stores: Stores, name: str, **given: Any) -> Any:
     return with_client(stores, lambda client: client.call_tool(name, given))
 
 
+def asked(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
+    """The JSON of what a tool answers, as it is over HTTP."""
+    return asyncio.run(next(iter(stores)).ask(TOOLS[name], given, AGENT))
+
+
 def test_a_hit_says_where_it_is(stores: Stores, place: Path) -> None:
     """In few words, and as the JSON of the command line."""
     done = call(stores, "search", query="rent", k=1)
     with filestore.open(place) as store:
-        assert done.structured_content == store.search("rent", k=1).to_dict()
+        assert asked(stores, "search", query="rent", k=1) == store.search("rent", k=1).to_dict()
+    assert done.structured_content is None
     assert "chunked/notes/rent.md" in done.content[0].text
     assert RENT.strip() in done.content[0].text
     assert "[" not in done.content[0].text
@@ -52,19 +60,19 @@ def test_a_hit_begins_with_what_shows_it(stores: Stores, place: Path) -> None:
         store.add(source)
     for tool, given in (("search", {"query": "lamp hall"}), ("similar", {"path": RENT_PATH})):
         done = call(stores, tool, k=2, **given)
-        hit = done.structured_content["hits"][0]
+        hit = asked(stores, tool, k=2, **given)["hits"][0]
         first = done.content[0].text.splitlines()[0]
         assert first.startswith(f"1. {hit['path']} ")
         assert isinstance(hit["line"], int)
         assert hit["freshness"] == "fresh"
     found = call(stores, "search", query="lamp hall", k=1)
     assert "house.md:5)" in found.content[0].text
-    path = found.structured_content["hits"][0]["path"]
-    for asked in (path, f"{path}:5", f"{path}:5-6"):
-        shown = call(stores, "show", path=asked).content[0].text
+    path = asked(stores, "search", query="lamp hall", k=1)["hits"][0]["path"]
+    for one in (path, f"{path}:5", f"{path}:5-6"):
+        shown = call(stores, "show", path=one).content[0].text
         assert "A lamp burns in the hall." in shown
     edited = call(stores, "edit_note", path=f"{path}:5", old="hall", new="yard")
-    assert edited.structured_content["path"] == path
+    assert f"wrote {path}" in edited.content[0].text
 
 
 def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
@@ -100,8 +108,8 @@ def test_in_place_a_hit_is_shown_by_its_line(tmp_path: Path) -> None:
         first = call(stores, "search", query="lamp hall", k=1).content[0].text.splitlines()[0]
         path = first.split()[1]
         assert path.startswith("house.md:")
-        for asked in (path, f"{path}-9"):
-            shown = call(stores, "show", path=asked).content[0].text
+        for one in (path, f"{path}-9"):
+            shown = call(stores, "show", path=one).content[0].text
             assert "A lamp burns" in shown
             assert shown.count("Old.") < 400
         near = call(stores, "similar", path="house.md:1", k=3).content[0].text
@@ -115,7 +123,7 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     assert "1 document, 2 chunks" in about
     assert "- notes" in about.splitlines()
     given = {"text": "The key hangs by the door.\n", "metadata": {"tags": ["key", "door"]}}
-    note = call(stores, "add_note", **given).structured_content["path"]
+    note = asked(stores, "add_note", **given)["path"]
     assert "tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
     gone = call(stores, "show", path="chunked/notes/gone.md").content[0].text
     assert "Try: take the path of a hit of search" in gone
@@ -129,14 +137,14 @@ def test_notes_in_every_layout(tmp_path: Path, layout: Literal["tree", "flat", "
     with Stores.open([str(tmp_path / "a b")], Access(writes=True)) as stores:
         done = call(stores, "add_note", text="日本語 of the key.\n", title="Größe 🐳: 1/2")
         assert not done.is_error, done.content[0].text
-        path = done.structured_content["path"]
+        path = json.loads(done.content[0].text.splitlines()[0].removeprefix("wrote "))
         assert path.endswith("Größe 🐳 1 2.md")
-        assert f"--store '{tmp_path}/a b' undo {done.structured_content['undo']}" in (
-            done.content[0].text
-        )
+        with filestore.open(tmp_path / "a b") as store:
+            (undo,) = (one.id for one in store.batches())
+        assert f"--store '{tmp_path}/a b' undo {undo}" in done.content[0].text
         assert not call(stores, "edit_note", path=path, old="日本語", new="Words").is_error
         assert "Words of the key." in call(stores, "search", query="key").content[0].text
-        assert call(stores, "status").structured_content["clean"]
+        assert asked(stores, "status")["clean"]
 
 
 def test_what_is_not_fresh_says_so(stores: Stores, place: Path) -> None:
@@ -144,10 +152,11 @@ def test_what_is_not_fresh_says_so(stores: Stores, place: Path) -> None:
     (place / "chunked" / "notes" / "rent.md").write_text("The rent is paid in gold.\n")
     done = call(stores, "search", query="rent", k=1, update=False)
     assert "[edited]" in done.content[0].text
-    assert done.structured_content["hits"][0]["freshness"] == "edited"
+    found = asked(stores, "search", query="rent", k=1, update=False)
+    assert found["hits"][0]["freshness"] == "edited"
     for name in ("tin", "lead"):
         (place / "chunked" / "notes" / f"{name}.md").write_text(f"The rent is paid in {name}.\n")
-        found = call(stores, "search", query=f"paid in {name}", k=1).structured_content
+        found = asked(stores, "search", query=f"paid in {name}", k=1)
         assert found["hits"][0]["path"] == f"chunked/notes/{name}.md"
         assert found["hits"][0]["freshness"] == "fresh"
 
@@ -191,22 +200,24 @@ def test_who_may_read_cannot_write(place: Path) -> None:
 
 def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
     """At once; the answer names what undoes it."""
-    done = call(stores, "add_note", text="The key hangs by the door.\n", title="Key")
-    note = done.structured_content
-    assert f"filestore --store {place} undo {note['undo']}" in done.content[0].text
-    found = call(stores, "search", query="key door", k=1).structured_content["hits"][0]
+    note = asked(stores, "add_note", text="The key hangs by the door.\n", title="Key")
+    found = asked(stores, "search", query="key door", k=1)["hits"][0]
     assert (found["path"], found["freshness"]) == (note["path"], "fresh")
-    edited = call(stores, "edit_note", path=note["path"], old="door", new="stairs")
+    given = {"path": note["path"], "old": "door", "new": "stairs"}
+    done = call(stores, "edit_note", **given)
+    with filestore.open(place) as store:
+        undo = store.batches()[0].id
+    assert f"filestore --store {place} undo {undo}" in done.content[0].text
     assert "by the stairs" in (place / note["path"]).read_text()
     with filestore.open(place) as store:
-        store.undo(edited.structured_content["undo"])
+        store.undo(undo)
         store.undo(note["undo"])
     assert not (place / note["path"]).exists()
 
 
 def test_an_edit_says_what_it_replaces(stores: Stores) -> None:
     """One passage, or all of a note; nothing in between."""
-    note = call(stores, "add_note", text="The key hangs by the door.\n").structured_content["path"]
+    note = asked(stores, "add_note", text="The key hangs by the door.\n")["path"]
     wrong: list[dict[str, str]] = [
         {},
         {"old": "key"},
@@ -259,6 +270,6 @@ def test_a_change_from_outside_is_answered(stores: Stores, place: Path) -> None:
     (place / "chunked" / "notes" / "lamp.md").write_text("A lamp burns in the hall.\n")
     with filestore.open(place) as store:
         store.sync()
-    found = call(stores, "search", query="lamp hall", k=1).structured_content
+    found = asked(stores, "search", query="lamp hall", k=1)
     assert found["hits"][0]["path"] == "chunked/notes/lamp.md"
     assert found["hits"][0]["freshness"] == "fresh"

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import filestore
 from filestore.core.safe_text import safe_text
+from filestore.server import operations
 from filestore.server.agents import tools
 from filestore.server.stores import Access, Stores
 from tests.system.conftest import files_below
 from tests.system.server.conftest import AGENT
-from tests.system.server.test_agents import call, with_client
+from tests.system.server.test_agents import asked, call, with_client
 
 SECRET = "nobody is to read this"
 TOOLS = ["search", "show", "similar", "about", "status", "sync", "add_note", "edit_note"]
@@ -105,7 +106,7 @@ def test_hidden_signs_of_a_text_are_seen(stores: Stores, place: Path) -> None:
     assert hidden not in done.content[0].text
     assert "\\U000e006f" in done.content[0].text
     assert safe_text(done.content[0].text) == done.content[0].text
-    assert hidden in done.structured_content["hits"][0]["text"]
+    assert hidden in asked(stores, "search", query="lamp", k=1)["hits"][0]["text"]
 
 
 def test_names_of_any_bytes_are_told(stores: Stores, place: Path) -> None:
@@ -114,7 +115,7 @@ def test_names_of_any_bytes_are_told(stores: Stores, place: Path) -> None:
     with open(name, "wb") as file:
         file.write(b"Whales sing.\n")
     assert not call(stores, "sync").is_error
-    (hit,) = call(stores, "search", query="whales", k=1).structured_content["hits"]
+    (hit,) = asked(stores, "search", query="whales", k=1)["hits"]
     assert "\\xff" in hit["path"]
     json.dumps(hit).encode()
     assert "Whales sing." in call(stores, "show", path=hit["path"]).content[0].text
@@ -126,7 +127,7 @@ def test_a_store_that_is_another_one_is_answered(stores: Stores, place: Path) ->
     place.rename(place.parent / "old")
     with filestore.create(place, embedder="builtin") as store:
         store.put("Whales sing.\n", into="sea", names="whales")
-    (hit,) = call(stores, "search", query="whales", k=1).structured_content["hits"]
+    (hit,) = asked(stores, "search", query="whales", k=1)["hits"]
     assert hit["path"] == "chunked/sea/whales.md"
 
 
@@ -144,11 +145,10 @@ def test_answers_are_of_one_generation_while_others_write(stores: Stores, place:
                     file.write_text(f"lantern {name} number {number}\n")
                 store.sync()
 
-    async def asks(client: Any) -> list[Any]:
-        return [
-            await client.call_tool("search", {"query": "lantern", "mode": "keyword"})
-            for _ in range(40)
-        ]
+    async def asks(_: Any) -> list[dict[str, Any]]:
+        (store,) = stores
+        given = {"query": "lantern", "mode": "keyword"}
+        return [await store.ask(operations.TOOLS["search"], given, AGENT) for _ in range(40)]
 
     thread = threading.Thread(target=writes)
     thread.start()
@@ -157,11 +157,10 @@ def test_answers_are_of_one_generation_while_others_write(stores: Stores, place:
     finally:
         stop.set()
         thread.join()
-    assert not [one for one in answers if one.is_error]
-    generations = [one.structured_content["generation"] for one in answers]
+    generations = [one["generation"] for one in answers]
     assert generations == sorted(generations)
     assert not call(stores, "sync").is_error
-    found = call(stores, "search", query="lantern", mode="keyword").structured_content["hits"]
+    found = asked(stores, "search", query="lantern", mode="keyword")["hits"]
     assert {hit["freshness"] for hit in found} == {"fresh"}
 
 

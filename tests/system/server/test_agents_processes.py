@@ -61,7 +61,7 @@ def test_a_program_that_starts_it_is_answered(place: Path, mode: str) -> None:
 
     done = ask(place, search, mode=mode)
     assert RENT.strip() in done.content[0].text
-    assert done.structured_content["hits"][0]["path"] == "chunked/notes/rent.md"
+    assert done.content[0].text.startswith("1. chunked/notes/rent.md ")
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def test_nothing_but_the_protocol_is_printed(place: Path) -> None:
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
     assert server.returncode == 0
     assert b"Traceback" not in err
-    assert answers[6]["result"]["structuredContent"]["clean"]
+    assert answers[6]["result"]["content"][0]["text"].startswith("clean")
 
 
 BROKEN: list[tuple[bytes, list[Any]]] = [
@@ -258,7 +258,7 @@ def test_it_is_ready_before_it_is_asked(place: Path) -> None:
         server.stdin.write(READY + message(2, "tools/call", name="search", arguments=ASKED))
         server.stdin.flush()
         answer = json.loads(server.stdout.readline())
-        assert answer["result"]["structuredContent"]["hits"]
+        assert answer["result"]["content"][0]["text"].startswith("1. ")
         assert server.communicate() == (b"", b"")
     assert server.returncode == 0
 
@@ -355,7 +355,7 @@ def test_the_same_over_http(stores: Stores, mode: str) -> None:
 
     with over_http(stores) as address:
         answers = asyncio.run(everyone(address))
-    found = [one.structured_content["hits"][0]["path"] for one in answers]
+    found = [one.content[0].text.split(" ")[1] for one in answers]
     assert found == ["chunked/notes/rent.md", "chunked/notes/gas.md"] * 4
 
 
@@ -371,7 +371,7 @@ def test_two_servers_serve_one_store(place: Path) -> None:
             return await other.call_tool("search", {"query": "lamp", "k": 1})
 
     found = asyncio.run(asyncio.wait_for(both(), 60))
-    assert found.structured_content["hits"][0]["path"] == "chunked/notes/lamp.md"
+    assert found.content[0].text.startswith("1. chunked/notes/lamp.md ")
     with filestore.open(place) as store:
         assert store.status().clean
 
@@ -404,15 +404,15 @@ def test_the_inspector_understands_it(place: Path) -> None:
 
     assert "search" in [tool["name"] for tool in inspected("tools/list")["tools"]]
     words = ("--tool-name", "search", "--tool-arg", "query=rent", "--tool-arg", "k=1")
-    (hit,) = inspected("tools/call", *words)["structuredContent"]["hits"]
-    assert hit["path"] == "chunked/notes/rent.md"
+    (found,) = inspected("tools/call", *words)["content"]
+    assert found["text"].startswith("1. chunked/notes/rent.md ")
     (listed,) = inspected("resources/list")["resources"]
     (content,) = inspected("resources/read", "--uri", listed["uri"])["contents"]
     assert RENT.strip() in content["text"]
     assert len(inspected("resources/templates/list")["resourceTemplates"]) == 2
     words = ("--tool-name", "add_note", "--tool-arg", "text=The key hangs by the door.")
-    note = inspected("tools/call", *words)["structuredContent"]
-    assert (place / note["path"]).exists()
+    (wrote,) = inspected("tools/call", *words)["content"]
+    assert (place / json.loads(wrote["text"].splitlines()[0].removeprefix("wrote "))).exists()
 
 
 @needs_inspector
@@ -423,8 +423,8 @@ def test_the_inspector_understands_it_over_http(place: Path, tmp_path: Path) -> 
         start = [INSPECTOR, "--cli", f"{server.url}mcp", "--method"]
         words = ["tools/call", "--tool-name", "search", "--tool-arg", "query=rent"]
         done = subprocess.run([*start, *words], capture_output=True, timeout=100, check=True)
-        (hit, *_) = json.loads(done.stdout)["structuredContent"]["hits"]
-        assert hit["path"] == "chunked/notes/rent.md"
+        (found,) = json.loads(done.stdout)["content"]
+        assert found["text"].startswith("1. chunked/notes/rent.md ")
         done = subprocess.run(
             [*start, "resources/list"], capture_output=True, timeout=100, check=True
         )

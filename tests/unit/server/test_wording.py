@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text, shown_path
-from filestore.server.agents import tools
+from filestore.server.agents import wording
 from filestore.server.operations import TOOLS, definitions
 
 FORGED = [
@@ -115,7 +115,7 @@ def first_name(words: str) -> str:
 def test_a_reader_finds_exactly_what_is_there(name: str, data: st.DataObject) -> None:
     """Hits, notes, and what undoes it, whatever names, titles and texts say."""
     answer = data.draw(objects(TOOLS[name].answer))
-    said = tools.text_of(name, answer, "/kb")
+    said = wording.text_of(name, answer, "/kb")
     lines, passages, wholes = ours(said)
     assert f"{said}.".splitlines() == f"{said}.".split("\n")
     hits = answer.get("hits", []) or answer.get("nearest", [])
@@ -145,7 +145,7 @@ def test_a_long_text_is_cut_and_the_end_still_marked() -> None:
     record = {"indexed": True, "freshness": "fresh", "source": None}
     answer = {"path": "a.md", "revision": "0a", "frontmatter": {}, "record": record}
     answer["body"] = "```\n" * 50_000
-    lines, _, (whole,) = ours(tools.text_of("show", answer, "/kb"))
+    lines, _, (whole,) = ours(wording.text_of("show", answer, "/kb"))
     assert lines == ["a.md", "revision: 0a", "… (cut)"]
     assert 40_000 < len(whole) <= 50_000
 
@@ -154,6 +154,6 @@ def test_a_long_text_is_cut_and_the_end_still_marked() -> None:
 def test_an_error_is_marked_as_well(said: dict[str, str]) -> None:
     """One line what failed, one what helps; what others said of it stands behind a mark."""
     error = FilestoreError(f"E {said['error']}", detail=said["detail"], remedy=said["remedy"])
-    lines, _, wholes = ours(tools.text_of_error(error))
+    lines, _, wholes = ours(wording.text_of_error(error))
     assert len(lines) == 1 + bool(said["remedy"])
     assert not wholes
