@@ -206,7 +206,7 @@ def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
     given = {"path": note["path"], "old": "door", "new": "stairs"}
     done = call(stores, "edit_note", **given)
     with filestore.open(place) as store:
-        undo = store.batches()[0].id
+        undo = store.batches()[-1].id
     assert f"filestore --store {place} undo {undo}" in done.content[0].text
     assert "by the stairs" in (place / note["path"]).read_text()
     with filestore.open(place) as store:
