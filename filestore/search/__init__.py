@@ -11,12 +11,15 @@ from msgspec.structs import force_setattr, replace
 
 from filestore.config.settings import MODELS, Which
 from filestore.core.errors import UsageError
+from filestore.core.safe_text import brief
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fulltext import SYNTAXES, Syntax
 
 Mode = Literal["hybrid", "vector", "keyword"]
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+Sort = Literal["relevance", "date"]
+SORTS: Final[tuple[Sort, ...]] = ("relevance", "date")
 Extra = Literal["questions", "summaries", "copies", "cut"]
 MOST_REWRITES: Final = 20
 
@@ -53,6 +56,13 @@ class Query(Struct, frozen=True, kw_only=True):
     ``cross-encoder:MODEL`` with a hub name or a folder."""
     group: Literal["document"] | None = None
     """``document``: only the best hit of each document, with the number of the others."""
+    since: str | None = None
+    """Only documents updated on this day or later: 2026, 2026-05, 2026-05-03, or a time such as
+    2026-05-03T14:30Z."""
+    until: str | None = None
+    """Only documents updated on this day or before; of a month or a year its last day counts."""
+    sort: Sort = "relevance"
+    """``date``: the same hits, the newest first; without a query all that the filters leave."""
     context: Annotated[int, Meta(ge=0)] = 0
     """How many lines before and after each passage to show."""
     tree: bool = False
@@ -102,16 +112,30 @@ class Query(Struct, frozen=True, kw_only=True):
             raise UsageError(f"context must not be negative, found {self.context}")
         if not 0 <= self.rewrite <= MOST_REWRITES:
             raise UsageError(f"--rewrite takes 0 to {MOST_REWRITES}, found {self.rewrite}")
+        if self.since is not None or self.until is not None:
+            self._check_dates()
+
+    def _check_dates(self) -> None:
+        from filestore.core.dates import iso_span
+
+        for name in ("since", "until"):
+            if (value := getattr(self, name)) is not None and iso_span(value) is None:
+                raise UsageError(
+                    f"--{name} takes a date, found {brief(value)}",
+                    remedy=f"--{name} 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
+                )
 
     @property
     def has_filters(self) -> bool:
         """Whether hits must satisfy something."""
-        return bool(self.where or self.source or self.kind or self.within)
+        named = self.where or self.source or self.kind or self.within
+        return bool(named) or self.since is not None or self.until is not None
 
 
 _CHOICES: Final[Mapping[str, Sequence[str | None]]] = {
     "mode": MODES,
     "syntax": SYNTAXES,
     "group": ("document", None),
+    "sort": SORTS,
     "model": MODELS,
 }

@@ -1,18 +1,18 @@
 """What metadata must be: a key, an operator and values, compared as what they are. Pure.
 
 Two dates are compared as dates, two numbers as numbers, all else for being equal. A day or a month
-is a stretch of time: what lies in it is equal to it. One rule: a time without a zone is one of UTC.
+is a stretch of time, see `core.dates`.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
 from filestore.chunks.frontmatter import value_text
+from filestore.core.dates import is_iso, iso_span
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief
 from filestore.core.schema import text
@@ -21,14 +21,6 @@ Operator = Literal["=", "!=", ">", ">=", "<", "<="]
 OPERATORS: Final[tuple[Operator, ...]] = get_args(Operator)
 _TYPED: Final = re.compile(r"(?P<key>.+?)(?P<op>[!<>]=|[=<>])(?P<value>.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
-_DATE: Final = re.compile(
-    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})(?:[T ](?P<time>[0-9:.]{5,15})"
-    r" ?(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?"
-)
-_LEAST: Final = timedelta(microseconds=1)
-
-Span = tuple[datetime, datetime]
-"""The first moment of a day, a month or a year, and the first behind it."""
 
 
 class Condition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,8 +61,8 @@ def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]
         for value in condition.texts():
             if condition.op in ("=", "!=") or is_ordered(value):
                 continue
-            is_date = _DATE.fullmatch(value) is not None
-            problem = "is no day of the calendar" if is_date else "is neither a date nor a number"
+            is_date = "is no day of the calendar"
+            problem = is_date if is_iso(value) else "is neither a date nor a number"
             raise UsageError(
                 f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
                 remedy="give a date such as 2024-05-01, or a number",
@@ -127,14 +119,14 @@ def test(op: Operator, wanted: str) -> Callable[[str], bool]:
 
     A text is equal to itself alone: how else it may be spelt is for others to know.
     """
-    span, number = span_of(wanted), number_of(wanted)
+    span, number = iso_span(wanted), number_of(wanted)
     compare = _COMPARED[op]
 
     def holds(value: str) -> bool:
         if number is not None and (other := number_of(value)) is not None:
             # A stretch, too, in which nothing lies but the number.
             return compare(*(((one, 0), (one, 1)) for one in (other, number)))
-        if span is not None and (there := span_of(value)) is not None:
+        if span is not None and (there := iso_span(value)) is not None:
             return compare(there, span)
         return value == wanted if op in ("=", "!=") else False
 
@@ -153,36 +145,12 @@ _COMPARED: Final[Mapping[Operator, Callable[[Any, Any], bool]]] = {
 
 def is_ordered(value: str) -> bool:
     """Whether something may be greater or less than a text: it is a date or a number."""
-    return span_of(value) is not None or number_of(value) is not None
+    return iso_span(value) is not None or number_of(value) is not None
 
 
 def number_of(value: str) -> Decimal | None:
     """A text as the number that it is; None for any other."""
     return Decimal(value) if _NUMBER.fullmatch(value) else None
-
-
-def span_of(value: str) -> Span | None:
-    """The time that a date of ISO 8601 is, to the day, month or year; None for any other text."""
-    found = _DATE.fullmatch(value)
-    if found is None:
-        return None
-    year, month, day = (int(found[part] or 0) for part in ("year", "month", "day"))
-    try:
-        first = datetime(year, month or 1, day or 1, tzinfo=UTC)
-        if found["time"]:
-            zone = (found["zone"] or "Z").replace("Z", "+00:00")
-            at = datetime.fromisoformat(f"{value[:10]}T{found['time']}{zone}").astimezone(UTC)
-            return at, at + _LEAST
-    except (ValueError, OverflowError):
-        return None
-    try:
-        if day:
-            return first, first + timedelta(days=1)
-        later = 1 if not month or month == 12 else 0
-        return first, first.replace(year=year + later, month=(month % 12 if month else 0) + 1)
-    except (ValueError, OverflowError):
-        # The last day that there is.
-        return first, datetime.max.replace(tzinfo=UTC)
 
 
 def alternatives(values: Sequence[str], known: Callable[[str], bool]) -> Iterator[str]:

@@ -50,6 +50,8 @@ class Search(Request, Query, frozen=True, kw_only=True):
     within: Annotated[Texts, option("DIR", "--in")] = []
     source: Annotated[Texts, option("GLOB")] = []
     kind: Annotated[Texts, option("K")] = []
+    since: Annotated[str | None, Meta(max_length=100), option("DATE")] = None
+    until: Annotated[str | None, Meta(max_length=100), option("DATE")] = None
     context: Annotated[int, Meta(ge=0, le=100), option("N")] = 0
     rerank: Annotated[str | None, option("R", local=True)] = None
     rewrite: Annotated[int, option("N", local=True)] = 0
@@ -62,7 +64,7 @@ class Search(Request, Query, frozen=True, kw_only=True):
         Raises:
             UsageError: Nothing is asked.
         """
-        if not (self.text or self.where or self.within or self.source or self.kind):
+        if not (self.text or self.has_filters):
             raise UsageError(
                 "nothing is asked: type a query, or a filter such as --where tags=git",
                 remedy="filestore search --help",

@@ -57,3 +57,18 @@ def test_no_value_of_a_filter_is_no_filter() -> None:
     assert (query.where, query.source, query.has_filters) == ((), (), False)
     empty = Query(text="pump", source="", kind="")
     assert (empty.source, empty.kind, empty.has_filters) == (("",), ("",), True)
+
+
+@pytest.mark.parametrize("value", ["2026", "2026-05", "2026-05-03", "2026-05-03T14:30Z", "9999"])
+def test_dates_that_a_query_takes(value: str) -> None:
+    query = Query(text="x", since=value, until=value, sort="date")
+    assert query.has_filters
+
+
+@pytest.mark.parametrize("value", ["", "0000", "yesterday", "2026-13", "May 3, 2026", "\x1b[31m"])
+def test_dates_that_a_query_refuses(value: str) -> None:
+    for name in ("since", "until"):
+        with pytest.raises(UsageError, match=f"--{name} takes a date") as caught:
+            Query(text="x", **{name: value})  # type: ignore[arg-type]
+        assert "2026-05-03" in caught.value.remedy
+        assert "\x1b" not in caught.value.message

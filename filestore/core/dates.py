@@ -1,0 +1,124 @@
+"""Dates as people and programs write them, as stretches of time. Pure.
+
+A day, a month or a year is a stretch: what lies in it is equal to it. One rule: a time without a
+zone is one of UTC.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+_ISO: Final = re.compile(
+    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})(?:[T ](?P<time>[0-9:.]{5,15})"
+    r" ?(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?"
+)
+_LEAST: Final = timedelta(microseconds=1)
+
+Span = tuple[datetime, datetime]
+"""The first moment of a day, a month or a year, and the first behind it."""
+
+
+def is_iso(text: str) -> bool:
+    """Whether a text is written as a date of ISO 8601, be it one of the calendar or not."""
+    return _ISO.fullmatch(text) is not None
+
+
+def iso_span(text: str) -> Span | None:
+    """The time that a date of ISO 8601 is, to the day, month or year; None for any other text."""
+    found = _ISO.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day = (int(found[part] or 0) for part in ("year", "month", "day"))
+    try:
+        first = datetime(year, month or 1, day or 1, tzinfo=UTC)
+        if found["time"]:
+            zone = (found["zone"] or "Z").replace("Z", "+00:00")
+            at = datetime.fromisoformat(f"{text[:10]}T{found['time']}{zone}").astimezone(UTC)
+            return at, at + _LEAST
+    except (ValueError, OverflowError):
+        return None
+    try:
+        if day:
+            return first, first + timedelta(days=1)
+        later = 1 if not month or month == 12 else 0
+        return first, first.replace(year=year + later, month=(month % 12 if month else 0) + 1)
+    except (ValueError, OverflowError):
+        # The last day that there is.
+        return first, datetime.max.replace(tzinfo=UTC)
+
+
+class Moment(Struct, frozen=True, order=True):
+    """A date that a file says, or that is known of it."""
+
+    at_s: float
+    """When it begins, in seconds since 1970."""
+    day: str
+    """In ISO 8601 and UTC, as far as it is known: 2026-05-03, 2026-05 or 2026."""
+
+
+_LONGEST: Final = 60
+_EPOCH: Final = re.compile(r"([0-9]{9,10}(?:\.[0-9]{1,9})?)|([0-9]{13})")
+"""In seconds, or in milliseconds."""
+_MONTHS: Final[Mapping[str, int]] = {
+    name: number
+    for number, name in enumerate(
+        (
+            *("january", "february", "march", "april", "may", "june", "july"),
+            *("august", "september", "october", "november", "december"),
+        ),
+        start=1,
+    )
+}
+_ORDINAL: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|\.)?"
+_MONTH: Final = r"(?P<month>[A-Za-z]{3,9})\.?"
+_YEAR: Final = r"(?P<year>[0-9]{4})"
+_REST: Final = r"(?![0-9]).{0,40}"
+_WEEKDAY: Final = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
+_WRITTEN: Final = (
+    re.compile(rf"{_YEAR}([-/.])(?P<month>[0-9]{{1,2}})\2(?P<day>[0-9]{{1,2}}){_REST}"),
+    re.compile(r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"),
+    re.compile(rf"{_WEEKDAY}{_MONTH} {_ORDINAL},? {_YEAR}{_REST}", re.IGNORECASE),
+    re.compile(rf"{_WEEKDAY}{_ORDINAL} {_MONTH},? {_YEAR}{_REST}", re.IGNORECASE),
+)
+"""2026/5/3, 20260503, May 3, 2026 and 3 May 2026; a time behind them is passed over. Numbers of
+day and month before the year are in no order that all agree on, and are no date."""
+
+
+def read_date(text: str) -> Moment | None:
+    """A date of frontmatter, in whatever of many forms; None for what is none."""
+    text = text.strip().strip("[]").strip()
+    if not text or len(text) > _LONGEST:
+        return None
+    if (span := iso_span(text)) is not None:
+        return Moment(span[0].timestamp(), text if len(text) < 10 else span[0].date().isoformat())
+    if (number := _EPOCH.fullmatch(text)) is not None:
+        return moment(float(number[1]) if number[1] else int(number[2]) / 1000)
+    for form in _WRITTEN:
+        if (found := form.fullmatch(text)) is not None:
+            month = found["month"]
+            day = _day(found["year"], month if month.isdigit() else _month(month), found["day"])
+            if day is not None:
+                return Moment(datetime.combine(day, datetime.min.time(), UTC).timestamp(), str(day))
+    return None
+
+
+def _month(name: str) -> int:
+    return next((one for month, one in _MONTHS.items() if month.startswith(name.lower())), 0)
+
+
+def _day(year: str, month: str | int, day: str) -> date | None:
+    try:
+        return date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+
+
+def moment(seconds: float) -> Moment | None:
+    """A moment in seconds since 1970; None outside of the calendar."""
+    try:
+        return Moment(seconds, datetime.fromtimestamp(seconds, UTC).date().isoformat())
+    except (ValueError, OverflowError, OSError):
+        return None
