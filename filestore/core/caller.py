@@ -43,6 +43,28 @@ def other_caller() -> Caller | None:
     return _CALLER.get()
 
 
+_PROGRAM: ContextVar[str | None] = ContextVar("program", default=None)
+
+
+@contextlib.contextmanager
+def writing_for(program: str | None) -> Iterator[None]:
+    """Keep with each change of files, in this thread, which program made it.
+
+    Args:
+        program: Its name; None for a person.
+    """
+    before = _PROGRAM.set(program)
+    try:
+        yield
+    finally:
+        _PROGRAM.reset(before)
+
+
+def writing_program() -> str | None:
+    """The program for which this thread changes files; None for a person."""
+    return _PROGRAM.get()
+
+
 def named_store() -> str:
     """The store that the variable FILESTORE names, or ""."""
     caller = _CALLER.get()

@@ -123,6 +123,7 @@ class Originals:
         before: Mapping[str, Content],
         *,
         now_s: float,
+        by: str | None = None,
         group: str = "",
         folders: Sequence[str] = (),
     ) -> Batch:
@@ -133,6 +134,7 @@ class Originals:
             entries: The files, in the order in which they are to change.
             before: What the existing ones hold.
             now_s: Seconds since 1970.
+            by: The program that changes them; None for a person.
             group: The first batch of the command; "" where this is it.
             folders: The folders that were made for the files.
 
@@ -148,6 +150,7 @@ class Originals:
             what=what,
             made_s=int(now_s),
             entries=tuple(entries),
+            by=by,
             group=group,
             folders=tuple(folders),
         )

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
 from filestore.core.paths import CHUNKS, SUMMARIES, Tree
-from filestore.core.safe_text import brief, listed, shown_path
+from filestore.core.safe_text import brief, listed, safe_text, shown_path
 from filestore.core.schema import JsonObject, UnfitError, converted, json_of
 
 BATCH_NAME: Final = "batch.json"
@@ -34,6 +34,7 @@ _LAST_SEQUENCE: Final = 1 << 53
 _MODES: Final = 0o7777
 _PERMISSIONS: Final = 0o666
 _WHAT_LENGTH: Final = 1_000
+_NAME_LENGTH: Final = 80
 _UNSEEN: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
@@ -84,6 +85,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     """The side that the files hold since the last undo or redo."""
     sequence: int = 0
     """Orders what was undone and redone; 0 where neither happened."""
+    by: str | None = None
+    """The program that made it; None for a person."""
     group: str = ""
     """The first batch of the command, where this is a later one of it."""
     folders: tuple[str, ...] | None = None
@@ -131,6 +134,7 @@ class _Record(Struct, frozen=True, kw_only=True):
     made: Annotated[int, Meta(ge=0, le=_LATEST_S)]
     wanted: State
     sequence: Annotated[int, Meta(ge=0, le=_LAST_SEQUENCE)]
+    by: str | None = None
     group: Annotated[str, Meta(pattern=f"^({NUMBERED.pattern})?\\Z")] = ""
     folders: tuple[str, ...] | None = None
     files: tuple[_File, ...]
@@ -144,6 +148,7 @@ def serialize(batch: Batch) -> bytes:
         "made": batch.made_s,
         "wanted": batch.wanted,
         "sequence": batch.sequence,
+        **({} if batch.by is None else {"by": _name(batch.by)}),
         **({"group": batch.group} if batch.group else {}),
         **({} if batch.folders is None else {"folders": list(map(_encode_path, batch.folders))}),
         "files": [
@@ -181,6 +186,7 @@ def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
             made_s=record.made,
             wanted=record.wanted,
             sequence=record.sequence,
+            by=None if record.by is None else _name(record.by),
             group=record.group,
             folders=None if record.folders is None else tuple(map(_decode_path, record.folders)),
             entries=tuple(
@@ -206,6 +212,10 @@ def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
     return batch
+
+
+def _name(by: str) -> str:
+    return safe_text(by[:_NAME_LENGTH], keep_newlines=False)[:_NAME_LENGTH]
 
 
 def is_truth(path: str) -> bool:
@@ -311,7 +321,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
 class Group(JsonObject, Struct, frozen=True, kw_only=True):
     """What one command changed: its batches, oldest first, undone and redone together."""
 
-    KEYS = "id what when files bytes state problem"
+    KEYS = "id what by when files bytes state problem"
 
     batches: tuple[Batch, ...]
 
@@ -324,6 +334,11 @@ class Group(JsonObject, Struct, frozen=True, kw_only=True):
     def what(self) -> str:
         """The commands, for the list."""
         return listed(dict.fromkeys(batch.what for batch in self.batches), _NAMED)
+
+    @property
+    def by(self) -> str | None:
+        """The program that made it; null for a person."""
+        return self.batches[0].by
 
     @property
     def problem(self) -> str:

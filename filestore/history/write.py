@@ -12,6 +12,7 @@ from functools import partial
 from filestore.chunks.layout import Layout, look_at
 from filestore.chunks.observation import Observation
 from filestore.config.layout import Places
+from filestore.core.caller import writing_program
 from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKED, ChunkPath, StorePath
 from filestore.fs import disk
@@ -143,7 +144,13 @@ def change(
             entries = [_entry(one, seen[one.path], one.path not in unknown) for one in replacements]
             held = {one.path: one.before for one in replacements if one.before}
             batch = originals.keep(
-                command, entries, held, now_s=time.time(), group=group, folders=swap.lacking()
+                command,
+                entries,
+                held,
+                now_s=time.time(),
+                by=writing_program(),
+                group=group,
+                folders=swap.lacking(),
             )
             command = f"filestore undo {batch.identifier}"
             carry_out(swap, command=command, take_back=partial(originals.discard, batch.identifier))

@@ -2,15 +2,15 @@
 
 In a tree a note is a chunk file of a folder of its own, in the flat layout one among the others,
 in place a new Markdown document. One rule: nothing that a person wrote is lost unseen: a new note
-has a name that no other has, and a change names the passage that it replaces, which must be there
-exactly once.
+has a name that no other has, and a change names the revision that was read, and the passage or the
+section that it replaces, which must be there exactly once.
 """
 
 import os
 import re
 import unicodedata
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -21,12 +21,13 @@ from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, folded_path
+from filestore.core.diff import unified
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
-from filestore.core.hashing import content_hash, origin_hash
-from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, folder_of, inside
+from filestore.core.hashing import origin_hash, revision_of
+from filestore.core.paths import TOP, ChunkPath, StorePath, folder_of, inside
 from filestore.core.progress import ignore
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief, safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.extract.markdown import read_frontmatter
 from filestore.fs import disk
@@ -34,21 +35,19 @@ from filestore.fs.scan import MAX_DEPTH
 from filestore.fs.transaction import collect_staged
 from filestore.git.repository import refuse_during_operation
 from filestore.history import write
-from filestore.history.backup_store import list_batches
 from filestore.history.batch import is_note, is_truth
 from filestore.ingest import put
+from filestore.ingest.edits import Edit, changed, check_revision
 from filestore.ingest.put import refuse_unmerged
 from filestore.sync.actions import put_settled
 from filestore.verify.names import why_unportable
 
 if TYPE_CHECKING:
     from filestore.fs.scan import TreeRules
-    from filestore.sidecar.snapshot import Writing
+    from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 FOLDER: Final = "notes"
 """Where a note lies that is to lie nowhere else, but in the flat layout."""
-_WRITTEN_BY: Final = ("add_note ", "edit_note ", "put ")
-"""How the changes begin that programs made."""
 _KEY: Final = re.compile(rb"^[^\s#][^\n]*:", re.M)
 """Without one, what is between two lines of hyphens is text."""
 _MOST_ALIKE: Final = 3
@@ -58,21 +57,25 @@ _LONGEST: Final = 80
 _LONGEST_BYTES: Final = 200
 _MOST_PATH_BYTES: Final = 1_000
 _ANOTHER: Final = "choose another folder"
+_LONGEST_TITLE: Final = 1_000
+_MOST_DIFF_BYTES: Final = 8_000
+_WRITABLE: Final = 0o222
 _NO_NAME: Final = frozenset('/\\:*?"<>|#^[]%')
 """Signs that some file systems, links or shells read as something else."""
 
 
-class NotedElsewhere(RefusedError):
-    """What was to be changed is not as it was named."""
-
-
 class Note(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "not_embedded"}):
-    """A note that was written."""
+    """A note that was written, or what would be."""
 
-    SPARSE = "not_embedded"
+    SPARSE = "not_embedded diff"
 
     path: StorePath
-    """The file that was written."""
+    """The file."""
+    revision: str = ""
+    """Of the file as it is now, which its next change names; empty where there is none yet."""
+    diff: str = ""
+    """Of a plan, which writes nothing: what would change, as a unified diff of at most 8,000
+    bytes."""
     alike: tuple[StorePath, ...] = ()
     """Other files of nearly the same name or title, where the note is new; at most three."""
     embedded: int = 0
@@ -83,14 +86,6 @@ class Note(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "no
     """Why its text was left without embedding; keywords find it."""
     undo: str | None = None
     """The name that `undo` takes; None where nothing changed."""
-
-
-class Edit(Struct, frozen=True, kw_only=True):
-    """A change of one file: a passage, or all of its text."""
-
-    old: str = ""
-    """The passage; "" where all is replaced."""
-    new: str = ""
 
 
 class NewNote(Struct, frozen=True, kw_only=True):
@@ -110,11 +105,16 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
     """A text under a name that is made of its title, or of its first words.
 
     Raises:
-        UsageError: It is empty, no UTF-8, or its frontmatter cannot be read.
+        UsageError: It is empty, no UTF-8, its title is too long, or its frontmatter cannot be read.
     """
+    if len(title) > _LONGEST_TITLE:
+        raise UsageError(
+            f"the title has {len(title):,} characters, expected at most {_LONGEST_TITLE:,}",
+            remedy="shorten it",
+        )
     (checked,) = put.new_chunks(written.removeprefix("\ufeff"), None, metadata)
     head, body, own = _own_frontmatter(checked.text)
-    heading = " ".join(title.split())
+    heading = safe_text(" ".join(title.split()), keep_newlines=False)
     newline = "\r\n" if "\r\n" in checked.text else "\n"
     if heading and heading != own.get("title"):
         has_title = any(
@@ -130,7 +130,7 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
     return NewNote(
         head=head,
         body=body if body.endswith("\n") else f"{body}{newline}",
-        name=_stem(heading or str(own.get("title", ""))) or _stem(first) or "note",
+        name=_stem(title or str(own.get("title", ""))) or _stem(first) or "note",
         metadata=checked.metadata if head else {**own, **checked.metadata},
     )
 
@@ -186,7 +186,9 @@ class NoteWriter(Struct, frozen=True):
     Of a document a note is the whole, its frontmatter included.
     """
 
-    store: "Writing"
+    snapshot: "StoreSnapshot"
+    writing: "Writing | None" = None
+    """What holds the writer's lock; None where a change is planned, and nothing written."""
 
     def add(self, note: NewNote, wanted: str | None) -> Note:
         """Write a new note, and index it.
@@ -206,46 +208,40 @@ class NoteWriter(Struct, frozen=True):
         alike = self._alike(note.name)
         inner = ChunkPath(folder.rstrip("/"))
         name = self._free_name(inner, note.name)
-        if not self.store.snapshot.places.tree.is_written:
+        if self.snapshot.places.tree.is_written:
+            put.check_texts_folder(self.snapshot, folder)
+            own, _ = frontmatter.parse(note.head.encode())
+            chunk = put.NewChunk(
+                text=note.body.lstrip("\r\n"), name=name, metadata={**own, **note.metadata}
+            )
+            path, data = put.chunk_path(folder, chunk), put.chunk_bytes(chunk, None)
+        else:
             path = inside(inner, f"{name}.md")
             self._require_document(path)
             try:
                 data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
             except ValueError as error:
                 raise UsageError(f"the metadata cannot be written: {error}") from error
-            return replace(self._written(path, data, None, "add_note"), alike=alike)
-        own, _ = frontmatter.parse(note.head.encode())
-        renamed = put.NewChunk(
-            text=note.body.lstrip("\r\n"), name=name, metadata={**own, **note.metadata}
-        )
-        done = put.put(self.store, [renamed], folder, replace=False, on_progress=ignore)
-        return Note(
-            path=done.paths[0],
-            alike=alike,
-            embedded=done.embedded,
-            reused=done.reused,
-            problem=done.problem,
-            undo=done.undo,
-        )
+        return replace(self._written(path, data, None, "add_note"), alike=alike)
 
     def _alike(self, name: str) -> tuple[StorePath, ...]:
         """The files whose name or title has the same letters and digits in the same order."""
         wanted = _letters(name)
         if not wanted:
             return ()
-        catalog = CatalogPages(self.store.snapshot.catalog)
+        catalog = CatalogPages(self.snapshot.catalog)
         titled = [file for file, title in catalog.aliases_of_files() if _letters(title) == wanted]
         named = (
             path
             for path in catalog.paths_below(TOP, _MOST_LOOKED_AT)
             if _letters(os.path.splitext(os.path.basename(path))[0]) == wanted
         )
-        paths = dict.fromkeys([*named, *self.store.snapshot.catalog.indexed_paths(titled).values()])
-        return tuple(map(self.store.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
+        paths = dict.fromkeys([*named, *self.snapshot.catalog.indexed_paths(titled).values()])
+        return tuple(map(self.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
 
     def _folder(self, wanted: str | None) -> str:
         """The folder of a new note; "" where it lies in the folder of the tree itself."""
-        layout = self.store.snapshot.layout
+        layout = self.snapshot.layout
         if layout.has_folders:
             return wanted or FOLDER
         if not layout.shares_folder:
@@ -257,91 +253,85 @@ class NoteWriter(Struct, frozen=True):
             )
         return ""
 
-    def edit(self, path: ChunkPath, edit: Edit) -> Note:
+    def edit(self, path: ChunkPath, edit: Edit, revision: str | None, command: str) -> Note:
         """Change a file, and index it.
 
         Args:
             path: The file.
             edit: What is to change in its text; in a chunk file that is what follows the
                 frontmatter.
+            revision: Of the file as it was read; None where it may be any.
+            command: For the list of what can be undone.
 
         Raises:
-            NotedElsewhere: The passage is not there exactly once, or a person edited the file.
-            RefusedError: It is no Markdown, or made from others.
+            OtherRevisionError: The file has another revision.
+            NotedElsewhere: The passage or the heading is not there exactly once.
+            RefusedError: It is no Markdown, read-only, or left out of the index.
             GitBusyError: A merge, rebase or the like is under way, or it is unmerged.
             ChangedMeanwhile: It was edited at this moment; nothing was written.
         """
-        places = self.store.snapshot.places
+        places = self.snapshot.places
         has_chunks = places.tree.is_written
-        shown = shown_path(places.tree.store_path(path))
-        may_edit = is_truth(CHUNKS.store_path(path)) if has_chunks else is_note(path)
+        name = places.tree.store_path(path)
+        shown = shown_path(name)
+        may_edit = is_truth(name) if has_chunks else is_note(path) and not self._is_left_out(path)
         if not path.endswith(".md") or not may_edit:
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
-        with disk.folder_at(places.chunked) as handle:
-            try:
-                data, _ = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
-            except OSError as error:
-                raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
+        data = self._read(path, shown)
+        check_revision(name, data, revision)
         head = frontmatter.split(data).head if has_chunks else b""
         try:
             before = data[len(head) :].decode()
         except UnicodeDecodeError as error:
             raise RefusedError(f"{shown} is not UTF-8") from error
-        if not edit.old and not self._is_ours(path, data):
-            raise NotedElsewhere(
-                f"a person wrote or edited {shown}: it is not replaced as a whole",
-                remedy="read it again, and replace a passage of it",
-            )
-        if has_chunks and not edit.old:
-            # The file gets the keys that a whole new text has above it.
-            _, text, own = _own_frontmatter(edit.new.removeprefix("\ufeff"))
-            put.check_keys(own)
-            try:
-                head, edit = frontmatter.with_keys(head, own), Edit(new=text.lstrip("\r\n"))
-            except ValueError as error:
-                raise UsageError(f"the frontmatter cannot be written: {error}") from error
-        after = _replaced(before, edit, shown)
-        if not after.strip():
+        after = changed(before, edit, shown=shown, above=head.count(b"\n"))
+        if not after.strip("\ufeff \t\r\n"):
             raise UsageError(f"{shown} would be empty: nothing could find it")
-        if len(after) > MAX_CHUNK_BYTES:
-            raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
         made = head + after.encode()
+        if len(made) > MAX_CHUNK_BYTES:
+            raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
         if has_chunks:
             made = self._with_origin(path, data, made, after)
-        return self._written(path, made, data, "edit_note")
+        else:
+            _check_frontmatter(before, after, shown)
+        try:
+            return self._written(path, made, data, command)
+        except write.ChangedMeanwhile:
+            if revision is not None:
+                check_revision(name, self._read(path, shown), revision)
+            raise
+
+    def _read(self, path: ChunkPath, shown: str) -> bytes:
+        with disk.folder_at(self.snapshot.places.chunked) as handle:
+            try:
+                data, status = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
+            except OSError as error:
+                raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
+        if not status.st_mode & _WRITABLE:
+            # A rename would replace it all the same.
+            raise RefusedError(f"{shown} is read-only", remedy="leave it as it is")
+        return data
 
     def _with_origin(self, path: ChunkPath, data: bytes, changed: bytes, text: str) -> bytes:
         """A chunk file with another text; what no person wrote stays so."""
         chunk = chunk_file.parse(data)
-        record = os.path.join(self.store.snapshot.places.chunked, folder_of(path), RECORD_NAME)
+        record = os.path.join(self.snapshot.places.chunked, folder_of(path), RECORD_NAME)
         is_of_source = chunk.source is not None or os.path.lexists(record)
         if chunk.origin is None or chunk_file.hand_edited(chunk) or is_of_source:
             return changed
         return chunk_file.update(changed, origin=origin_hash(text))
 
-    def _is_ours(self, path: ChunkPath, data: bytes) -> bool:
-        """Whether a program wrote a file as it is, so that no word of a person is in it."""
-        places = self.store.snapshot.places
-        wanted = places.tree.store_path(path)
-        held = content_hash(data)
-        for batch in reversed(list_batches(places.undo)):
-            entry = next((one for one in batch.entries if one.path == wanted), None)
-            if entry is None or batch.wanted == "before":
-                continue
-            if entry.after is None or entry.after.digest != held:
-                return False
-            if not batch.what.startswith(_WRITTEN_BY):
-                return False
-            if entry.before is None:
-                return True
-            held = entry.before.digest
-        return False
-
     def _written(self, path: ChunkPath, data: bytes, before: bytes | None, command: str) -> Note:
-        places = self.store.snapshot.places
+        places = self.snapshot.places
         refuse_during_operation(places.root)
         refuse_unmerged(places, [path])
         name = places.tree.store_path(path)
+        if self.writing is None:
+            return Note(
+                path=name,
+                revision="" if before is None else revision_of(name, before),
+                diff=_shown_diff(name, before or b"", data),
+            )
         write.collect_leftovers(places)
         with disk.folder_at(places.root) as root:
             if os.path.isdir(os.path.dirname(os.path.join(places.root, name))):
@@ -349,11 +339,12 @@ class NoteWriter(Struct, frozen=True):
         undo = write.change(
             places, {name: data}, before={name: before}, command=f"{command} {name}"
         )
-        with self.store.open_commit() as commit:
-            put_settled(self.store.snapshot, commit, [path], self.store.clock, ignore)
+        with self.writing.open_commit() as commit:
+            put_settled(self.snapshot, commit, [path], self.writing.clock, ignore)
             done = commit.finish()
         return Note(
             path=name,
+            revision=revision_of(name, data),
             embedded=done.embedded,
             reused=done.reused,
             problem=done.problem,
@@ -363,7 +354,7 @@ class NoteWriter(Struct, frozen=True):
     def _free_name(self, folder: ChunkPath, wanted: str) -> str:
         """A name that no file of a folder has, also not in other letters."""
         try:
-            there = os.listdir(os.path.join(self.store.snapshot.places.chunked, folder))
+            there = os.listdir(os.path.join(self.snapshot.places.chunked, folder))
         except (OSError, ValueError):
             return wanted
         taken = {os.path.splitext(folded_path(name))[0] for name in there}
@@ -379,7 +370,7 @@ class NoteWriter(Struct, frozen=True):
         Raises:
             RefusedError: Something else is there, or the rules of the folder leave it out.
         """
-        places = self.store.snapshot.places
+        places = self.snapshot.places
         folder = folder_of(path)
         inner = TOP
         for part in folder.split("/") if folder else ():
@@ -399,14 +390,14 @@ class NoteWriter(Struct, frozen=True):
             )
 
     def _is_left_out(self, path: ChunkPath) -> bool:
-        around: TreeRules | None = self.store.snapshot.places.rules
+        around: TreeRules | None = self.snapshot.places.rules
         if around is None:
             return False
         folder = ChunkPath("")
         for part in path.split("/"):
             try:
                 with (
-                    disk.folder_at(self.store.snapshot.places.root) as root,
+                    disk.folder_at(self.snapshot.places.root) as root,
                     disk.folder(root, folder) if folder else nullcontext(root) as handle,
                 ):
                     names = sorted({*os.listdir(handle), part})
@@ -420,18 +411,21 @@ class NoteWriter(Struct, frozen=True):
         return False
 
 
-def _replaced(before: str, edit: Edit, shown: str) -> str:
-    """A text after an edit; a passage is found as well where lines end in CR LF."""
-    old, new = edit.old, edit.new
-    ends_in_crlf = "\r\n" in before
-    if ends_in_crlf and "\r" not in old + new:
-        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
-    if not old:
-        return new
-    found = before.count(old)
-    if found != 1:
-        raise NotedElsewhere(
-            f"the passage is {f'{found} times' if found else 'not'} in {shown}: nothing was done",
-            remedy="read it again, and give a passage that is in it exactly once",
-        )
-    return before.replace(old, new)
+def _check_frontmatter(before: str, after: str, shown: str) -> None:
+    """Refuse to make a frontmatter unreadable."""
+    try:
+        frontmatter.parse(after.encode())
+    except MalformedFrontmatter as error:
+        with suppress(MalformedFrontmatter):
+            frontmatter.parse(before.encode())
+            raise UsageError(
+                f"{shown} would have a {error.message}: nothing was written",
+                remedy="leave 'key: value' lines between two lines '---' at its top",
+            ) from error
+
+
+def _shown_diff(name: StorePath, before: bytes, after: bytes) -> str:
+    old, new = (data.decode("utf-8", "replace") for data in (before, after))
+    shown = shown_path(name)
+    found = unified(old, new, names=(shown, shown), most_bytes=_MOST_DIFF_BYTES)
+    return f"{found.text}\n… (cut)" if found.cut else found.text

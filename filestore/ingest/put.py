@@ -302,8 +302,8 @@ def put(
     """
     snapshot = store.snapshot
     refuse_during_operation(snapshot.places.root)
-    _check_folder(snapshot, folder)
-    paths = [_path(folder, chunk) for chunk in chunks]
+    check_texts_folder(snapshot, folder)
+    paths = [chunk_path(folder, chunk) for chunk in chunks]
     named = dict(zip(paths, chunks, strict=True))
     disk.make_folders(snapshot.places.chunked)
     write.collect_leftovers(snapshot.places)
@@ -312,7 +312,9 @@ def put(
     new = sorted(path.rpartition("/")[2] for path in named.keys() - there.keys())
     _check_alike(os.path.join(snapshot.places.chunked, folder), new)
     kept = set() if replace else _by_hand(there, named)
-    wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
+    wanted = {
+        path: chunk_bytes(one, there.get(path)) for path, one in named.items() if path not in kept
+    }
     changed = [path for path in wanted if path not in there or there[path].data != wanted[path]]
     refuse_unmerged(snapshot.places, changed)
     before = {CHUNKS.store_path(look.path): look.data for look in looks}
@@ -337,7 +339,7 @@ def put(
     )
 
 
-def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
+def check_texts_folder(snapshot: "StoreSnapshot", folder: str) -> None:
     """Refuse a folder that texts cannot be put into."""
     if not snapshot.layout.has_folders:
         if not folder:
@@ -378,7 +380,7 @@ def check_folder(tree: Tree, top: str, around: ChunkPath, name: str, *, remedy: 
     _check_alike(outer, [name], remedy)
 
 
-def _path(folder: str, chunk: NewChunk) -> ChunkPath:
+def chunk_path(folder: str, chunk: NewChunk) -> ChunkPath:
     """Where a text is written.
 
     Raises:
@@ -434,7 +436,7 @@ def _by_hand(
     return kept
 
 
-def _bytes(chunk: NewChunk, there: Observation | None) -> bytes:
+def chunk_bytes(chunk: NewChunk, there: Observation | None) -> bytes:
     """The file of a text; what was asked and ordered of the one before stays.
 
     Raises:

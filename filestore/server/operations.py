@@ -481,8 +481,16 @@ OPERATIONS: Final = (
         writes=True,
     ),
     Operation(
-        "edit_note",
-        "replace a passage of a Markdown file; the answer names what undoes it",
+        "append",
+        "add text at the end of a Markdown file; the answer names what undoes it",
+        "Note",
+        command=False,
+        tool=True,
+        writes=True,
+    ),
+    Operation(
+        "edit",
+        "replace a passage or a section of a Markdown file; the answer names what undoes it",
         "Note",
         command=False,
         tool=True,

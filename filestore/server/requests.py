@@ -10,7 +10,6 @@ import orjson
 from msgspec import Meta
 from msgspec.structs import replace
 
-from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, ignore
 from filestore.server.operations import (
     CommonOptions,
@@ -250,42 +249,63 @@ class AddNote(Request, CommonOptions, frozen=True, kw_only=True):
     """A new note."""
 
     text: Annotated[Passage, Meta(min_length=1)]
-    """of the note, as Markdown"""
+    """Markdown text of the note; its frontmatter is the file's"""
     title: Annotated[str, Meta(max_length=1_000)] = ""
     """its heading and file name"""
     folder: Text | None = None
-    """where it lies; notes if left out; the flat layout has none"""
+    """folder for the note (default: notes); the flat layout has none"""
     metadata: Where = {}
     """keys for its frontmatter, such as tags"""
+    plan: bool = False
+    """only show the diff, write nothing"""
 
     def answer(self, store: "Store") -> Any:
         """Where it is, and what undoes it."""
-        more = {} if self.folder is None else {"folder": self.folder}
-        return store.add_note(self.text, title=self.title, metadata=self.metadata, **more)
+        more: Any = {} if self.folder is None else {"folder": self.folder}
+        return store.add_note(
+            self.text, title=self.title, metadata=self.metadata, plan=self.plan, **more
+        )
 
 
-class EditNote(Request, CommonOptions, frozen=True, kw_only=True):
-    """A passage that is replaced."""
+class _Change(CommonOptions, frozen=True, kw_only=True):
+    """A change of a file."""
 
     path: Text
-    """of the file, as a hit names it"""
-    old: Passage = ""
-    """the passage, in the file exactly once"""
-    new: Passage | None = None
-    """what takes its place"""
-    text: Passage | None = None
-    """instead of both: all of a note that no person edited"""
+    """of the Markdown file, as a hit names it"""
+    revision: Annotated[str, Meta(max_length=255)]
+    """of the file as show gave it; another one is refused"""
+    plan: bool = False
+    """only show the diff, write nothing"""
+
+
+class Append(Request, _Change, frozen=True, kw_only=True):
+    """Text at the end of a file."""
+
+    text: Annotated[Passage, Meta(min_length=1)]
+    """Markdown, put on a new line at the end; begin with an empty line for a new paragraph"""
 
     def answer(self, store: "Store") -> Any:
-        """Where it is, and what undoes it.
+        """Where it is, and what undoes it."""
+        return store.append_note(self.path, self.text, revision=self.revision, plan=self.plan)
 
-        Raises:
-            UsageError: It is not one of the two ways.
-        """
-        if (self.text is None) == (self.new is None) or bool(self.old) == (self.new is None):
-            raise UsageError(
-                "an edit has either old and new, or text alone",
-                remedy="give old, which is there exactly once, and new; text replaces a whole note",
-            )
-        wanted = self.text if self.new is None else self.new
-        return store.edit_note(self.path, old=self.old, new=wanted or "")
+
+class Edit(Request, _Change, frozen=True, kw_only=True):
+    """A passage, or a section, that is replaced."""
+
+    old: Passage = ""
+    """exact text that is replaced, in the file exactly once"""
+    section: Annotated[str, Meta(max_length=1_000)] = ""
+    """instead of old: a heading; all below it is replaced, down to the next of its level"""
+    new: Passage
+    """what takes its place"""
+
+    def answer(self, store: "Store") -> Any:
+        """Where it is, and what undoes it."""
+        return store.edit_note(
+            self.path,
+            old=self.old,
+            section=self.section,
+            new=self.new,
+            revision=self.revision,
+            plan=self.plan,
+        )

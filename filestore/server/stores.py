@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, field
 
 from filestore.config.layout import NoStoreError, Places, find_root
-from filestore.core.caller import absolute, leads
+from filestore.core.caller import absolute, leads, writing_for
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
@@ -33,6 +33,9 @@ _TURN_S: Final = 2.0
 """So long a request waits for vectors; the rest is embedded behind it."""
 _USUAL: Final = "file_index"
 """A folder of this name says nothing: the store is named like the one it lies in."""
+
+_UNNAMED: Final = "a program"
+"""Who writes where a program says no name."""
 
 T = TypeVar("T")
 
@@ -131,9 +134,12 @@ class ServedStore(Struct):
         self.require_writes(caller)
         writer = await self._other("writer")
 
+        program = None if caller.person else caller.name or _UNNAMED
+
         def short(store: Store) -> T:
             store.embed_for(_TURN_S)
-            return job(store)
+            with writing_for(program):
+                return job(store)
 
         try:
             return await self._done(writer, short)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filestore.history.batch import State
     from filestore.index.backend import Sent
     from filestore.ingest.add import AddReport
+    from filestore.ingest.edits import Edit
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.put import Put, Removed, RemovedChunks
@@ -301,28 +302,83 @@ class Store(ReadableStore):
         title: str = "",
         folder: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        plan: bool = False,
     ) -> "Note":
-        """Write a text as a new Markdown file, and index it; see `notes.NoteWriter.add`."""
+        """Write a text as a new Markdown file, and index it; see `notes.NoteWriter.add`.
+
+        Args:
+            text: As Markdown; its frontmatter is the file's.
+            title: Its heading, and the name of its file.
+            folder: Where it lies; None for `notes`.
+            metadata: Keys for its frontmatter.
+            plan: Whether only what would change is wanted.
+        """
         from filestore.ingest import notes
 
         note = notes.new_note(text, title, metadata)
-        return self._note("add_note", lambda writer: writer.add(note, folder))
+        return self._note("add_note", lambda writer: writer.add(note, folder), plan)
 
-    def edit_note(self, path: StrPath, *, old: str = "", new: str) -> "Note":
-        """Replace a passage of a file, or a note as a whole; see `notes.NoteWriter.edit`."""
+    def append_note(
+        self, path: StrPath, text: str, *, revision: str | None = None, plan: bool = False
+    ) -> "Note":
+        """Add a text at the end of a Markdown file, on a new line; raises what `edit_note` does.
+
+        Args:
+            path: Of the file.
+            text: The text.
+            revision: Of the file as it was read; another one is refused. None for any.
+            plan: Whether only what would change is wanted.
+        """
+        from filestore.ingest.edits import Edit
+
+        return self._edited(path, Edit(new=text), revision, plan)
+
+    def edit_note(
+        self,
+        path: StrPath,
+        *,
+        old: str = "",
+        section: str = "",
+        new: str,
+        revision: str | None = None,
+        plan: bool = False,
+    ) -> "Note":
+        """Replace a passage of a Markdown file, or all the text below a heading, and index it.
+
+        Args:
+            path: Of the file.
+            old: The passage, which is there exactly once.
+            section: The heading, without a passage.
+            new: What takes its place.
+            revision: Of the file as it was read; another one is refused. None for any.
+            plan: Whether only what would change is wanted.
+
+        Raises:
+            RefusedError: The file has another revision, which the message names; the passage or
+                the heading is not there exactly once; it is no Markdown, or read-only.
+            GitBusyError: A merge, rebase or the like is under way, or the file is unmerged.
+        """
+        from filestore.ingest.edits import edit_of
+
+        return self._edited(path, edit_of(old, section, new), revision, plan)
+
+    def _edited(self, path: StrPath, edit: "Edit", revision: str | None, plan: bool) -> "Note":
         from filestore.browse import named
-        from filestore.ingest import notes
 
+        command = "edit" if edit.old or edit.section else "append"
         (chunk,) = named.chunk_paths(self.places, [os.fsdecode(path)])
-        edit = notes.Edit(old=old, new=new)
-        return self._note("edit_note", lambda writer: writer.edit(chunk, edit))
+        return self._note(command, lambda writer: writer.edit(chunk, edit, revision, command), plan)
 
-    def _note(self, command: str, write: "Callable[[NoteWriter], Note]") -> "Note":
-        from filestore.ingest import notes
+    def _note(self, command: str, write: "Callable[[NoteWriter], Note]", plan: bool) -> "Note":
+        from filestore.ingest.notes import NoteWriter
 
+        if plan:
+            with self._parts.reading() as it:
+                return write(NoteWriter(self._parts.snapshot(it, None)))
         self.model.ask()
         with self._parts.writing(command) as (catalog, embeddings, _):
-            note = write(notes.NoteWriter(self._parts.held(catalog, embeddings)))
+            held = self._parts.held(catalog, embeddings)
+            note = write(NoteWriter(held.snapshot, held))
         return self._with_vectors(note)
 
     @property

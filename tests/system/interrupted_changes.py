@@ -150,6 +150,13 @@ def edit_note(root):
         store.edit_note(OWN, old="Gas is cheap.", new="A lamp burns.")
 
 
+def append_note(root):
+    """Add a text to a file that a person wrote."""
+    with open_store(root) as store:
+        revision = store.show(OWN).revision
+        store.append_note(OWN, "A lamp burns.", revision=revision)
+
+
 def put(root, contents):
     """Write files as a person does; None removes one."""
     for name, data in contents.items():
@@ -171,6 +178,7 @@ OPERATIONS = {
 OWN = "chunked/own.md"
 NOTES = {
     "add-note": ([], add_note),
+    "append-note": ([], append_note),
     "edit-note": ([], edit_note),
     "undo-note": ([add_note], undo),
     "redo-note": ([add_note, undo], redo),
@@ -304,7 +312,7 @@ def aftermath_note(root, name, states):
     there = files(root)
     if there not in states:
         return f"neither the one nor the other: {sorted(there)}"
-    goal = states[0] if name in ("add-note", "edit-note") else states[1]
+    goal = states[0] if name in ("add-note", "append-note", "edit-note") else states[1]
     with open_store(root) as store:
         told = {one.path for one in store.status().findings if one.code == "leftovers"}
         if left_behind(root) - told:

@@ -94,7 +94,10 @@ class History:
     def edit_note(self) -> None:
         path = self.file()
         if path.exists():
-            self.store.edit_note(str(path.relative_to(self.store.root)), new=self.text())
+            (old,) = path.read_text().splitlines()[-1:]
+            self.store.edit_note(
+                str(path.relative_to(self.store.root)), old=old, new=self.text().splitlines()[-1]
+            )
 
     def undo(self) -> None:
         self.store.undo()

@@ -36,7 +36,7 @@ _LOG: Final = logging.getLogger(__name__)
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
 """A name as `_shown_name` writes one that has blanks in it."""
-_DESTROYING: Final = frozenset(["edit_note"])
+_DESTROYING: Final = frozenset(["edit"])
 """Tools that remove text; the others add, or repair what can be derived again."""
 
 
@@ -111,7 +111,7 @@ def _cleaned(name: str, values: dict[str, Any], has_sections: bool) -> dict[str,
     found = _WITH_LINES.fullmatch(path) if isinstance(path, str) else None
     if found is None:
         return values
-    is_whole = name == "edit_note" or (name == "show" and not has_sections)
+    is_whole = name in ("append", "edit") or (name == "show" and not has_sections)
     return {**values, "path": found["path"] if is_whole else f"{found['path']}:{found['line']}"}
 
 

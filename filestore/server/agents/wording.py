@@ -205,9 +205,15 @@ def _sync(answer: Answer) -> Iterator[str]:
         yield f"and {len(left) - _MOST_PATHS} more"
 
 
-@_words_of("add_note", "edit_note")
+@_words_of("add_note", "append", "edit")
 def _note(answer: Answer) -> Iterator[str]:
-    yield f"wrote {_shown_name(answer['path'])}"
+    diff = answer.get("diff")
+    done = "would change" if diff else "wrote" if answer["undo"] else "nothing changes in"
+    yield f"{done} {_shown_name(answer['path'])}"
+    if answer["revision"]:
+        yield f"revision: {answer['revision']}"
+    if diff:
+        yield Whole(diff)
     if alike := answer["alike"]:
         yield f"Note: nearly the same name: {', '.join(map(_shown_name, alike))}"
     if problem := answer.get("not_embedded"):

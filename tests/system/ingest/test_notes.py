@@ -8,15 +8,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import filestore
-from filestore import FilestoreError, RefusedError, Store
+from filestore import FilestoreError, RefusedError, Store, UsageError
+from filestore.history import write
+from filestore.ingest.edits import OtherRevisionError
 from tests.system.conftest import files_below
 
 TEXT = "The rent is paid on the third working day.\nGas is read off in March.\n"
@@ -113,19 +116,131 @@ def test_a_passage_that_is_not_there_once_changes_nothing(store: Store, old: str
     assert truth(store) == before
 
 
-def test_what_a_person_edited_is_not_replaced_as_a_whole(store: Store) -> None:
-    """A note that nobody touched is."""
-    note = store.add_note(TEXT, title="Rent")
-    store.edit_note(note.path, new="The rent rises.\n")
-    assert truth(store)[note.path].endswith(b"The rent rises.\n")
+def test_a_section_is_replaced(store: Store) -> None:
+    """All below its heading, whoever wrote it; what stands elsewhere stays byte for byte."""
+    note = store.add_note(f"{TEXT}\n## Water\n\nBy the door.\n", title="Rent", metadata={"a": 1})
     place = Path(store.root, note.path)
+    place.write_bytes(place.read_bytes() + b"By hand.\n\n# Other\nStays.")
+    before = place.read_bytes()
+    done = store.edit_note(note.path, section="Water", new="Two pipes.\n")
+    assert place.read_bytes() == before.replace(b"By the door.\nBy hand.\n", b"Two pipes.\n")
+    store.undo(done.undo)
+    assert place.read_bytes() == before
+    store.edit_note(note.path, section="Rent", new="x")
+    assert place.read_bytes().endswith(b"# Rent\n\nx\n\n# Other\nStays.")
+
+
+def test_a_text_is_added_at_the_end(store: Store) -> None:
+    """On a line of its own, also where the file ends in the middle of one; found at once."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    place.write_bytes(place.read_bytes().rstrip(b"\n"))
+    before = place.read_bytes()
+    done = store.append_note(note.path, "A lamp burns.", revision=store.show(note.path).revision)
+    text = before.rpartition(b"---\n")[2]
+    assert place.read_bytes().rpartition(b"---\n")[2] == text + b"\nA lamp burns.\n"
+    assert [one.freshness for one in store.search("lamp burns", k=1)] == ["fresh"]
+    assert done.revision == store.show(note.path).revision
+    store.undo(done.undo)
+    assert place.read_bytes() == before
+
+
+def test_a_plan_writes_nothing(store: Store) -> None:
+    """Neither a file, nor a folder, nor a part of the sidecar; it shows what would change."""
+    note = store.add_note(TEXT, title="Rent")
+    before = everything(store)
+    folder = None if store.settings.layout == "flat" else "elsewhere"
+    planned = store.add_note("A lamp burns.\n", title="Lamp", folder=folder, plan=True)
+    assert planned.path.endswith("Lamp.md")
+    assert (planned.undo, planned.revision) == (None, "")
+    assert "+A lamp burns." in planned.diff.splitlines()
+    for change in (
+        store.append_note(note.path, "A lamp burns.", plan=True),
+        store.edit_note(note.path, old="rent is", new="lamp burns", plan=True),
+        store.edit_note(note.path, section="Rent", new="A lamp burns.", plan=True),
+    ):
+        assert (change.undo, change.revision) == (None, note.revision)
+        assert "lamp burns" in change.diff
+        assert change.diff.startswith(f"--- {note.path}\n+++ {note.path}\n@@ ")
+    long = store.append_note(note.path, "A lamp burns.\n" * 10_000, plan=True).diff
+    assert len(long) < 9_000
+    assert long.endswith("(cut)")
+    assert everything(store) == before
+    with pytest.raises(RefusedError):
+        store.edit_note(note.path, old="nowhere", new="x", plan=True)
+    assert everything(store) == before
+
+
+def everything(store: Store) -> dict[str, bytes]:
+    """Every file of a store and of its sidecar."""
+    return files_below(Path(store.root))
+
+
+def test_another_revision_is_refused(store: Store) -> None:
+    """With the one that the file has now, and a way on; nothing is written."""
+    note = store.add_note(TEXT, title="Rent")
+    other = store.add_note(TEXT, title="Other")
+    place = Path(store.root, note.path)
+    assert note.revision == store.show(note.path).revision
     place.write_bytes(place.read_bytes() + b"By hand.\n")
-    with pytest.raises(RefusedError, match="a person"):
-        store.edit_note(note.path, new="All new.\n")
-    store.edit_note(note.path, old="rises", new="falls")
-    assert place.read_bytes().endswith(b"The rent falls.\nBy hand.\n")
-    with pytest.raises(RefusedError, match="a person"):
-        store.edit_note(note.path, new="All new.\n")
+    now, before = store.show(note.path).revision, truth(store)
+    for read in (note.revision, other.revision, "", "0" * 16, "x\n" * 9):
+        for change in (
+            partial(store.append_note, note.path, "x"),
+            partial(store.edit_note, note.path, old="rent", new="x"),
+            partial(store.edit_note, note.path, section="Rent", new="x"),
+            partial(store.edit_note, note.path, old="rent", new="x", plan=True),
+        ):
+            with pytest.raises(OtherRevisionError, match=now) as refused:
+                change(revision=read)
+            assert "show" in refused.value.remedy
+    assert truth(store) == before
+    store.append_note(note.path, "x", revision=now)
+
+
+def test_an_edit_between_the_look_and_the_write_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the revision that the other one made; that stays."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    change = write.change
+
+    def late(*given: Any, **named: Any) -> str | None:
+        place.write_bytes(place.read_bytes() + b"By hand.\n")
+        return change(*given, **named)
+
+    monkeypatch.setattr(write, "change", late)
+    with pytest.raises(OtherRevisionError) as refused:
+        store.append_note(note.path, "x", revision=note.revision)
+    assert place.read_bytes().endswith(b"By hand.\n")
+    assert store.show(note.path).revision in str(refused.value)
+
+
+def test_what_is_read_only_is_left(store: Store) -> None:
+    """Though a rename would replace it."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    place.chmod(0o444)
+    with pytest.raises(RefusedError, match="read-only"):
+        store.append_note(note.path, "x")
+    assert place.stat().st_mode & 0o777 == 0o444
+
+
+def test_a_frontmatter_is_not_made_unreadable(tmp_path: Path) -> None:
+    """By an edit in place; what could not be read before may be edited all the same."""
+    place = tmp_path / "kb" / "a.md"
+    place.parent.mkdir()
+    with filestore.create(place.parent, layout="in-place", embedder="builtin") as store:
+        for text in ("---\ntags: [a]\n---\nWords.\n", "---\ntags: [a\n---\nWords.\n"):
+            place.write_text(text)
+            store.sync()
+            assert store.edit_note("a.md", old="Words", new="Others").undo
+        place.write_text("---\ntags: [a]\n---\nWords.\n")
+        with pytest.raises(UsageError, match="would have a malformed frontmatter"):
+            store.edit_note("a.md", old="[a]", new="[a")
+        assert store.edit_note("a.md", old="[a]", new="[b]").undo
+        assert place.read_text() == "---\ntags: [b]\n---\nWords.\n"
 
 
 @pytest.mark.parametrize("layout", ["tree", "flat"])
@@ -218,6 +333,7 @@ def test_a_folder_is_refused_where_there_are_none(tmp_path: Path) -> None:
         ("in-place", "add-note", "fail", 5),
         ("in-place", "edit-note", "kill", 5),
         ("flat", "edit-note", "interrupt", 6),
+        ("tree", "append-note", "fail", 6),
         ("in-place", "undo-note", "kill", 8),
         ("tree", "redo-note", "kill", 9),
     ],
@@ -380,21 +496,13 @@ def test_a_title_is_added_where_there_is_none(store: Store) -> None:
 
 
 def test_a_frontmatter_that_cannot_be_read_is_refused(store: Store) -> None:
-    """With the line; in a chunk file as well keys that mean something there."""
+    """With the line; nothing is written."""
     before = truth(store)
     with pytest.raises(FilestoreError, match="frontmatter, line 3"):
         store.add_note("---\ntags: [a\n---\nWords.\n", title="Boiler")
     with pytest.raises(FilestoreError, match="empty below"):
         store.add_note("---\ntags: [a]\n---\n")
     assert truth(store) == before
-    if not store.places.tree.has_sections:
-        note = store.add_note("Words.\n", title="Boiler", metadata={"who": "me"})
-        for text in ("---\norder: a\n---\nx\n", "---\ntags: [a\n---\nx\n"):
-            with pytest.raises(FilestoreError, match=r"order|frontmatter"):
-                store.edit_note(note.path, new=text)
-        store.edit_note(note.path, new="---\nstatus: open\n---\n\nOther words.\n")
-        shown = store.show(note.path)
-        assert (shown.metadata, shown.body) == ({"who": "me", "status": "open"}, "Other words.\n")
 
 
 def test_a_note_of_a_name_that_is_nearly_there_tells_of_it(store: Store) -> None:

@@ -71,7 +71,8 @@ def test_a_hit_begins_with_what_shows_it(stores: Stores, place: Path) -> None:
     for one in (path, f"{path}:5", f"{path}:5-6"):
         shown = call(stores, "show", path=one).content[0].text
         assert "A lamp burns in the hall." in shown
-    edited = call(stores, "edit_note", path=f"{path}:5", old="hall", new="yard")
+    now = asked(stores, "show", path=path)["revision"]
+    edited = call(stores, "edit", path=f"{path}:5", old="hall", new="yard", revision=now)
     assert f"wrote {path}" in edited.content[0].text
 
 
@@ -142,7 +143,13 @@ def test_notes_in_every_layout(tmp_path: Path, layout: Literal["tree", "flat", "
         with filestore.open(tmp_path / "a b") as store:
             (undo,) = (one.id for one in store.batches())
         assert f"--store '{tmp_path}/a b' undo {undo}" in done.content[0].text
-        assert not call(stores, "edit_note", path=path, old="日本語", new="Words").is_error
+        for tool, given in (
+            ("edit", {"old": "日本語", "new": "Words"}),
+            ("append", {"text": "More."}),
+        ):
+            now = asked(stores, "show", path=path)["revision"]
+            assert now in call(stores, "show", path=path).content[0].text
+            assert not call(stores, tool, path=path, revision=now, **given).is_error
         assert "Words of the key." in call(stores, "search", query="key").content[0].text
         assert asked(stores, "status")["clean"]
 
@@ -168,7 +175,7 @@ def test_tools_say_what_they_do(place: Path, writes: bool) -> None:
         tools = with_client(stores, lambda client: client.list_tools()).tools
     found = {tool.name: tool for tool in tools}
     assert set(READING) <= set(found)
-    for name in ("sync", "add_note", "edit_note"):
+    for name in ("sync", "add_note", "append", "edit"):
         assert (name in found) == writes
     for name, tool in found.items():
         assert tool.annotations is not None
@@ -203,8 +210,12 @@ def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
     note = asked(stores, "add_note", text="The key hangs by the door.\n", title="Key")
     found = asked(stores, "search", query="key door", k=1)["hits"][0]
     assert (found["path"], found["freshness"]) == (note["path"], "fresh")
-    given = {"path": note["path"], "old": "door", "new": "stairs"}
-    done = call(stores, "edit_note", **given)
+    given = {"path": note["path"], "old": "door", "new": "stairs", "revision": note["revision"]}
+    planned = call(stores, "edit", plan=True, **given)
+    assert "+The key hangs by the stairs." in planned.content[0].text
+    assert " undo " not in planned.content[0].text
+    assert "by the door" in (place / note["path"]).read_text()
+    done = call(stores, "edit", **given)
     with filestore.open(place) as store:
         undo = store.batches()[-1].id
     assert f"filestore --store {place} undo {undo}" in done.content[0].text
@@ -215,21 +226,30 @@ def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
     assert not (place / note["path"]).exists()
 
 
-def test_an_edit_says_what_it_replaces(stores: Stores) -> None:
-    """One passage, or all of a note; nothing in between."""
-    note = asked(stores, "add_note", text="The key hangs by the door.\n")["path"]
+def test_an_edit_says_what_it_replaces(stores: Stores, place: Path) -> None:
+    """One passage, or the text below one heading, of the revision that it read."""
+    note = asked(stores, "add_note", text="The key hangs by the door.\n", title="Key")
+    path, now = note["path"], note["revision"]
     wrong: list[dict[str, str]] = [
         {},
         {"old": "key"},
         {"new": "x"},
-        {"old": "key", "text": "x"},
+        {"old": "key", "section": "Key", "new": "x"},
         {"old": "", "new": "x"},
+        {"old": "a lamp", "new": "x"},
+        {"section": "Door", "new": "x"},
     ]
     for given in wrong:
-        assert call(stores, "edit_note", path=note, **given).is_error
-    assert call(stores, "edit_note", path=note, old="a lamp", new="x").is_error
-    assert not call(stores, "edit_note", path=note, text="All new.\n").is_error
-    assert not call(stores, "edit_note", path=note, old="new", new="old").is_error
+        assert call(stores, "edit", path=path, revision=now, **given).is_error
+    assert call(stores, "edit", path=path, old="key", new="x").is_error
+    done = asked(stores, "edit", path=path, section="Key", new="All new.\n", revision=now)
+    other = asked(stores, "show", path=RENT_PATH)["revision"]
+    for tool, given in (("edit", {"old": "new", "new": "old"}), ("append", {"text": "x"})):
+        for read in (now, other, ""):
+            refused = call(stores, tool, path=path, revision=read, **given)
+            assert refused.is_error
+            assert done["revision"] in refused.content[0].text
+    assert (place / path).read_text().endswith("# Key\n\nAll new.\n")
 
 
 def test_several_stores_are_named(place: Path, tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from filestore.server.agents import tools
 from filestore.server.stores import Access, Stores
 from tests.system.conftest import files_below
 from tests.system.server.conftest import AGENT
-from tests.system.server.test_agents import asked, call, with_client
+from tests.system.server.test_agents import RENT_PATH, asked, call, with_client
 
 SECRET = "nobody is to read this"
-TOOLS = ["search", "show", "similar", "about", "status", "sync", "add_note", "edit_note"]
+TOOLS = ["search", "show", "similar", "about", "status", "sync", "add_note", "append", "edit"]
 LURES = st.sampled_from(
     [
         "../secret.md",
@@ -170,7 +170,8 @@ def test_nothing_is_written_by_who_may_only_read(place: Path) -> None:
     with Stores.open([str(place)], Access()) as stores:
         for name, asked in (
             ("add_note", {"text": "x"}),
-            ("edit_note", {"path": "chunked/notes/rent.md", "old": "rent", "new": "y"}),
+            ("edit", {"path": RENT_PATH, "old": "rent", "new": "y", "revision": ""}),
+            ("append", {"path": RENT_PATH, "text": "y", "revision": ""}),
             ("sync", {}),
         ):
             assert call(stores, name, **asked).is_error

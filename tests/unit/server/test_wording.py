@@ -135,6 +135,9 @@ def test_a_reader_finds_exactly_what_is_there(name: str, data: st.DataObject) ->
         assert first_name(lines[0]) == answer["path"]
         body = safe_text(answer["body"].replace("\r\n", "\n"))
         assert wholes == [body.removesuffix("\n")]
+    elif answer.get("diff"):
+        diff = safe_text(answer["diff"].replace("\r\n", "\n"))
+        assert wholes == [diff.removesuffix("\n")]
     else:
         assert not wholes
         assert len(passages) >= len(hits)
