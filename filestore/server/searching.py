@@ -33,6 +33,8 @@ class Condition(TypedDict, total=False):
 
 Conditions = Annotated[Where | Annotated[list[Condition], Meta(max_length=100)], option("K=V")]
 
+_Date = Annotated[str, Meta(max_length=100)]
+
 
 class Search(Request, Query, frozen=True, kw_only=True):
     """A query, and how much of one a client may give."""
@@ -50,8 +52,8 @@ class Search(Request, Query, frozen=True, kw_only=True):
     within: Annotated[Texts, option("DIR", "--in")] = []
     source: Annotated[Texts, option("GLOB")] = []
     kind: Annotated[Texts, option("K")] = []
-    since: Annotated[str | None, Meta(max_length=100), option("DATE")] = None
-    until: Annotated[str | None, Meta(max_length=100), option("DATE")] = None
+    since: Annotated[_Date | None, option("DATE")] = None
+    until: Annotated[_Date | None, option("DATE")] = None
     context: Annotated[int, Meta(ge=0, le=100), option("N")] = 0
     rerank: Annotated[str | None, option("R", local=True)] = None
     rewrite: Annotated[int, option("N", local=True)] = 0
