@@ -9,6 +9,7 @@ import math
 import os
 import re
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias, cast
@@ -143,27 +144,81 @@ async def _run_stdio(opened: "Callable[[], Stores]") -> int:
     os.dup2(empty, 0)
     os.close(empty)
     # A thread may read it until the process ends.
-    asked: Any = _asked(os.fdopen(own, "rb", closefd=False), answers)
+    pending = _Pending()
+    asked: Any = _asked(os.fdopen(own, "rb", closefd=False), answers, pending)
     async with stdio_server(stdin=asked) as (incoming, outgoing):
-        with opened() as stores:
+        with opened() as stores, _ended_by_readers(stores):
             server = make_server(stores)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_leave_at_signal, stores)
                 async with anyio.create_task_group() as passing, answers:
-                    passing.start_soon(_pass_on, answered, outgoing, stores)
+                    passing.start_soon(_pass_on, answered, outgoing, stores, pending)
                     await server.run(incoming, answers, server.create_initialization_options())
                 tasks.cancel_scope.cancel()
     return 0
 
 
-async def _asked(lines: BinaryIO, answers: ObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
-    """The messages that come; broken ones are answered here."""
+@contextmanager
+def _ended_by_readers(stores: "Stores") -> Iterator[None]:
+    """End the process where no program reads its answers any longer.
+
+    By itself it would wait until its input, in which another thread reads, has one more line.
+    """
+    try:
+        yield
+    except (BaseExceptionGroup, *_READS_NO_MORE, anyio.get_cancelled_exc_class()) as error:
+        # What reads and writes for the protocol cancels all else when it fails.
+        gone = (*_READS_NO_MORE, anyio.get_cancelled_exc_class())
+        if isinstance(error, BaseExceptionGroup) and error.split(gone)[1] is not None:
+            raise
+        stores.close()
+        os._exit(0)
+
+
+class _Pending:
+    """The requests that are not answered yet, by their ids."""
+
+    def __init__(self) -> None:
+        self._ids: Counter[str | int] = Counter()
+        self._changed = anyio.Event()
+
+    def asked(self, message: Any) -> None:
+        """Take note of a request, or that one is cancelled, which need not be answered."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._ids[message.id] += 1
+        elif message.method == "notifications/cancelled":
+            self.answered((message.params or {}).get("requestId"))
+
+    def answered(self, number: Any) -> None:
+        """Take note of an answer; of what is no id nothing is noted."""
+        if not isinstance(number, str | int):
+            return
+        if self._ids[number] > 1:
+            self._ids[number] -= 1
+        else:
+            del self._ids[number]
+        self._changed.set()
+
+    async def wait(self) -> None:
+        """Wait until all of them are answered."""
+        while self._ids:
+            self._changed = anyio.Event()
+            await self._changed.wait()
+
+
+async def _asked(
+    lines: BinaryIO, answers: ObjectSendStream[SessionMessage], pending: _Pending
+) -> AsyncIterator[str]:
+    """The messages that come; broken ones are answered here, and all others before the end."""
     async for line in anyio.wrap_file(lines):
         refused = refusals(line) if line.strip() else []
         for text in refused:
             await answers.send(SessionMessage(cast("Any", _RawAnswer(text))))
         if line.strip() and not refused:
+            pending.asked(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
             yield line.decode()
+    # The SDK cancels what it is asked once its input ends.
+    await pending.wait()
 
 
 class _RawAnswer(Struct, frozen=True):
@@ -180,12 +235,14 @@ async def _pass_on(
     answered: ObjectReceiveStream[SessionMessage],
     outgoing: WriteStream[SessionMessage],
     stores: "Stores",
+    pending: _Pending,
 ) -> None:
     """Send what is answered; behind the first answer, which no program is to wait for, warm up."""
     is_cold = True
     async with answered, outgoing:
         async for answer in answered:
             await outgoing.send(answer)
+            pending.answered(getattr(answer.message, "id", None))
             if is_cold:
                 is_cold = False
                 for store in stores:
@@ -220,8 +277,9 @@ class HttpDoor:
         )
 
     def routes(self, path: str = "/mcp") -> list[Route]:
-        """The one route of the protocol; without a redirect, which not every client follows."""
-        return [Route(path, endpoint=Judged(StreamableHTTPASGIApp(self._manager)))]
+        """The one address of the protocol, with a slash or without: a redirect may be lost."""
+        door = Judged(StreamableHTTPASGIApp(self._manager))
+        return [Route(one, endpoint=door) for one in (path, f"{path}/")]
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """While requests are answered: within the lifespan of the application, once."""

@@ -298,6 +298,47 @@ def test_who_reads_no_more_is_no_fault(place: Path) -> None:
         assert server.wait(60) == 0
 
 
+def test_what_was_asked_last_is_answered_before_the_end(place: Path) -> None:
+    """Input from a file ends with the last request; one that is cancelled holds nothing up."""
+    search = [message(number, "tools/call", name="search", arguments=ASKED) for number in (2, 3)]
+    cancels = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": %s}\n'
+    odd = [cancels % one for one in (b'{"requestId": [1]}', b'{"requestId": true}', b"{}")]
+    for more, ids in (
+        (b"", [1, 2, 3]),
+        (search[1], [1, 2, 3]),
+        (cancels % b'{"requestId": 3}', [1, 2]),
+        (b"".join(odd), [1, 2, 3]),
+        (b'{"jsonrpc": "2.0", "id": 9, "method": "no/such"}', [1, 2, 3, 9]),
+    ):
+        given = started(place)
+        done = subprocess.run(
+            [given.command, *given.args],
+            input=HELLO + READY + b"".join(search) + more,
+            capture_output=True,
+            cwd=given.cwd,
+            timeout=60,
+            check=True,
+        )
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert {one["id"] for one in answers} >= set(ids), more
+        for one in answers:
+            assert "result" in one or one["id"] in (3, 9), one
+
+
+def test_it_ends_once_nobody_reads(place: Path) -> None:
+    """Though a wrapper holds its input open, at the first answer that cannot be given."""
+    with process(place) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(HELLO)
+        server.stdin.flush()
+        assert server.stdout.readline()
+        server.stdout.close()
+        server.stdin.write(message(2, "ping"))
+        server.stdin.flush()
+        assert server.wait(60) == 0
+
+
 def test_a_signal_ends_it(place: Path) -> None:
     """Though whoever started it keeps its input open."""
     for number in (signal.SIGINT, signal.SIGTERM):
