@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config import layout
 from filestore.core.caller import answering, leads
-from filestore.core.errors import FilestoreError, UsageError, install_line, missing_packages
+from filestore.core.errors import FilestoreError, UsageError, extra_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import wire
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from filestore.store import Store
 
 
-class ServerMissingError(FilestoreError, ImportError):
-    """A package that serves, over HTTP or to agents, is not installed."""
+class AgentsMissingError(FilestoreError, ImportError):
+    """The package that answers agents is not installed."""
 
 
 class Serving(JsonObject, Struct, frozen=True):
@@ -53,6 +53,8 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
     """a store, or NAME=PATH; none: the store that every command would use"""
     host: str = "127.0.0.1"
     """where it listens (default 127.0.0.1: this machine)"""
+    name: Annotated[list[str], option("NAME")] = []
+    """a name by which it is reached, such as that of a proxy with TLS; repeated: any of them"""
     port: int = 8765
     """0: any that is free"""
     token: Annotated[str | None, option("T", group="token")] = None
@@ -80,24 +82,19 @@ def run_serve(options: Serve) -> int:
 
     Example: filestore serve handbook notes=~/notes --write
     """
-    watched = ("watched tree",) if sys.platform == "linux" else ()
-    if missing_packages("serve"):
-        raise ServerMissingError(
-            "stores cannot be served: packages are missing",
-            remedy=install_line("serve", *watched),
-        )
-    if any(map(missing_packages, watched)):
-        _output.say(f"trees are not watched, status walks them: {install_line(*watched)}")
+    if missing_packages("mcp"):
+        _output.say(f"agents are not answered at /mcp: {extra_line('server')}")
     from filestore.server.collections import Collections
     from filestore.server.http import run as running
     from filestore.server.http.app import AppParts, make_app
     from filestore.server.listening import Listener
     from filestore.server.stores import Access, Stores
 
-    address = running.Address(host=options.host, port=options.port)
+    address = running.Address(host=options.host.strip("[]"), port=options.port)
+    running.require_names(options.name)
     running.require_confirmed(address, token=not options.no_token, insecure=options.insecure)
     configuration = layout.configuration_folder()
-    given = options.token or os.environ.get("FILESTORE_TOKEN")
+    given = options.token or os.environ.get("FILESTORE_TOKEN") or None
     token, path = (None, "") if options.no_token else running.token_of(configuration, given)
     access = Access(writes=options.write, documents=tuple(map(leads, options.documents)))
     # Libraries warn of every broken request; what went wrong here is an error.
@@ -113,7 +110,11 @@ def run_serve(options: Serve) -> int:
             collections = Collections(folder, writes=options.write, configuration=configuration)
             stack.enter_context(collections)
         parts = AppParts(
-            stores=stores, token=token, is_local=address.is_local, collections=collections
+            stores=stores,
+            token=token,
+            is_local=address.is_local,
+            names=options.name,
+            collections=collections,
         )
         opened = running.listening(address)
         ended = _context.end_politely()
@@ -266,8 +267,8 @@ def run_mcp(options: Mcp) -> int:
     Example: filestore mcp handbook work=../work --write
     """
     if missing_packages("mcp"):
-        raise ServerMissingError(
-            "agents cannot be answered: packages are missing", remedy=install_line("mcp")
+        raise AgentsMissingError(
+            "agents need the package mcp, which is not installed", remedy=extra_line("server")
         )
     given = options.stores or [_context.root_of(options)]
     if options.install:

@@ -2,10 +2,11 @@
 
 Errors are defined next to the code that raises them. One rule: no other module says what to
 install. The project called filestore on the package index is somebody else's, so our distribution
-has a name of its own; and a remedy names the packages that are missing, never an extra of ours, so
-that the line is right in a checkout as well.
+has a name of its own; and a remedy names the packages that are missing, so that the line is right
+in a checkout as well. Only of what needs many packages it names our extra.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -69,13 +70,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder fetch": ("huggingface-hub",),
     "parquet": ("pyarrow",),
     "pgvector": ("psycopg", "psycopg-binary"),
-    "serve": (
-        "starlette",
-        "uvicorn",
-        "mcp",
-        "prometheus-client",
-        "python-multipart",
-    ),
     "watched tree": ("inotify-simple",),
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),
@@ -103,6 +97,24 @@ def imported_name(package: str) -> str:
     """What `import` calls a package, of whichever version."""
     name = package.partition("==")[0]
     return _IMPORTED.get(name, name.replace("-", "_"))
+
+
+def extra_line(extra: str) -> str:
+    """The command that installs an extra of ours, from the checkout that the rest came from."""
+    import json
+    import os
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        origin = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return f"pip install '.[{extra}]'"
+    folder = unquote(urlsplit(origin.get("url", "")).path) if "dir_info" in origin else ""
+    if not os.path.isdir(folder):
+        return f"pip install '{DISTRIBUTION}[{extra}]'"
+    place = "." if os.path.realpath(os.curdir) == os.path.realpath(folder) else folder
+    return f"pip install {shlex.quote(f'{place}[{extra}]')}"
 
 
 def install_line(*features: str) -> str:

@@ -8,6 +8,7 @@ disconnected, and never slows the others.
 import asyncio
 import contextlib
 import threading
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
@@ -102,7 +103,7 @@ def json_object(data: bytes) -> dict[str, Any]:
         UsageError: It is none.
     """
     try:
-        return converted(json_of(data), dict[str, Any], "the body")
+        return converted(json_of(data.removeprefix(BOM_UTF8)), dict[str, Any], "the body")
     except orjson.JSONDecodeError as error:
         raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
     except UnfitError as error:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -20,12 +20,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from filestore._version import __version__
-from filestore.core.errors import FilestoreError, RefusedError, UsageError, on_error
+from filestore.core.errors import (
+    FilestoreError,
+    RefusedError,
+    UsageError,
+    extra_line,
+    missing_packages,
+    on_error,
+)
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.fs import disk
 from filestore.fs.database import remove
-from filestore.server.agents.server import HttpDoor
 from filestore.server.http import pages
 from filestore.server.http.answers import (
     EVENT_STREAM,
@@ -64,7 +70,9 @@ class AppParts(Struct, frozen=True, kw_only=True):
     stores: "Stores"
     token: str | None
     is_local: bool
-    """Whether it only answers by names of this machine."""
+    """Whether it only answers by names of this machine, and by its own."""
+    names: Collection[str] = ()
+    """Its own, such as that of a proxy in front of it."""
     collections: "Collections | None" = None
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the server is to end."""
@@ -74,11 +82,11 @@ def make_app(parts: AppParts) -> "ASGIApp":
     """The application, from the outside in: gate, limits, figures, routes."""
     stores = parts.stores
     events = {store.name: Events(store) for store in stores}
-    agents = HttpDoor(stores)
+    routes, running = _agents(stores)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with agents.running():
+        async with running:
             yield
         for one in events.values():
             one.close()
@@ -110,7 +118,7 @@ def make_app(parts: AppParts) -> "ASGIApp":
             Route("/metrics", lambda _: metrics.response()),
             *(_route(stores, one) for one in ROUTES.values()),
             *pages.page_routes(),
-            *agents.routes(),
+            *routes,
             *collection_routes(parts.collections),
         ],
         lifespan=lifespan,
@@ -122,7 +130,33 @@ def make_app(parts: AppParts) -> "ASGIApp":
         },
     )
     metrics = Metrics(app, stores)
-    return Gate(Limits(metrics, parts.ending), token=parts.token, is_local=parts.is_local)
+    # A redirect would name a whole address, without the TLS of a proxy.
+    app.router.redirect_slashes = False
+    return Gate(
+        Limits(metrics, parts.ending),
+        token=parts.token,
+        is_local=parts.is_local,
+        names=parts.names,
+    )
+
+
+def _agents(
+    stores: "Stores",
+) -> tuple[list[Route], contextlib.AbstractAsyncContextManager[None]]:
+    """The routes of MCP, and what runs while they are answered."""
+    if not missing_packages("mcp"):
+        from filestore.server.agents.server import HttpDoor
+
+        door = HttpDoor(stores)
+        return door.routes(), door.running()
+
+    async def missing(request: Request) -> Response:
+        error = FilestoreError("this server answers no agents", remedy=extra_line("server"))
+        return failure(error, request.url.path, status=501)
+
+    methods = ["GET", "POST", "DELETE"]
+    routes = [Route(path, missing, methods=methods) for path in ("/mcp", "/mcp/")]
+    return routes, contextlib.nullcontext()
 
 
 async def _docs(_: Request) -> Response:

@@ -12,7 +12,7 @@ import hmac
 import ipaddress
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -43,22 +43,35 @@ _FORM: Final = re.compile(rb"multipart/form-data", re.IGNORECASE)
 _LOCAL: Final = "localhost"
 _HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z.]+))(?::([0-9]{1,5}))?")
 """An address of version 6, or a name or another address; and a port. Nothing besides."""
+_NAMED: Final = re.compile(rb"([0-9A-Za-z._-]+)(?::([0-9]{1,5}))?")
+_NAME_REMEDY: Final = (
+    "use the address that 'filestore serve' printed; behind a proxy: filestore serve --name NAME"
+)
 
 
 class Gate:
     """Lets requests through to an application, or refuses them."""
 
-    def __init__(self, app: "ASGIApp", *, token: str | None, is_local: bool) -> None:
+    def __init__(
+        self,
+        app: "ASGIApp",
+        *,
+        token: str | None,
+        is_local: bool,
+        names: Collection[str] = (),
+    ) -> None:
         """Guard an application.
 
         Args:
             app: What answers.
             token: What each request has to bear; None for nothing.
             is_local: Whether only names of this machine are its own.
+            names: By which it is reached as well, such as those of a proxy.
         """
         self._app = app
         self._token = None if token is None else token.encode()
         self._is_local = is_local
+        self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request."""
@@ -79,18 +92,24 @@ class Gate:
             refused = failure(twice, path, status=400)
             refused.headers["Connection"] = "close"
             return refused
-        if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
-            named = RefusedError("this server has another name", remedy="use its address")
+        # A browser always names one; checks of health that speak HTTP/1.0 do not.
+        is_unnamed = not hosts and scope["http_version"] == "1.0"
+        if not is_unnamed and (len(hosts) != 1 or not self._is_own(hosts[0])):
+            named = RefusedError("this server has another name", remedy=_NAME_REMEDY)
             return failure(named, path, status=421)
         for origin in headers.get(b"origin", []):
             scheme, _, place = origin.partition(b"://")
-            if scheme not in (b"http", b"https") or place.lower() != hosts[0].lower():
-                other = RefusedError("pages of other sites may not ask this server")
+            is_asked = bool(hosts) and place.lower() == hosts[0].lower()
+            if scheme not in (b"http", b"https") or not (is_asked or self._is_named(place)):
+                other = RefusedError(
+                    "pages of other sites may not ask this server", remedy=_NAME_REMEDY
+                )
                 return failure(other, path, status=403)
         if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
         given = headers.get(b"authorization", [])
-        if len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token):
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
         error = FilestoreError(
             "this server asks for its token",
@@ -100,6 +119,15 @@ class Gate:
         refused = failure(error, path, status=401)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
+
+    def _is_own(self, host: bytes) -> bool:
+        return not self._is_local or is_of_this_machine(host) or self._is_named(host)
+
+    def _is_named(self, host: bytes) -> bool:
+        """Whether it is one of the names that were given, with any port."""
+        found = _NAMED.fullmatch(host)
+        is_port = found is not None and int(found[2] or 0) <= MOST_PORT
+        return found is not None and is_port and found[1].decode().lower() in self._names
 
 
 def _headers_of(scope: "Scope") -> dict[bytes, list[bytes]]:
@@ -126,8 +154,10 @@ def is_of_this_machine(host: bytes) -> bool:
 MOST_JSON_BYTES: Final = 4 * 1024 * 1024
 MOST_COLLECTION_BYTES: Final = 64 * 1024 * 1024
 MOST_UPLOAD_BYTES: Final = 256 * 1024 * 1024
+IDLE_S: Final = 75
+"""So long a connection may wait for its next request: clients keep it as long."""
 HEADERS_S: Final = 10.0
-"""The headers of a request are there within."""
+"""The headers of a request are there within: from the connection, then from their first byte."""
 SILENCE_S: Final = 15.0
 """More of a body comes within, and what is sent is taken."""
 WHOLE_BODY_S: Final = 600.0
@@ -327,6 +357,12 @@ class ClosesSilent(H11Protocol):
             self._wait()
         else:
             self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the rest of headers that began to come while the last request was answered."""
+        super().on_response_complete()
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._wait()
 
     def _wait(self) -> None:
         if self._silent is None:

@@ -10,9 +10,10 @@ import ctypes
 import ipaddress
 import logging
 import os
+import re
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -20,6 +21,7 @@ from msgspec import Struct
 
 from filestore.config.user_config import make_private, read_private
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.safe_text import brief
 from filestore.server.http import limits
 from filestore.server.http.limits import MOST_PORT, SHORTEST_TOKEN
 
@@ -33,6 +35,7 @@ TOKEN_FILE: Final = os.path.join("filestore", "server-token")
 _GRACE_S: Final = 10
 """So long requests may take once the server is to end."""
 _BACKLOG: Final = 128
+_NAME: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?")
 _NO_SIGNS: Final = {chr(code) for code in (*range(33), 127)}
 _M_ARENA_MAX: Final = -8
 _ARENAS: Final = 2
@@ -66,13 +69,28 @@ def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
         raise RefusedError(
             f"{address.host} is no address of this machine alone: others could reach the store, and"
             " what they send is not encrypted",
-            remedy="if that is meant: --insecure; better: a reverse proxy with TLS, or ssh -L",
+            remedy="better: a reverse proxy with TLS and --name, see REMOTE.md, or ssh -L;"
+            " to confirm: --insecure",
         )
     if not token:
         raise RefusedError(
             "without a token every user and every program of this machine can ask the server",
             remedy="if that is meant: --insecure",
         )
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse what a Host header never has as a name.
+
+    Raises:
+        UsageError: One is no name.
+    """
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"--name: {brief(name)} is no name of a host",
+                remedy="filestore serve --name notes.example.org",
+            )
 
 
 def token_of(configuration: str, given: str | None) -> tuple[str, str]:
@@ -159,6 +177,7 @@ def serve(
         proxy_headers=False,
         limit_concurrency=limits.MOST_CONNECTIONS,
         h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
+        timeout_keep_alive=limits.IDLE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
     # Threads take memory from few places, or what each has freed stays its own: by GNU's manual

@@ -3,19 +3,31 @@
 The packages are made to look absent, so that it is the same wherever the tests run.
 """
 
+import importlib.metadata
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from filestore.config.user_config import Machine
-from filestore.core.errors import PACKAGES, imported_name, install_line, missing_packages
+from filestore.core.errors import (
+    PACKAGES,
+    extra_line,
+    imported_name,
+    install_line,
+    missing_packages,
+)
 from filestore.embed import Choice, ModelMissing, open_embedder
 from filestore.embed.models import fetch_model
 from filestore.rerank import open_reranker
+from filestore.server.http.app import AppParts, make_app
+from filestore.server.stores import Stores
 from filestore.sidecar.model import open_model
 from tests.system.conftest import Workspace
 
@@ -100,7 +112,7 @@ def test_the_table_is_what_the_extras_install() -> None:
     # With its version: another one has other weights.
     assert project["optional-dependencies"]["multilingual"] == [*PACKAGES["multilingual"]]
     assert extras["parquet"] == set(PACKAGES["parquet"])
-    assert extras["server"] == {*PACKAGES["serve"], "inotify_simple"}
+    assert extras["server"] == set(PACKAGES["mcp"])
     assert extras["qdrant"] == set(PACKAGES["qdrant"])
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
@@ -117,29 +129,64 @@ def test_every_feature_has_a_line_that_installs_it(without_packages: Any, featur
 def test_without_the_sdk_agents_are_not_answered(
     without_packages: Any, workspace: Workspace
 ) -> None:
-    """It says what installs it."""
+    """It says what installs it; `serve` goes on without them."""
     without_packages("mcp")
-    assert "pip install mcp" in workspace("mcp", code=3).stderr
-
-
-@pytest.mark.parametrize("package", PACKAGES["serve"])
-def test_without_one_of_its_packages_nothing_is_served(
-    without_packages: Any, workspace: Workspace, package: str
-) -> None:
-    """It says what installs it, and beside it what would only be missed later."""
-    without_packages(imported_name(package))
-    assert f"pip install {package}\n" in workspace("serve", code=3).stderr
-    without_packages("inotify_simple")
-    line = "pip install " + package + " inotify-simple" * (sys.platform == "linux")
-    assert f"{line}\n" in workspace("serve", code=3).stderr
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="trees are watched by inotify")
-def test_without_inotify_it_says_that_trees_are_walked(
-    without_packages: Any, workspace: Workspace
-) -> None:
-    """And goes on: only status is slower."""
-    without_packages("inotify_simple")
+    line = f"try: {extra_line('server')}\n"
+    assert "[server]" in line
+    assert line in workspace("mcp", code=3).stderr
     said = workspace("serve", "--port", "-1", code=3).stderr
-    assert "pip install inotify-simple" in said
+    assert f"agents are not answered at /mcp: {extra_line('server')}\n" in said
     assert "port -1 cannot be used" in said
+
+
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        ("{}", "pip install 'filestore-index[server]'"),
+        ('{"url": "file:///a/b.whl", "archive_info": {}}', "'filestore-index[server]'"),
+        ('{"url": "file:///nowhere/a", "dir_info": {}}', "'filestore-index[server]'"),
+        ('{"url": "file://PLACE", "dir_info": {"editable": true}}', "pip install 'PLACE[server]'"),
+        ('{"url": "file://PLACE/a%20b", "dir_info": {}}', "pip install 'PLACE/a b[server]'"),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_rest_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str, line: str
+) -> None:
+    """From the checkout, by its path or as the current folder, or from the package index."""
+    (tmp_path / "a b").mkdir()
+    found = SimpleNamespace(read_text=lambda _: origin.replace("PLACE", str(tmp_path)))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: found)
+    assert line.replace("PLACE", str(tmp_path)) in extra_line("server")
+    monkeypatch.chdir(tmp_path)
+    if line.endswith("PLACE[server]'"):
+        assert extra_line("server") == "pip install '.[server]'"
+
+
+def test_a_server_without_the_sdk_answers_all_else(without_packages: Any, tmp_path: Path) -> None:
+    """HTTP and the page; agents are told what to install there."""
+    without_packages("mcp")
+    with Stores({}) as stores:
+        app = make_app(AppParts(stores=stores, token=None, is_local=False))
+        with TestClient(app) as client:
+            assert client.get("/health").is_success
+            assert client.get("/").is_success
+            for path in ("/mcp", "/mcp/"):
+                found = client.post(path, json={})
+                assert (found.status_code, found.json()["remedy"]) == (501, extra_line("server"))
+
+
+def test_what_serves_is_loaded_by_what_serves_alone(workspace: Workspace) -> None:
+    """A search and a status pay for nothing of it."""
+    packages = ("starlette", "uvicorn", "prometheus_client", "multipart", "mcp", "inotify_simple")
+    script = (
+        "import sys; from filestore.cli import main\n"
+        "try: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        f"assert not [name for name in {packages} if name in sys.modules], sys.modules.keys()"
+    )
+    for words in (("search", "rent"), ("status",), ("--help",)):
+        subprocess.run(
+            [sys.executable, "-c", script, *words],
+            cwd=workspace.store,
+            check=True,
+            stdout=subprocess.PIPE,
+        )

@@ -96,6 +96,51 @@ def test_only_who_knows_the_token_learns_anything(place: Path, tmp_path: Path) -
     assert server.errors == []
 
 
+def test_behind_a_proxy(place: Path, tmp_path: Path) -> None:
+    """By the name that was given; without it both refusals say how that is."""
+    page = "https://notes.example.org"
+    ways = ({"Host": "notes.example.org", "Origin": page}, {"Origin": page})
+    asked = {"query": "rent"}
+    with serving(tmp_path, place) as server, server.client() as client:
+        for headers, status in zip(ways, (421, 403), strict=True):
+            found = client.post("/search", json=asked, headers=headers)
+            assert found.status_code == status
+            assert "--name" in found.json()["remedy"]
+    with serving(tmp_path, place, "--name", "a.example", "--name", "notes.example.org") as server:
+        with server.client() as client:
+            for headers in ways:
+                assert client.post("/search", json=asked, headers=headers).is_success
+            evil = {"Host": "notes.example.org", "Origin": "https://evil.example"}
+            assert client.post("/search", json=asked, headers=evil).status_code == 403
+        with httpx.Client(base_url=server.url, headers=ways[0], trust_env=False) as nobody:
+            assert nobody.post("/search", json=asked).status_code == 401
+    assert server.errors == []
+
+
+def test_habits_of_clients(place: Path, tmp_path: Path) -> None:
+    """The scheme of the token in any case, a slash behind /mcp, a mark in front of a body."""
+    with serving(tmp_path, place, FILESTORE_TOKEN="") as server, server.client() as client:
+        for scheme in ("bearer", "BEARER"):
+            headers = {"Authorization": f"{scheme} {server.token}"}
+            assert client.get("/stores", headers=headers).is_success
+        other = {"Authorization": f"Bearer {server.token.swapcase()}"}
+        assert client.get("/stores", headers=other).status_code == 401
+        marked = b'\xef\xbb\xbf{"query": "rent"}'
+        kind = {"Content-Type": "application/json"}
+        assert client.post("/search", content=marked, headers=kind).is_success
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        accept = {"Accept": "application/json, text/event-stream"}
+        for path in ("/mcp", "/mcp/"):
+            assert client.post(path, json=ping, headers=accept).json()["id"] == 1
+        for path in ("/search/", "/stores/", "/docs/"):
+            found = client.get(path)
+            assert (found.status_code, found.headers.get("location")) == (404, None)
+        with server.raw() as old:
+            old.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            assert b" 200 " in old.recv(65536)
+    assert server.errors == []
+
+
 def test_the_token_is_the_users_alone_and_stays(place: Path, tmp_path: Path) -> None:
     """It is made once, in a file that nobody else reads; it is on no screen that is a log."""
     with serving(tmp_path, place) as first:
@@ -129,6 +174,8 @@ def test_the_token_is_the_users_alone_and_stays(place: Path, tmp_path: Path) -> 
         (["--port", "70000"], 3, "cannot be used"),
         (["--port", "-1"], 3, "cannot be used"),
         (["--host", "no.such.host.invalid", "--insecure"], 3, "cannot be used"),
+        (["--name", "https://notes.example.org"], 2, "no name of a host"),
+        (["--name", "a\nb"], 2, "no name of a host"),
     ],
 )
 def test_what_is_not_meant_does_not_start(
@@ -168,7 +215,7 @@ def test_an_address_of_six(place: Path, tmp_path: Path) -> None:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("no IPv6 here")
-    with serving(tmp_path, place, "--host", "::1") as server:
+    with serving(tmp_path, place, "--host", "[::1]") as server:
         assert server.url.startswith("http://[::1]:")
         assert server.ask("search", query="rent")["hits"]
 
@@ -518,6 +565,9 @@ def test_slow_clients_are_let_go(place: Path, tmp_path: Path) -> None:
         kept.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert b"200" in kept.recv(65536)
         kept.sendall(b"GET /hea")
+        idle = server.raw()
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 200 " in b"".join(iter(lambda: idle.recv(1), b"}"))
         dripping, deadline = server.raw(), time.monotonic() + TIMEOUT_S
         ended = False
         while time.monotonic() < deadline and not ended:
@@ -536,6 +586,10 @@ def test_slow_clients_are_let_go(place: Path, tmp_path: Path) -> None:
                 pass
             one.close()
         dripping.close()
+        # Between requests a client may be silent for longer: others have gone meanwhile.
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert b" 200 " in b"".join(iter(lambda: idle.recv(1), b"}"))
+        idle.close()
     assert server.errors == []
 
 

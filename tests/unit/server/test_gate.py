@@ -1,6 +1,7 @@
 """Which hosts and origins are this machine's own."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,7 +41,12 @@ def test_any_bytes_are_judged(host: bytes) -> None:
     assert is_of_this_machine(host) in (True, False)
 
 
-def status_of(*headers: tuple[bytes, bytes], is_local: bool = True) -> int:
+def status_of(
+    *headers: tuple[bytes, bytes],
+    is_local: bool = True,
+    names: Sequence[str] = (),
+    http: str = "1.1",
+) -> int:
     """What a guarded application answers; 200 where it is asked at all."""
     said: list[int] = []
 
@@ -55,7 +61,8 @@ def status_of(*headers: tuple[bytes, bytes], is_local: bool = True) -> int:
             said.append(message["status"])
 
     scope = {"type": "http", "method": "POST", "path": "/search", "headers": list(headers)}
-    asyncio.run(Gate(answered, token=None, is_local=is_local)(scope, receive, send))
+    gate = Gate(answered, token=None, is_local=is_local, names=names)
+    asyncio.run(gate(scope | {"http_version": http}, receive, send))
     return said[0]
 
 
@@ -73,3 +80,36 @@ def test_an_origin_is_the_host_that_was_asked(is_local: bool) -> None:
     for origin in wrong:
         assert status_of(host, (b"origin", origin), is_local=is_local) == 403, origin
         assert status_of(host, own, (b"origin", origin), is_local=is_local) == 403, origin
+
+
+NAME = "notes.example.org"
+PROXIED = [NAME, "Notes.Example.ORG", f"{NAME}:443", f"{NAME}:8765"]
+
+
+@pytest.mark.parametrize("place", PROXIED)
+def test_a_name_that_was_given_is_its_own(place: str) -> None:
+    """As the Host that a proxy keeps, and as the Origin where it sends our address."""
+    there, page = (b"host", place.encode()), (b"origin", f"https://{place}".encode())
+    here = (b"host", b"127.0.0.1:8765")
+    for own in ([there], [there, page], [here, page]):
+        assert status_of(*own, names=[NAME]) == 200
+        assert status_of(*own) in (421, 403)
+    assert status_of(there, (b"origin", b"https://evil.example"), names=[NAME]) == 403
+    assert status_of(there, there, names=[NAME]) == 421
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_what_holds_a_given_name_is_another(around: str) -> None:
+    """Before, behind and in front of a port."""
+    for wrong in (f"{NAME}{around}", f"{around}{NAME}", f"{NAME}{around}:80"):
+        if wrong not in PROXIED:
+            assert status_of((b"host", wrong.encode()), names=[NAME]) == 421, wrong
+            given = [(b"host", b"localhost"), (b"origin", f"https://{wrong}".encode())]
+            assert status_of(*given, names=[NAME]) == 403, wrong
+
+
+def test_checks_of_health_need_no_host() -> None:
+    """HTTP/1.0 has none, and no browser speaks that; with a wrong one it is refused as ever."""
+    assert status_of(http="1.0") == 200
+    assert status_of((b"host", b"evil.example"), http="1.0") == 421
+    assert status_of((b"origin", b"http://evil.example"), http="1.0") == 403
