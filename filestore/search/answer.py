@@ -23,7 +23,7 @@ from filestore.fulltext import Mark, Marker, Named, Respelling, Understood
 from filestore.search import Mode
 from filestore.search import passage as passages
 from filestore.search.freshness import KnownFile, Look
-from filestore.search.passage import Nearest, Passage
+from filestore.search.passage import Around, Nearest, Passage
 from filestore.search.place import Chunk, Locator, has_lines
 from filestore.search.ranking import leads
 
@@ -44,6 +44,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     marks: tuple[tuple[int, int], ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    passage: Around = Around()
     question: str | None = None
     reason: str = ""
 
@@ -98,9 +99,9 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file of an answer."""
 
     KEYS = (
-        "document title line end_line page section excerpt marks before after others question via "
-        "reason meaning date status notes copies metadata path score kind resource source "
-        "freshness headings pages text why"
+        "document title line end_line page section passage excerpt marks before after others"
+        " question via reason meaning date status notes copies metadata path score kind resource"
+        " source freshness headings pages text why"
     )
     SPARSE = "marks before after others question via status notes metadata"
 
@@ -185,6 +186,15 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     def after(self) -> tuple[str, ...]:
         """Lines after it."""
         return self.shown().after
+
+    @property
+    def passage(self) -> Around:
+        """The lines of the document in which the excerpt is, as they are written.
+
+        With whole list items around it, three lines on either side that are in the same section,
+        or as many as `--context` says.
+        """
+        return self.shown().passage
 
     @property
     def reason(self) -> str:
@@ -427,6 +437,7 @@ def _shown(
         marks=passage.marks,
         before=place.before,
         after=place.after,
+        passage=place.around or Around(),
         question=question,
         reason=why,
     )
@@ -462,6 +473,7 @@ def _chunk(hit: Hit, found: Found) -> Chunk:
         headings=hit.headings,
         pages=hit.pages,
         edited=found.row.edited or hit.freshness == "edited",
+        is_code=_is_code(hit),
         is_section=found.row.kind == DOCUMENT,
         is_uneven=found.look.is_uneven,
         page_starts=found.look.page_starts,

@@ -22,6 +22,7 @@ from filestore.core.hashing import source_hash
 from filestore.core.paths import StorePath
 from filestore.fs import disk
 from filestore.fs.stats import pack_stat
+from filestore.search.passage import Around, around
 
 if TYPE_CHECKING:
     from filestore.sidecar.originals import Reachable
@@ -71,6 +72,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Whether a person changed the body: it may say what its document does not."""
     page_starts: tuple[Span, ...] = ()
     """Where in the body of a section its pages start, and their numbers."""
+    is_code: bool = False
+    """Whether a line with a hash in it is no heading."""
     is_section: bool = False
     """Whether it is a section of the document itself, which was read just now."""
     is_uneven: bool = False
@@ -91,6 +94,8 @@ class Place(Struct, frozen=True, kw_only=True):
     before: tuple[str, ...] = ()
     """Lines that are before the passage."""
     after: tuple[str, ...] = ()
+    around: Around | None = None
+    """The lines that it is in, and some around them; None where none are wanted."""
 
 
 def has_lines(source: str, pages: Sequence[int]) -> bool:
@@ -122,13 +127,13 @@ class Locator:
         self._markup: dict[str, _Markup] = {}
         self._left_bytes = MOST_READ_BYTES
 
-    def place(self, chunk: Chunk, passage: Span, *, context: int = 0) -> Place:
+    def place(self, chunk: Chunk, passage: Span, *, context: int | None = None) -> Place:
         """Where a passage is.
 
         Args:
             chunk: The chunk file that it was found in.
             passage: Start and end in its body.
-            context: How many lines around it are wanted.
+            context: How many lines around it are wanted; 0 for a few in its section, None for none.
         """
         if chunk.is_section:
             return self._in_document(chunk, passage, context)
@@ -146,7 +151,12 @@ class Locator:
                     span = self._markup[chunk.source].find(chunk.body[start:end])
                 if text is not None and span is not None:
                     place = Place(document=StorePath(chunk.source))
-                    return _with_lines(place, text, span, 1, context)
+                    found = _with_lines(place, text, span, 1, context, chunk.is_code)
+                    if is_markup:
+                        # What is around it there is tags.
+                        read = _with_lines(place, chunk.body, passage, 0, context)
+                        found = replace(found, around=read.around)
+                    return found
             if (
                 not has_lines(chunk.source, chunk.pages)
                 and not chunk.edited
@@ -155,25 +165,22 @@ class Locator:
                 # What it says is in there, if not on a line that could be named.
                 return _on_page(chunk, passage, context)
         own = Place(document=chunk.path)
-        return _with_lines(own, chunk.body, passage, chunk.body_line, context)
+        return _with_lines(own, chunk.body, passage, chunk.body_line, context, chunk.is_code)
 
-    def _in_document(self, chunk: Chunk, passage: Span, context: int) -> Place:
+    def _in_document(self, chunk: Chunk, passage: Span, context: int | None) -> Place:
         """Where a passage of a section is; the lines around it may be of other sections."""
         if not chunk.body_line:
             page = next((n for at, n in reversed(chunk.page_starts) if at <= passage[0]), None)
             return replace(_on_page(chunk, passage, context), document=chunk.path, page=page)
-        text = self._text_of(chunk.path) if context > 0 or chunk.is_uneven else None
+        text = self._text_of(chunk.path) if context is not None or chunk.is_uneven else None
         if chunk.is_uneven:
             return _in_uneven(chunk, passage, text, context)
-        place = _with_lines(Place(document=chunk.path), chunk.body, passage, chunk.body_line, 0)
-        if text is None or place.line is None or place.end_line is None:
-            return place
-        lines = text.removesuffix("\n").split("\n")
-        return replace(
-            place,
-            before=tuple(lines[max(0, place.line - 1 - context) : place.line - 1]),
-            after=tuple(lines[place.end_line : place.end_line + context]),
-        )
+        own = Place(document=chunk.path)
+        at = -1 if text is None else text.find(chunk.body, _start_of(text, chunk.body_line))
+        if text is None or at < 0:
+            return _with_lines(own, chunk.body, passage, chunk.body_line, context, chunk.is_code)
+        span = at + passage[0], at + passage[1]
+        return _with_lines(own, text, span, 1, context, chunk.is_code)
 
     def _path_of(self, source: str) -> str | None:
         """Where an original is read; None where there is none, or the store may not look."""
@@ -337,36 +344,48 @@ def _decoded(data: bytes) -> str | None:
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
-def _on_page(chunk: Chunk, passage: Span, context: int) -> Place:
+def _on_page(chunk: Chunk, passage: Span, context: int | None) -> Place:
     place = Place(
         document=StorePath(chunk.source or ""),
         page=chunk.pages[0] if len(chunk.pages) == 1 else None,
     )
     # The lines around it are the ones that were taken out of the page.
-    around = _with_lines(place, chunk.body, passage, 1, context)
-    return replace(around, line=None, end_line=None)
+    found = _with_lines(place, chunk.body, passage, 0, context)
+    return replace(found, line=None, end_line=None)
 
 
-def _in_uneven(chunk: Chunk, span: Span, text: str | None, context: int) -> Place:
+def _start_of(text: str, line: int) -> int:
+    """Where a line of a text begins."""
+    start = 0
+    for _ in range(line - 1):
+        start = text.find("\n", start) + 1
+    return start
+
+
+def _in_uneven(chunk: Chunk, span: Span, text: str | None, context: int | None) -> Place:
     """A place in a text of which not every line end of its section is one in the file."""
     place = Place(document=chunk.path)
     if text is None:
         return place
-    start = 0
-    for _ in range(chunk.body_line - 1):
-        start = text.find("\n", start) + 1
-    at = text.replace("\r", "\n").find(chunk.body, start)
+    at = text.replace("\r", "\n").find(chunk.body, _start_of(text, chunk.body_line))
     span = at + span[0], at + span[1]
-    return place if at < 0 else _with_lines(place, text, span, 1, context)
+    return place if at < 0 else _with_lines(place, text, span, 1, context, chunk.is_code)
 
 
-def _with_lines(place: Place, text: str, span: Span, first_line: int, context: int) -> Place:
+def _with_lines(
+    place: Place,
+    text: str,
+    span: Span,
+    first_line: int,
+    context: int | None,
+    is_code: bool = False,
+) -> Place:
     """A place with the lines of a slice, and as many around it as are wanted."""
     start, end = span
     line = first_line + text.count("\n", 0, start)
     before: list[str] = []
     after: list[str] = []
-    if context > 0:
+    if context:
         lines = text.removesuffix("\n").split("\n")
         first, last = text.count("\n", 0, start), text.count("\n", 0, end)
         before = lines[max(0, first - context) : first]
@@ -377,4 +396,7 @@ def _with_lines(place: Place, text: str, span: Span, first_line: int, context: i
         end_line=line + text.count("\n", start, end),
         before=tuple(before),
         after=tuple(after),
+        around=None
+        if context is None
+        else around(text, span, first_line, context=context, is_code=is_code),
     )

@@ -7,13 +7,15 @@ not in it, and a name with blanks in it is quoted.
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import listed, safe_text
+from filestore.search.passage import LINES_AROUND
 
 Answer = Mapping[str, Any]
 
@@ -105,20 +107,113 @@ def _search(answer: Answer) -> Iterator[str]:
         yield f"nothing for {_shown_name(answer['query'])}; for {_shown_name(respelt)}:"
     elif answer["nearest"]:
         yield "nothing close; nearest:"
-    for number, hit in enumerate(answer["hits"] or answer["nearest"], start=1):
-        # The document of a hit, and the passage's place in it.
-        line, end = hit["line"], hit["end_line"]
-        origin = f" p. {hit['page']}" if hit["page"] and not line else ""
-        if hit["document"] != hit["path"]:
-            lines = f":{line}-{end}" if line and end != line else f":{line}" if line else ""
-            origin = f" ({_shown_name(hit['document'])}{lines}{origin})"
-        yield _head(number, hit, origin, hit["section"])
-        copies = len(hit["copies"])
-        more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
-        if why := "; ".join(filter(None, (hit["reason"], more))):
-            yield Passage(f"({why})")
-        yield Passage(hit["excerpt"])
+    hits = answer["hits"] or answer["nearest"]
+    heads = [_found_head(number, hit) for number, hit in enumerate(hits, start=1)]
+    # Who asks for more hits or lines gets them.
+    lines = max((len(hit.get("before", ())) for hit in hits), default=0)
+    most = MOST_FOUND * max(1, len(hits) / _FOUND, lines / LINES_AROUND)
+    room = min(int(most), _MOST_TEXT) - sum(map(len, answer["notes"])) - _ROOM_LEFT
+    used = [*accumulate(map(len, heads))]
+    shown = max(min(1, len(hits)), sum(one <= room / 2 for one in used))
+    titles = [_found_title(hit) for hit in hits[:shown]]
+    texts = [safe_text(hit["passage"]["text"] or hit["excerpt"]) for hit in hits[:shown]]
+    room -= sum(len(one) + 2 for one in (*heads[:shown], *titles))
+    rooms = shares([marked_length(one) for one in texts], room)
+    cut = 0
+    for hit, head, title, text, most in zip(hits, heads, titles, texts, rooms, strict=False):
+        part = text if marked_length(text) <= most else _shortened(hit, text, most)
+        cut += part is not text
+        yield head
+        yield Passage(f"{title}\n{part}" if title else part)
+    if more := len(hits) - shown:
+        yield f"left: {counted(more, 'more hit')}; name a filter, or ask with a smaller k"
+    if cut:
+        yield f"left: {counted(cut, 'passage')} shortened; show reads on at PATH:LINE"
     yield from _closing(answer)
+
+
+MOST_FOUND: Final = 6_000
+"""Characters of an answer to a search as it is usually asked."""
+_FOUND: Final = 10
+"""Hits that it has."""
+_ROOM_LEFT: Final = 200
+"""For what is said besides."""
+_LONGEST_TITLE: Final = 200
+
+
+def _found_head(number: int, hit: Answer) -> str:
+    """The line of a hit: first its path, as the tools take it, then where the passage is, and why.
+
+    In a store of chunks also where that is in the original.
+    """
+    path, line, end = _shown_name(hit["path"]), hit["line"], hit["end_line"]
+    lines = f":{line}-{end}" if line and end != line else f":{line}" if line else ""
+    pages = f":p{hit['page']}" if hit["page"] and not line else ""
+    around = hit["passage"]
+    if hit["document"] != hit["path"]:
+        path += f" ({_shown_name(hit['document'])}{lines}{pages})"
+    else:
+        path += pages or (f":{line}" if line else "")
+        if line and (around["line"], around["end_line"]) != (line, line):
+            path += f" (lines {around['line']}-{around['end_line']})"
+    copies, notes = len(hit["copies"]), "; ".join(hit.get("notes", ()))
+    more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
+    why = "; ".join(filter(None, (hit["reason"], more)))
+    return " ".join(
+        filter(None, (f"{number}. {path}{_fresh(hit)}", hit["date"], notes and f"[{notes}]", why))
+    )
+
+
+def _found_title(hit: Answer) -> str:
+    """The title of a document and the headings above a passage, as a line of the store's."""
+    names = (
+        hit["section"] if hit["title"] in hit["section"][:1] else [hit["title"], *hit["section"]]
+    )
+    title = safe_text(" ".join(" > ".join(filter(None, names)).split()))
+    title = title if len(title) <= _LONGEST_TITLE else f"{title[:_LONGEST_TITLE]}…"
+    return f"# {title}" if title else ""
+
+
+def marked_length(text: str) -> int:
+    """How long a text is with its marks."""
+    return len(text) + 3 * (text.count("\n") + 1)
+
+
+def shares(needs: Sequence[int], room: int) -> list[int]:
+    """What each of some texts may have of a room, so that no long one takes it from the others.
+
+    The first get more than the last, and what one leaves the others have.
+    """
+    found, left = [0] * len(needs), list(range(len(needs)))
+    while left:
+        weight = sum(1 / (at + 2) for at in left)
+        parts = {at: int(max(0, room) / (at + 2) / weight) for at in left}
+        small = [at for at in left if needs[at] <= parts[at]]
+        for at in small or left:
+            found[at] = needs[at] if small else parts[at]
+        room -= sum(needs[at] for at in small)
+        left = [at for at in left if at not in small] if small else []
+    return found
+
+
+def _shortened(hit: Answer, text: str, most: int) -> str:
+    """As many lines of a passage as there is room for, around the ones of its excerpt."""
+    lines, around = text.split("\n"), hit["passage"]
+    excerpt = safe_text(hit["excerpt"])
+    if around["text"] and hit["line"] and around["line"]:
+        top = hit["line"] - around["line"]
+        bottom = min(len(lines), top + hit["end_line"] - hit["line"] + 1)
+        if 0 <= top < bottom and marked_length("\n".join(lines[top:bottom])) <= most - 4:
+            while True:
+                for wider in ((top, bottom + 1), (top - 1, bottom)):
+                    is_there = wider[0] >= 0 and wider[1] <= len(lines)
+                    if is_there and marked_length("\n".join(lines[slice(*wider)])) <= most - 4:
+                        top, bottom = wider
+                        break
+                else:
+                    return "\n".join(lines[top:bottom]).strip("\n")
+    room = max(0, most - 4 - 3 * excerpt.count("\n"))
+    return excerpt if len(excerpt) <= room else f"{excerpt[:room]}…"
 
 
 @_words_of("similar")

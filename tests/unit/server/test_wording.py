@@ -124,7 +124,12 @@ def test_a_reader_finds_exactly_what_is_there(name: str, data: st.DataObject) ->
         shown, _, words = line.partition(" ")
         place = first_name(words)
         assert shown == f"{number}."
-        assert place in (hit["path"], f"{hit['path']}:{hit.get('line')}")
+        places = [
+            hit["path"],
+            f"{hit['path']}:{hit.get('line')}",
+            f"{hit['path']}:p{hit.get('page')}",
+        ]
+        assert place in places
     notes = [line for line in lines if line.startswith("Note: ")]
     assert len(notes) == len(answer.get("notes", [])) + bool(answer.get("alike"))
     assert sum(line.startswith("a person undoes it by: ") for line in lines) == bool(
