@@ -319,23 +319,53 @@ _LEFT_OUT: Final = object()
 
 
 def _coerced(field: Field, value: Any) -> Any:
-    """A value as its type wants it: programs write null, and numbers and lists as texts."""
+    """A value as its type wants it.
+
+    Programs write null, numbers and lists as texts, a list of one as the one and the one as a list.
+    """
     is_text = field.kind is str and not field.several
     if not field.required and (value is None or (value in ("", "null") and not is_text)):
         return _LEFT_OUT
-    if field.several and not isinstance(value, list):
+    if field.several:
+        return _as_list(field, value)
+    if field.kind is dict:
+        return _as_conditions(_parsed(value))
+    if isinstance(value, list) and (len(value) == 1 or (is_text and field.typed.joined)):
+        texts = all(isinstance(one, str) for one in value)
+        value = " ".join(value) if texts else value[0] if len(value) == 1 else value
+    if field.kind in (int, float, bool):
         found = _parsed(value)
-        with contextlib.suppress(UnfitError):
-            return converted(found if isinstance(found, list) else [value], field.hint)
-        return [value]
-    if not field.several and field.kind in (int, bool, dict):
-        found = _parsed(value)
-        others = list if field.kind is dict else float
-        value = found if type(found) in (field.kind, others) else value
+        kinds = (bool,) if field.kind is bool else (int, float)
+        value = found if type(found) in kinds else value
         # JSON knows one kind of number: 10.0 is a whole one.
         if field.kind is int and isinstance(value, float) and value.is_integer():
             return int(value)
     return value
+
+
+def _as_list(field: Field, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        found = _parsed(value)
+        value = found if isinstance(found, list) else [value]
+        with contextlib.suppress(UnfitError):
+            return list(converted(value, field.hint))
+    return list(value)
+
+
+def _as_conditions(value: Any) -> Any:
+    """What metadata must be; a text in it is one condition, as the command line has it."""
+    if isinstance(value, dict | None):
+        return value
+    from filestore.search.conditions import typed
+
+    found = []
+    for one in value if isinstance(value, list) else [value]:
+        one = _parsed(one)
+        if isinstance(one, str):
+            condition = typed(one, "where")
+            one = {"key": condition.key, "op": condition.op, "value": condition.value}
+        found.append(one)
+    return found
 
 
 def _parsed(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -90,7 +91,7 @@ def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
         heads = [line for line in lines if not line.startswith("> ")]
         assert len(heads) == len(names)
         for line in heads:
-            path = line.partition(" ")[2].rpartition(" Lamp")[0].rpartition(" ")[0]
+            path = re.match(r'[0-9]+\. ("(?:[^"\\]|\\.)*"\S*|\S+)', line)[1]
             shown = call(stores, "show", path=path)
             assert not shown.is_error, path
             assert "A lamp burns." in shown.content[0].text

@@ -1,5 +1,6 @@
 """One table of what may be asked: a row and its function are enough for every door."""
 
+import json
 import pkgutil
 import sys
 from collections import Counter
@@ -27,6 +28,7 @@ from filestore.server.operations import (
     Request,
     Text,
     decoded,
+    fields_for,
     fields_of,
     option,
     schema_of,
@@ -203,3 +205,60 @@ def test_options_that_do_not_go_together_are_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(UsageError, match="--how goes with --that"):
         _parser.parse(["pick", "--how", "3"])
     assert _parser.parse(["pick", "--how", "3", "--that", "a"])[1].how == 3
+
+
+def samples(kind: type[Struct]) -> dict[str, Any]:
+    """A value for each field that clients may give."""
+    plain = {str: "2024-05-01", int: 3, float: 0.5, bool: True, dict: {"tags": "git"}}
+    found = {}
+    for key, field in fields_for(kind).items():
+        value = field.choices[0] if field.choices else plain[field.kind]
+        found[key] = [value] if field.several else value
+    return found
+
+
+SERVED = sorted({*ROUTES.values(), *TOOLS.values()}, key=lambda one: one.name)
+FIELDS = [(one, key) for one in SERVED for key in fields_for(one.kind)]
+
+
+@pytest.mark.parametrize(("operation", "key"), FIELDS, ids=lambda one: getattr(one, "name", one))
+def test_a_value_is_taken_in_any_form(operation: Operation, key: str) -> None:
+    """A list for a text, a text for a list, numbers and JSON as texts, null for none."""
+    field, given = fields_for(operation.kind)[key], samples(operation.kind)
+    needed = {one for one, its in fields_for(operation.kind).items() if its.required}
+    given = {one: value for one, value in given.items() if one in {key, *needed}}
+    meant, value = operation.checked(given), given[key]
+    forms = [value]
+    if field.several:
+        forms += [value[0], json.dumps(value)]
+    elif field.kind is dict:
+        forms += [json.dumps(value)]
+    else:
+        forms += [[value]]
+        forms += [json.dumps(value)] if field.kind is not str else []
+        forms += [3.0, "3.0"] if value == 3 and field.kind is int else []
+    for form in forms:
+        assert operation.checked(given | {key: form}) == meant
+    if not field.required:
+        left_out = operation.checked({one: given[one] for one in needed if one != key})
+        assert operation.checked(given | {key: None}) == left_out
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"tags": "git"},
+        {"tags": ["git"]},
+        '{"tags": "git"}',
+        "tags=git",
+        ["tags=git"],
+        '["tags=git"]',
+        [{"key": "tags", "value": "git"}],
+        ['{"key": "tags", "op": "=", "value": "git"}'],
+    ],
+)
+def test_conditions_are_taken_in_any_form(where: Any) -> None:
+    """As the command line has them, too."""
+    search = TOOLS["search"]
+    plain = search.checked({"query": "a", "where": {"tags": "git"}})
+    assert search.checked({"query": "a", "where": where}) == plain
