@@ -21,7 +21,14 @@ from filestore.browse.file import (
     document_metadata,
 )
 from filestore.browse.links import backlinks, note_links
-from filestore.browse.named import UnknownPathError, below_chunked, files_named, rows_of
+from filestore.browse.named import (
+    UnknownPathError,
+    below_chunked,
+    files_named,
+    require_open,
+    require_open_text,
+    rows_of,
+)
 from filestore.browse.rows import read
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunking import Section
@@ -109,6 +116,7 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
     else:
         if os.path.isdir(os.path.join(places.chunked, path)):
             raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
+        require_open(places, catalog, path, name)
     row = catalog.files([path]).get(path)
     chunk, is_fresh, data = present(parts, catalog, path, row)
     body = chunk.body
@@ -150,6 +158,7 @@ def present(
             f"cannot show {path}: {reason or 'it is no document'}",
             remedy="filestore sync" if can_sync else _LIST,
         )
+    require_open_text(parts.places, chunk, path, path)
     return chunk, is_fresh, data
 
 
@@ -374,7 +383,9 @@ def _chunk_part(
     freshness: Freshness = "edited"
     try:
         data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
-        text = chunk_file.parse(data).body
+        said = chunk_file.parse(data)
+        require_open_text(parts.places, said, row.path, path)
+        text = said.body
     except FileNotFoundError:
         problem, freshness = "the file is gone", "gone"
     except OSError as error:

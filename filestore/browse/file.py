@@ -10,7 +10,14 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Struct
 
-from filestore.browse.named import UnknownPathError, below_chunked, resource_named, unknown_path
+from filestore.browse.named import (
+    UnknownPathError,
+    below_chunked,
+    require_open,
+    require_open_text,
+    resource_named,
+    unknown_path,
+)
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
@@ -36,6 +43,7 @@ from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, KnownFile
+from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
@@ -303,6 +311,7 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
     """
     places = parts.places
     relative = below_chunked(places, path)
+    require_open(places, catalog, relative, path)
     try:
         with disk.folder_at(places.chunked) as handle:
             data, _ = disk.read_below(handle, relative, most=MAX_CHUNK_BYTES)
@@ -317,6 +326,7 @@ def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
             remedy=_LIST,
         ) from error
     chunk = chunk_file.parse(data)
+    require_open_text(places, chunk, relative, path)
     row = catalog.files([relative]).get(relative)
     record = _record(
         catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
@@ -543,6 +553,8 @@ def reconstruct_resource(
             problems.append(f"{places.tree.store_path(look[0])}: {look[1].strerror or look[1]}")
             continue
         interpret_chunk(look)
+        if look.chunk is not None and is_shut_text(places, look.chunk, look.path):
+            continue
         if look.chunk is None:
             problems.append(f"{places.tree.store_path(look.path)}: left out, {look.state}")
         elif (look.chunk.kind or chunk_file.kind_of_name(look.path)) != "summary":

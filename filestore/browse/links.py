@@ -139,7 +139,7 @@ def note_links(
     """
     found = _links_in(catalog.content(row.id) or b"")
     names = _names(catalog, frozenset(map(link_key, found)))
-    links = _resolved(places, row.path, found, names)
+    links = _resolved(places, catalog, row.path, found, names)
     return [one for one in links if line in (None, one.line)]
 
 
@@ -153,7 +153,7 @@ def backlinks(places: Places, catalog: Catalog, path: ChunkPath) -> list[Link]:
             note = decode_path(linking)
             if note != path:
                 found = [link for link in _links_in(data) if link_key(link) in batch]
-                resolved = _resolved(places, note, found, names)
+                resolved = _resolved(places, catalog, note, found, names)
                 links += [one for one in resolved if (one.target, one.state) == (target, "there")]
     return sorted(links, key=lambda one: (one.path, one.line or 0))
 
@@ -166,7 +166,11 @@ def _links_in(data: bytes) -> list[extracted.Link]:
 
 
 def _resolved(
-    places: Places, note: ChunkPath, found: Iterable[extracted.Link], names: Names
+    places: Places,
+    catalog: Catalog,
+    note: ChunkPath,
+    found: Iterable[extracted.Link],
+    names: Names,
 ) -> Iterator[Link]:
     for link in found:
         line, target = link.line or None, names.resolve(link, note)
@@ -177,6 +181,7 @@ def _resolved(
         if path is not None:
             # What the ignore rules leave out is there all the same.
             is_there = os.path.lexists(os.path.join(places.chunked, path))
+            is_there = is_there and not catalog.closes(path)
             written = f"{link.target}#{link.heading}" if link.heading else link.target
             yield _link(places.tree, note, line, written, "not added" if is_there else "dangling")
 

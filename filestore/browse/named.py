@@ -32,6 +32,7 @@ from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.fs.programs import find_program
 from filestore.sidecar import originals
+from filestore.sidecar.door import is_shut, is_shut_text
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
             if not relative.startswith("..") and gone in catalog.files([gone]):
                 return gone
         return None
-    return None if os.path.isdir(os.path.join(places.chunked, path)) else path
+    is_folder = os.path.isdir(os.path.join(places.chunked, path))
+    return None if is_folder or catalog.closes(path) else path
 
 
 def _source(places: Places, catalog: Catalog, text: str) -> str | None:
@@ -277,8 +279,30 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
             pass  # something may be there
         except (OSError, ValueError):
             continue
-        return ChunkPath(os.path.relpath(whole, places.chunked))
+        found = ChunkPath(os.path.relpath(whole, places.chunked))
+        if not is_shut(places, found):
+            return found
     raise unknown_path(places, path)
+
+
+def require_open(places: Places, catalog: Catalog, path: ChunkPath, name: str) -> None:
+    """Pass over a file that is closed to who asks, as if it were not there.
+
+    Raises:
+        UnknownPathError: It is.
+    """
+    if catalog.closes(path):
+        raise unknown_path(places, name)
+
+
+def require_open_text(places: Places, chunk: chunk_file.Chunk, path: ChunkPath, name: str) -> None:
+    """The same of what a file says now, which the catalog may not know yet.
+
+    Raises:
+        UnknownPathError: It is closed.
+    """
+    if is_shut_text(places, chunk, path):
+        raise unknown_path(places, name)
 
 
 def chunk_paths(
@@ -344,7 +368,8 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
         path = leads(place)
         relative = os.path.relpath(path, places.root)
         if os.path.isdir(path) and relative.partition("/")[0] != "..":
-            return TOP if relative == "." else ChunkPath(relative)
+            folder = TOP if relative == "." else ChunkPath(relative)
+            return None if folder and is_shut(places, folder) else folder
     return None
 
 

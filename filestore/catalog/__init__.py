@@ -36,12 +36,17 @@ from filestore.catalog._schema import catalog_errors as catalog_errors
 from filestore.catalog._schema import is_damage as is_damage
 
 if TYPE_CHECKING:
+    from filestore.catalog._open import OpenCatalog as OpenCatalog
     from filestore.catalog._pages import CatalogPages as CatalogPages
     from filestore.catalog._writing import CatalogWriter as CatalogWriter
 
 
 def __getattr__(name: str) -> Any:
     """Load what most commands do without."""
+    if name == "OpenCatalog":
+        from filestore.catalog._open import OpenCatalog
+
+        return OpenCatalog
     if name == "CatalogPages":
         from filestore.catalog._pages import CatalogPages
 

@@ -140,6 +140,18 @@ class Catalog(Snapshots):
         """Which table has other rows than the last commit left, or ""; counts all."""
         return _remembered.lost_rows(self.connection, every=True)
 
+    def closes(self, path: ChunkPath) -> bool:
+        """Whether a file is closed to who asks."""
+        return False
+
+    def closed(self) -> set[str]:
+        """The paths, originals and resources that are closed to who asks, as answers name them."""
+        return set()
+
+    def closed_texts(self) -> list[int]:
+        """The ids of texts in the full-text index that are closed to who asks."""
+        return []
+
     def all_records(self) -> list[tuple[ChunkPath, str, str, bytes]]:
         """Path, resource, source and bytes of every record."""
         found = self.rows("SELECT path, resource, source, data FROM records ORDER BY path")

@@ -55,7 +55,7 @@ _COMPARED: Final = 10_000
 """Up to this many paths are compared at every opening, in some 10 ms."""
 _LEADS_OUT: Final = (
     # Through the index: what is no blob, and what begins with a NUL, comes first.
-    "SELECT 1 FROM files WHERE path < x'01'"
+    "SELECT 1 FROM main.files WHERE path < x'01'"
     " OR path >= x'2f' AND path < x'30'"  # /
     " OR path >= x'2e2f' AND path < x'2e30'"  # ./
     " OR path >= x'2e2e2f' AND path < x'2e2e30'"  # ../
@@ -219,23 +219,23 @@ def misplaced(connection: sqlite3.Connection, *, every: bool) -> str:
     """
     if connection.execute(_LEADS_OUT).fetchone() is not None:
         return "a file has a path that leads out of the tree, or is none"
-    folders = connection.execute("SELECT path, names FROM folders").fetchall()
+    folders = connection.execute("SELECT path, names FROM main.folders").fetchall()
     files = _count(connection, "files")
     if every or files <= _COMPARED:
         starts = ((folder + b"/" if folder else b"", names) for folder, names in folders)
         seen = {start + name for start, names in starts for name in names.split(b"\0")}
-        is_same = seen == {path for (path,) in connection.execute("SELECT path FROM files")}
+        is_same = seen == {path for (path,) in connection.execute("SELECT path FROM main.files")}
     else:
         is_same = files == sum(names.count(b"\0") + 1 for _, names in folders)
     return "" if is_same else "its files have other paths than it saw in the tree"
 
 
 def _count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    return int(connection.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0])
 
 
 def _has_rows(connection: sqlite3.Connection, table: str) -> bool:
-    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None
+    return connection.execute(f"SELECT 1 FROM main.{table} LIMIT 1").fetchone() is not None
 
 
 T = TypeVar("T")

@@ -410,12 +410,14 @@ def one_generation(connection: sqlite3.Connection) -> Iterator[None]:
 def type_problem(connection: sqlite3.Connection) -> str:
     """Which column has a value of another type than was declared, or ""; reads all tables."""
     for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
-        for _, column, declared, needed, *_ in connection.execute(f"PRAGMA table_info({table})"):
+        for _, column, declared, needed, *_ in connection.execute(
+            f"PRAGMA main.table_info({table})"
+        ):
             allowed = f"'{declared.lower()}'" + ("" if needed else ", 'null'")
-            wrong = f"SELECT 1 FROM {table} WHERE typeof({column}) NOT IN ({allowed}) LIMIT 1"
+            wrong = f"SELECT 1 FROM main.{table} WHERE typeof({column}) NOT IN ({allowed}) LIMIT 1"
             if declared and connection.execute(wrong).fetchone():
                 return f"a value of {table}.{column} is of the wrong type"
-    for names, stats in connection.execute("SELECT names, stats FROM folders"):
+    for names, stats in connection.execute("SELECT names, stats FROM main.folders"):
         if len(stats) != STAT_BYTES * (names.count(b"\0") + 1):
             return "a folder has more names than stats, or fewer"
     return ""

@@ -14,7 +14,7 @@ from filestore.cli import _context, _output, main
 from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
 from filestore.embed.models import about
@@ -105,6 +105,8 @@ def run_init(options: Init) -> int:
     return code
 
 
+_DIGITS = 12
+"""Of a hash that is shown."""
 _SHOWN = 10
 """Originals that are named; the rest is counted."""
 
@@ -128,6 +130,10 @@ class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
     """Originals that are hidden or of no known format, and that you did not add: never opened."""
     prompts: Sequence[str]
     """Files of the store that instruct its generator."""
+    conventions: str | None
+    """The note that programs are told before they write; None where there is none."""
+    opened: Sequence[str]
+    """Rules that the settings have no more, and that close to programs until this is allowed."""
     trusted: bool | UnsetType
     """Whether it is allowed now; not with `--list`."""
 
@@ -156,7 +162,8 @@ def run_trust(options: Trust) -> int:
             store.distrust()
         elif not options.list:
             # A script that says 'trust' means it.
-            if reaches.names and not options.yes and sys.stdin.isatty():
+            asks = reaches.names or reaches.opened
+            if asks and not options.yes and sys.stdin.isatty():
                 if options.json:
                     _print_reach(root, reaches, _output.say)
                 sys.stdout.flush()
@@ -172,6 +179,8 @@ def run_trust(options: Trust) -> int:
             allowed=reaches.allowed,
             closed=reaches.closed,
             prompts=prompts,
+            conventions=reaches.conventions.path if reaches.conventions is not None else None,
+            opened=reaches.opened,
             trusted=UNSET if options.list else not options.revoke,
         )
         _output.write_json(trusted.to_dict())
@@ -183,7 +192,7 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
         names = dict.fromkeys([*reaches.names, *reaches.allowed])
         _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")
         return
-    if reaches.names:
+    if reaches.names or reaches.opened:
         _print_reach(root, reaches, _output.line)
     else:
         _output.line("nothing to allow: this store uses nothing outside it")
@@ -208,6 +217,16 @@ def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> 
         line("the model that makes them may be instructed by, as they are now:")
         for path in reaches.prompts.files:
             line(f"    {path}")
+    if reaches.conventions is not None:
+        digest = reaches.conventions.reach.rpartition(":")[2][:_DIGITS]
+        path = shown_path(reaches.conventions.path)
+        line(f"programs that write may be told the conventions in {path} ({digest}), as they are:")
+        for text in reaches.conventions.text.splitlines():
+            line(f"    {safe_text(text)}")
+    if reaches.opened:
+        line("programs may see or change what these rules closed, which the settings have no more:")
+        for rule in reaches.opened:
+            line(f"    {safe_text(rule)}")
     if reaches.folders:
         number = _output.count(len(reaches.sources), "original")
         line(f"documents in these folders may be read, for {number} outside {root}")

@@ -3,7 +3,6 @@
 import os
 import shlex
 import stat
-import unicodedata
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +12,10 @@ from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, SIDECAR, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
+from filestore.core.paths import folded_path as folded_path
 
 if TYPE_CHECKING:
+    from filestore.config.door import Door
     from filestore.fs.part import Kind
     from filestore.fs.scan import TopRules
 
@@ -94,6 +95,8 @@ class Places(Struct, frozen=True, kw_only=True):
     """Where the truth lies below the root."""
     rules: "TopRules | None" = None
     """What of a folder of documents belongs to the tree; None where all of it does."""
+    door: "Door | None" = None
+    """What programs may see, where one asks; None for a person."""
     fetch: Callable[[str], None] | None = None
     """Puts a file of an earlier commit where it is looked for; None where files lie as they are."""
 
@@ -162,11 +165,6 @@ class Places(Struct, frozen=True, kw_only=True):
     def quarantine(self) -> str:
         """Damaged parts, moved out of the way."""
         return os.path.join(self.sidecar, QUARANTINE)
-
-
-def folded_path(path: str) -> str:
-    """A path as a file system that ignores case and composition sees it."""
-    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
 MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024

@@ -15,6 +15,7 @@ import orjson
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from filestore.config.settings import AgentOptions
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import Unshown
@@ -155,6 +156,30 @@ def stored_path(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
+def remembered_rules(configuration: str, root: str) -> AgentOptions:
+    """What the settings of a store closed to programs when the user last agreed.
+
+    Raises:
+        MachineError: The file is there and cannot be read.
+    """
+    if not configuration:
+        return AgentOptions()
+    found = _read(os.path.join(configuration, NAME))["closed"].get(stored_path(root), {})
+    rules = {key: tuple(found.get(key, ())) for key in _RULES}
+    return AgentOptions(closed=rules["closed"], read_only=rules["read_only"])
+
+
+def remember_rules(configuration: str, root: str, rules: AgentOptions) -> None:
+    """Remember what the settings of a store close to programs; others hold no longer.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    with _changing(configuration) as values:
+        values["closed"][stored_path(root)] = {key: list(getattr(rules, key)) for key in _RULES}
+
+
 def distrust(configuration: str, root: str) -> None:
     """Take back whatever a store was allowed.
 
@@ -218,6 +243,10 @@ class _File(TypedDict, total=False):
     models: dict[str, str]
     trusted: dict[str, list[str]]
     originals: dict[str, dict[str, list[str]]]
+    closed: dict[str, dict[str, list[str]]]
+
+
+_RULES: Final = ("closed", "read_only")
 
 
 def _read(path: str) -> _File:
@@ -232,7 +261,7 @@ def _read(path: str) -> _File:
         raise MachineError(
             f"{path} cannot be used: {error}", remedy=f"fix or remove {path}"
         ) from error
-    return _File(models={}, trusted={}, originals={}) | found
+    return _File(models={}, trusted={}, originals={}, closed={}) | found
 
 
 @contextlib.contextmanager

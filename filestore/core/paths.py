@@ -5,6 +5,7 @@ One rule: nothing else puts `chunked/` before a path or takes it off, so that my
 one kind where the other is expected. Where documents are indexed in place, the two are the same.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType
 
@@ -138,3 +139,8 @@ def has_plain_names(path: str) -> bool:
     Every part of it has to be a name, so that it leads out neither at once nor on the way.
     """
     return "\0" not in path and {"", ".", ".."}.isdisjoint(path.split("/"))
+
+
+def folded_path(path: str) -> str:
+    """A path as a file system that ignores case and composition sees it."""
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

@@ -139,6 +139,8 @@ class Replacing:
         """
         self._root = root
         self._removable = removable
+        self.replacements: Final = tuple(replacements)
+        """In the order in which they are made."""
         self._writes = [one for one in replacements if one.after is not None]
         self._removals = [one for one in replacements if one.after is None]
         self._rounds = [

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filestore.fulltext._analysis import (
     COMPOUNDING,
@@ -70,12 +70,57 @@ _RESPELLED_WEIGHT: Final = 0.7
 and German ones without a mistake, whose words a small store lacks, lose a quarter of a point."""
 
 
+class OpenSearcher:
+    """A searcher of an index in which some documents count for nothing."""
+
+    def __init__(
+        self, searcher: "tantivy.Searcher", schema: "tantivy.Schema", shut: list[int]
+    ) -> None:
+        """Leave out some documents, by their ids."""
+        import tantivy
+
+        self._searcher, self._schema, self._most = searcher, schema, len(shut)
+        # A query by term takes a number for a signed one and silently finds nothing.
+        without = tantivy.Query.term_set_query(schema, "id", shut)
+        self._without = tantivy.Occur.MustNot, without
+        # The library's stubs leave out this property of a result.
+        self.num_docs: int = searcher.num_docs - searcher.search(without, 1, count=True).count  # type: ignore[attr-defined]
+        self.fast_field_values = searcher.fast_field_values
+
+    def search(self, query: "tantivy.Query", limit: int, *, count: bool) -> Any:
+        """What the query finds among the others."""
+        from tantivy import Occur
+        from tantivy import Query as TantivyQuery
+
+        open_ones = TantivyQuery.boolean_query([(Occur.Must, query), self._without])
+        return self._searcher.search(open_ones, limit, count=count)
+
+    def doc_freq(self, field: str, term: str) -> int:
+        """How many of the others have a term."""
+        count = int(self._searcher.doc_freq(field, term))
+        if not count:
+            return 0
+        import tantivy
+
+        query = tantivy.Query.term_query(self._schema, field, term)
+        return int(self.search(query, 1, count=True).count or 0)
+
+    def terms_with_prefix(self, field: str, start: str, **more: Any) -> list[tuple[str, int]]:
+        """The terms of the others that begin so."""
+        terms = self._searcher.terms_with_prefix(field, start, **more)
+        return [
+            (term, count)
+            for term, known in terms
+            if (count := known - self._most if known > self._most else self.doc_freq(field, term))
+        ]
+
+
 class Compiler:
     """Makes queries for one commit of the index, whose frequencies decide which terms count."""
 
     def __init__(self, searcher: "tantivy.Searcher", stamp: Stamp) -> None:
         """Take a commit, and what its stamp tells of it."""
-        self.searcher = searcher
+        self.searcher: Any = searcher
         self._deleted = stamp.deleted
         self._counted: dict[tuple[str, str], int] = {}
         """Of the words of the last queries; one query asks for each of its own several times."""
@@ -86,6 +131,12 @@ class Compiler:
         """Those in which the words of a query have stems, the most frequent first."""
         self._has_compounds = any(language in COMPOUNDING for language in self.languages)
         self._stems = [build_stem_analyzer(language) for language in self.languages]
+
+    def shut(self, ids: list[int]) -> None:
+        """Find, count and offer nothing of some documents."""
+        self.searcher = OpenSearcher(self.searcher, self.schema, ids)
+        self._deleted += len(ids)
+        self._counted.clear()
 
     def compiled(self, parsed: ParsedQuery) -> "tantivy.Query | None":
         """One boolean query, flat where it can be: tantivy skips faster through a flat one."""
@@ -306,8 +357,7 @@ class Compiler:
 
                 query = tantivy.Query.term_query(self.schema, field, term)
                 found = self.searcher.search(query, 1, count=True)
-                # The library's stubs leave out this property of a result.
-                count = found.count or 0  # type: ignore[attr-defined]
+                count = found.count or 0
             if len(self._counted) >= _MOST_COUNTED:
                 self._counted.clear()
             self._counted[field, term] = count

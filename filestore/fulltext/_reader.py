@@ -218,6 +218,11 @@ class Reader(Closing):
         """Let go of the files."""
         self._compiler = None
 
+    def shut(self, ids: list[int]) -> None:
+        """Find, count and offer nothing of some documents from now on."""
+        with self._guard:
+            self._live().shut(ids)
+
     def ids(self) -> set[int]:
         """The ids of all documents."""
         import tantivy
@@ -315,9 +320,8 @@ class Reader(Closing):
             counted = [frequency(similar.get(word, camel_words.get(word, word))) for word in words]
             prefixes = [self._live().clause(one) for one in wanted if one.kind is Kind.PREFIX]
             searcher = self._live().searcher
-            # The library's stubs leave out this property of a result.
             counted += [
-                searcher.search(query, 1, count=True).count or 0 if query is not None else 0  # type: ignore[attr-defined]
+                searcher.search(query, 1, count=True).count or 0 if query is not None else 0
                 for query in prefixes
             ]
         rarity = [rarity_of(count, documents) for count in counted]

@@ -227,7 +227,7 @@ def is_truth(path: str) -> bool:
     parts = path.split("/")
     if path in TRUTH_FILES:
         return True
-    return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts[1:]))
+    return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(is_plain, parts[1:]))
 
 
 def may_change(path: str, tree: Tree) -> bool:
@@ -237,10 +237,11 @@ def may_change(path: str, tree: Tree) -> bool:
 
 def is_note(path: str) -> bool:
     """Whether a note may lie at a path among documents, relative to the root: visible Markdown."""
-    return path.endswith(".md") and all(map(_is_plain, path.split("/")))
+    return path.endswith(".md") and all(map(is_plain, path.split("/")))
 
 
-def _is_plain(name: str) -> bool:
+def is_plain(name: str) -> bool:
+    """Whether a name is one of a visible file or folder, however it is written."""
     seen = name.translate(_UNSEEN)
     hidden = seen.startswith(".") or _SHORT_NAME.fullmatch(seen) is not None
     return bool(seen) and not hidden and "\0" not in name

@@ -153,7 +153,8 @@ def change(
                 folders=swap.lacking(),
             )
             command = f"filestore undo {batch.identifier}"
-            carry_out(swap, command=command, take_back=partial(originals.discard, batch.identifier))
+            take_back = partial(originals.discard, batch.identifier)
+            carry_out(places, swap, command=command, take_back=take_back)
             originals.finish(batch.identifier)
             if collects:
                 # What is kept too long does no harm: the change itself is done.
@@ -197,6 +198,7 @@ def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> ChangedFile
 
 
 def carry_out(
+    places: Places,
     swap: Replacing,
     *,
     command: str,
@@ -206,12 +208,20 @@ def carry_out(
     """Replace the files of a change that is recorded.
 
     Args:
+        places: Where the store lies, and who asks: a program changes nothing that is closed to it.
         swap: What is replaced; it was checked.
         command: What a person types to go on, where the disk refused in the middle.
         take_back: Takes the record back, where no file was touched after all.
         record: Records it, where that is still to be done.
+
+    Raises:
+        RefusedError: A program may not change one of them; nothing was touched.
     """
     try:
+        if places.door is not None:
+            from filestore.history.permission import require_permitted
+
+            require_permitted(places, places.door, swap.replacements)
         record()
         swap.stage()
         swap.apply()

@@ -529,5 +529,5 @@ def plan(parts: Parts, wanted: UpdateRequest) -> UpdatePlan:
         CatalogMissingError: There is no catalog yet.
         UnknownResourceError: There is no resource of a name.
     """
-    with parts.reading() as catalog:
+    with parts.comparing() as catalog:
         return look(parts.snapshot(catalog, None), wanted)

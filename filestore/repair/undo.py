@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import StorePath
@@ -346,7 +347,7 @@ def undo_or_redo(
         if group is None:
             return None
         change = KeptChange(root, originals, group, wanted)
-        replaced = _put(change)
+        replaced = _put(snapshot.places, change)
         # A writer that died staged files also in folders where nothing had to be put back.
         for folder in {os.path.dirname(path) for path in group.links()}:
             collect_staged(root, folder)
@@ -385,7 +386,7 @@ def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
     return None
 
 
-def _put(change: KeptChange) -> Sequence[Replacement]:
+def _put(places: Places, change: KeptChange) -> Sequence[Replacement]:
     """Bring the files of a command to one side; returns what had to be replaced.
 
     Raises:
@@ -425,7 +426,7 @@ def _put(change: KeptChange) -> Sequence[Replacement]:
                 change.originals.turn_back(batch)
 
         record = partial(_note, change, replacements, noted, swap.lacking())
-        carry_out(swap, command=change.command, take_back=turn_back, record=record)
+        carry_out(places, swap, command=change.command, take_back=turn_back, record=record)
     return replacements
 
 

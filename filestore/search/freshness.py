@@ -225,6 +225,8 @@ class Looker:
         if seen.state != INDEXED or seen.chunk is None:
             return Look(freshness=None, code=seen.state)
         chunk = seen.chunk
+        if self._is_shut(chunk, row.path):
+            return _GONE
         same = seen.file_hash == row.file_hash
         return Look(
             freshness="fresh" if same else "edited",
@@ -234,6 +236,14 @@ class Looker:
             pages=chunk.pages,
             data=seen.data,
         )
+
+    def _is_shut(self, now: "Chunk", path: ChunkPath) -> bool:
+        """Whether what a file says now closes it to who asks: it is as if it had gone."""
+        if self._places.door is None:
+            return False
+        from filestore.sidecar.door import is_shut_text
+
+        return is_shut_text(self._places, now, path)
 
     def _as_it_was(self, row: FileRow, part: int) -> Look:
         """A file that is gone, with its last text."""
@@ -293,6 +303,8 @@ class Looker:
         if seen.chunk is None:
             # What it says now takes a process to tell: it is not shown as it was.
             return Look(freshness="edited", headings=section.headings)
+        if self._is_shut(seen.chunk, row.path):
+            return _GONE
         return _look_at_section(seen.chunk, _same_section(before, part, seen.chunk), "edited")
 
     def _as_indexed(self, row: FileRow) -> bytes | None:

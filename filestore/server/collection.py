@@ -225,7 +225,10 @@ class ServedCollection:
             self.require()
             if self._threads is None:
                 self._threads = StoreThreads(
-                    self.path, configuration=self._configuration, most=self._readers
+                    self.path,
+                    configuration=self._configuration,
+                    most=self._readers,
+                    for_programs=True,
                 )
             future = self._threads.submit(job)
             self._calls.add(future)

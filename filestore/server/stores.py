@@ -31,6 +31,8 @@ MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""
 _TURN_S: Final = 2.0
 """So long a request waits for vectors; the rest is embedded behind it."""
+PROGRAM: Final = Caller(name="", writes=False, person=False)
+PERSON: Final = Caller(name="", writes=True, person=True)
 _USUAL: Final = "file_index"
 """A folder of this name says nothing: the store is named like the one it lies in."""
 
@@ -64,9 +66,13 @@ class ServedStore(Struct):
     access: Access
     _configuration: str | None
     _readers: StoreThreads
+    """For programs."""
+    _many: int
+    """Threads that read for programs, and for people."""
     _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
-    """What writes, and what reads for long; one thread each, once there is something to do."""
+    """What writes, and what reads for long; one thread each, once there is something to do. Those
+    of people, who see what is closed to programs, are their own."""
     _turn: "Future[bool] | None" = None
     """The last turn of embedding, which may wait still."""
     listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
@@ -78,9 +84,12 @@ class ServedStore(Struct):
     ) -> "ServedStore":
         """Open a store; see `Store`, which says what is raised."""
         watched = WatchedTree()
-        threads = StoreThreads(root, configuration=configuration, most=readers, watched=watched)
+        threads = StoreThreads(
+            root, configuration=configuration, most=readers, watched=watched, for_programs=True
+        )
         places, unknown = threads.call(lambda store: (store.places, store.settings.unknown))
-        return cls(name, places.root, places, unknown, access, configuration, threads, watched)
+        found = (name, places.root, places, unknown, access, configuration)
+        return cls(*found, threads, readers, watched)
 
     def warm_up(self) -> None:
         """Have model and index loaded before somebody asks."""
@@ -96,28 +105,31 @@ class ServedStore(Struct):
         # It may have been closed.
         with contextlib.suppress(FilestoreError, OSError):
             if self._turn is None or self._turn.done():
-                self._turn = self._opened("writer").submit(_embed)
+                self._turn = self._opened("writer", PROGRAM).submit(_embed)
                 self._turn.add_done_callback(self._go_on)
 
     def submit(self, job: Callable[[Store], T]) -> "Future[T]":
-        """Begin what changes nothing, from any thread.
+        """Begin what changes nothing for the person whose machine this is, from any thread.
 
         Raises:
             BusyError: Too many wait.
         """
-        return self._submitted(self._readers, job)
+        return self._submitted(self._opened("reader", PERSON), job)
 
-    async def read(self, job: Callable[[Store], T], *, long: bool = False) -> T:
+    async def read(
+        self, job: Callable[[Store], T], caller: Caller = PROGRAM, *, long: bool = False
+    ) -> T:
         """What a function that changes nothing makes of the store.
 
         Args:
             job: The function.
+            caller: Who asks: a program is not given what is closed to programs.
             long: Whether it takes long: such run one after the other, and other readers go on.
 
         Raises:
             BusyError: Too many wait.
         """
-        return await self._done(await self._other("long") if long else self._readers, job)
+        return await self._done(await self._other("long" if long else "reader", caller), job)
 
     async def write(self, job: Callable[[Store], T], caller: Caller, *, embeds: bool = True) -> T:
         """What a function that changes the store makes of it; one after the other.
@@ -132,7 +144,7 @@ class ServedStore(Struct):
             BusyError: Too many wait.
         """
         self.require_writes(caller)
-        writer = await self._other("writer")
+        writer = await self._other("writer", caller)
 
         program = None if caller.person else caller.name or _UNNAMED
 
@@ -160,11 +172,16 @@ class ServedStore(Struct):
 
         def job(store: Store) -> dict[str, Any]:
             # What is made when it is read reads the disk: not in the loop, for which others wait.
-            answer: dict[str, Any] = request.answer_to(store, caller).to_dict()
-            return answer
+            try:
+                answer: dict[str, Any] = request.answer_to(store, caller).to_dict()
+                return store.open_answer(answer)
+            except FilestoreError as error:
+                if (shown := store.open_error(error, given)) is error:
+                    raise
+                raise shown from None
 
         if not operation.writes:
-            return await self.read(job, long=operation.slow)
+            return await self.read(job, caller, long=operation.slow)
         answer = await self.write(job, caller, embeds=getattr(request, "embed", True))
         self.report_change(operation.route or operation.name, answer)
         return answer
@@ -174,19 +191,33 @@ class ServedStore(Struct):
         for listener in self.listeners:
             listener(operation, answer)
 
-    async def _other(self, kind: str) -> StoreThreads:
-        opened = self._others.get(kind)
-        return opened if opened is not None else await asyncio.to_thread(self._opened, kind)
+    async def _other(self, kind: str, caller: Caller) -> StoreThreads:
+        if kind == "reader" and not caller.person:
+            return self._readers
+        return await asyncio.to_thread(self._opened, kind, caller)
 
-    def _opened(self, kind: str) -> StoreThreads:
-        if kind not in self._others:
+    def _opened(self, kind: str, caller: Caller) -> StoreThreads:
+        """The threads for something; where nothing is closed to read, one kind reads for all."""
+        is_own = caller.person and (kind == "writer" or self._hides())
+        if kind == "reader" and not is_own:
+            return self._readers
+        name = f"{kind} of people" if is_own else kind
+        if name not in self._others:
             opened = StoreThreads(
-                self.root, configuration=self._configuration, most=1, watched=self._watched
+                self.root,
+                configuration=self._configuration,
+                most=self._many if kind == "reader" else 1,
+                watched=self._watched,
+                for_programs=not is_own,
             )
             # Another thread may have been faster.
-            if self._others.setdefault(kind, opened) is not opened:
+            if self._others.setdefault(name, opened) is not opened:
                 opened.close()
-        return self._others[kind]
+        return self._others[name]
+
+    def _hides(self) -> bool:
+        """Whether anything is closed to programs now."""
+        return self._readers.call(lambda store: store.hides)
 
     def require_writes(self, caller: Caller) -> None:
         """Refuse changes of a store that is served to be read, or by who may only read.

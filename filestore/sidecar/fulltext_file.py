@@ -144,10 +144,19 @@ MOST_REPLAYED: Final = 5_000
 def open_reader(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]":
     """The full-text index of a catalog inside a snapshot, if there is one, and what to say of it.
 
+    Of what the catalog closes no word is found, counted or offered.
+
     Raises:
         FulltextMissing: Its files are gone.
         FulltextUnreadable: The disk does not give them at the moment.
     """
+    reader, note = _opened(places, catalog)
+    if reader is not None and (shut := catalog.closed_texts()):
+        reader.shut(shut)
+    return reader, note
+
+
+def _opened(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]":
     from filestore.fulltext import Reader
 
     if found_stamp(places, catalog) is None:

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 class Parts:
     """The parts of one store, each opened as it is first needed."""
 
-    def __init__(self, root: str, *, configuration: str, processes: int = 1) -> None:
+    def __init__(
+        self, root: str, *, configuration: str, processes: int = 1, for_programs: bool = False
+    ) -> None:
         """Read the settings; see `Store`, which says what is raised."""
         root = os.path.abspath(root)
         path = os.path.join(root, SETTINGS)
@@ -71,6 +73,11 @@ class Parts:
             ours = [os.path.relpath(own, top).replace(os.sep, "/")] if is_below(own, top) else []
             rules = tree_rules(root, parsed.ignore, leave_out=list(map(ChunkPath, ours)))
             self.places = replace(self.places, rules=rules)
+        if for_programs:
+            from filestore.sidecar.door import door_of
+
+            door = door_of(parsed.agents, root, configuration)
+            self.places = replace(self.places, door=door)
         check_sidecar(self.places)
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
@@ -83,6 +90,7 @@ class Parts:
         self._named_for = root
         """The root by which the user's permissions and the settings' paths of models are read."""
         self._catalog: Catalog | None = None
+        self._open_catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
         self._models: Models | None = None
         self._vector_home: VectorHome | None = None
@@ -103,10 +111,10 @@ class Parts:
 
     def close(self) -> None:
         """Let go of every file."""
-        for part in (self._embeddings, self._catalog):
+        for part in (self._embeddings, self._catalog, self._open_catalog):
             if part is not None:
                 part.close()
-        self._embeddings = self._catalog = None
+        self._embeddings = self._catalog = self._open_catalog = None
 
     @cached_property
     def layout(self) -> "Layout":
@@ -167,7 +175,12 @@ class Parts:
 
     def opened_again(self) -> "Parts":
         """The same store by the settings that it has now, opened apart."""
-        return Parts(self.places.root, configuration=self.configuration, processes=self._processes)
+        return Parts(
+            self.places.root,
+            configuration=self.configuration,
+            processes=self._processes,
+            for_programs=self.places.door is not None,
+        )
 
     def fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
@@ -205,27 +218,53 @@ class Parts:
         return embedder
 
     def catalog(self) -> Catalog:
-        """The catalog, to be read.
+        """The catalog, to be read; for a program without what is closed to it.
 
         Raises:
             CatalogMissingError: There is none.
             CatalogDamagedError: It is no sound catalog.
             FilestoreError: It cannot be opened at all.
         """
+        door = self.places.door
+        if door is None or not door.hides:
+            return self._whole_catalog()
+        if self._open_catalog is None:
+            from filestore.catalog import OpenCatalog
+
+            tree = self.places.tree
+            self._open_catalog = self._opened_catalog(
+                lambda path: OpenCatalog.of(path, door.closed, tree)
+            )
+        return self._open_catalog
+
+    def _whole_catalog(self) -> Catalog:
         if self._catalog is None:
-            try:
-                self._catalog = Catalog.open(self.places.catalog)
-            except sqlite3.OperationalError as error:
-                disk.pass_hidden_limits(error)
-                reason = of_sqlite(self.places.catalog, error)
-                place, problem, remedy = explained(self.places.catalog, reason)
-                raise FilestoreError(f"cannot open {place}: {problem}", remedy=remedy) from error
+            self._catalog = self._opened_catalog(Catalog.open)
         return self._catalog
+
+    def _opened_catalog(self, opened: Callable[[str], Catalog]) -> Catalog:
+        try:
+            return opened(self.places.catalog)
+        except sqlite3.OperationalError as error:
+            disk.pass_hidden_limits(error)
+            reason = of_sqlite(self.places.catalog, error)
+            place, problem, remedy = explained(self.places.catalog, reason)
+            raise FilestoreError(f"cannot open {place}: {problem}", remedy=remedy) from error
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Catalog]:
         """The catalog, of one generation throughout; see `catalog` for what is raised."""
         catalog = self.catalog()
+        with catalog.snapshot():
+            yield catalog
+
+    @contextlib.contextmanager
+    def comparing(self) -> Iterator[Catalog]:
+        """The same with all files, whoever asks: for what compares it with the tree.
+
+        What is made of it must not reach a program, see `Store.shown`.
+        """
+        catalog = self._whole_catalog()
         with catalog.snapshot():
             yield catalog
 
@@ -298,7 +337,7 @@ class Parts:
         """
         catalog = None
         with contextlib.suppress(CatalogMissingError, CatalogDamagedError):
-            catalog = self.catalog() if sound else None
+            catalog = self._whole_catalog() if sound else None
         used = catalog or Catalog.open(":memory:", create=True)
         try:
             with used.snapshot():

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
-from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.refusals import refuse_useless
@@ -104,7 +103,8 @@ class Store(ReadableStore):
             embed=embed, forget_missing=forget_missing, checked=checked, wait_s=wait_s
         )
         report = catch_up(self._parts, request, on_progress)
-        return replace(report, remaining=marked(report.remaining, self.settings.accepted))
+        applied, remaining = self.shown(report.applied), self.shown(report.remaining)
+        return replace(report, applied=applied, remaining=remaining)
 
     def plan(
         self,
@@ -178,7 +178,8 @@ class Store(ReadableStore):
 
         refuse_useless(self.places, "add")
         names = [os.fsdecode(path) for path in paths]
-        named = given(names, into=into, each=each, patterns=self.settings.ignore)
+        patterns = self.settings.ignore + self._closed_patterns(names, into)
+        named = given(names, into=into, each=each, patterns=patterns)
         self.model.ask()
         with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
             report = add_all(
@@ -220,7 +221,7 @@ class Store(ReadableStore):
         report = update.run(
             self._parts, wanted, embed=embed, wait_s=wait_s, on_progress=on_progress
         )
-        remaining = marked(report.remaining, self.settings.accepted)
+        remaining = self.shown(report.remaining)
         return replace(report, synced=replace(report.synced, remaining=remaining))
 
     def plan_update(self, *resources: str, remove_gone: bool = False) -> "UpdatePlan":
@@ -238,6 +239,8 @@ class Store(ReadableStore):
 
         with self._parts.reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []
+        if self.hides and not names:
+            names = [one["resource"] for one in self.resources() if one["resource"]]
         place = os.path.realpath(os.fsdecode(around)) if around else ""
         return UpdateRequest(
             tuple(names), place, followed_only=followed_only, remove_gone=remove_gone
@@ -254,6 +257,7 @@ class Store(ReadableStore):
         from filestore.ingest import put as changes
 
         refuse_useless(self.places, "rm")
+        resources = self._seen_resources(resources) if self.hides else resources
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             names = dict.fromkeys(resource_named(catalog, name, self.places) for name in resources)
             removed = changes.remove(self.places, catalog, list(names))
@@ -367,6 +371,7 @@ class Store(ReadableStore):
 
         command = "edit" if edit.old or edit.section else "append"
         (chunk,) = named.chunk_paths(self.places, [os.fsdecode(path)])
+        self._require_seen(chunk, os.fsdecode(path))
         return self._note(command, lambda writer: writer.edit(chunk, edit, revision, command), plan)
 
     def _note(self, command: str, write: "Callable[[NoteWriter], Note]", plan: bool) -> "Note":
@@ -435,6 +440,7 @@ class Store(ReadableStore):
         """
         if identifier == "":
             return None
+        self._require_open_batch(identifier)
         return self._undo_or_redo("before", identifier, on_progress)
 
     def redo(

@@ -79,7 +79,7 @@ class TreeLook:
         Raises:
             CatalogMissingError: There is no catalog yet; what else `session.answer` raises.
         """
-        with parts.reading() as catalog:
+        with parts.comparing() as catalog:
             last = self._last
             if not (query.update and parts.settings.updates):
                 last = _LookedAt(behind=Behind(unembedded=catalog.waiting_count()))
@@ -94,7 +94,7 @@ class TreeLook:
     def _looked(self, parts: "Parts", close: Callable[[], None]) -> _LookedAt:
         has_turn = self._lock.acquire(timeout=_TURN_S)
         try:
-            with parts.reading() as catalog:
+            with parts.comparing() as catalog:
                 if self._last is not None and self._holds(self._last, parts, catalog):
                     # Another thread has looked meanwhile.
                     return self._last
@@ -204,7 +204,7 @@ def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _Loo
         reason = take_up(parts, seen.tree, seen.of)
     except (FilestoreError, OSError) as error:
         reason = str(error)
-    with parts.reading() as catalog:
+    with parts.comparing() as catalog:
         now = _compared(parts, catalog, seen.tree)
         if not now.came:
             return now

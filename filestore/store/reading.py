@@ -23,6 +23,7 @@ from filestore.fs.disk import Closing
 from filestore.fs.programs import require_utf8
 from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
+from filestore.store.for_programs import ForPrograms
 
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
@@ -67,7 +68,7 @@ class OtherThreadError(UsageError):
     """A store is used by another thread than the one that opened it."""
 
 
-class ReadableStore(Closing):
+class ReadableStore(ForPrograms, Closing):
     """A store that is open for the thread that opened it, and asked. A context manager."""
 
     def __init__(
@@ -77,6 +78,7 @@ class ReadableStore(Closing):
         configuration: StrPath | None = None,
         processes: int = 1,
         on_wait: Callable[[str], None] = lambda _: None,
+        for_programs: bool = False,
     ) -> None:
         """Open the store at a root; `open` also looks around for it.
 
@@ -86,6 +88,7 @@ class ReadableStore(Closing):
             processes: 2 lets a forked child walk half of a large tree; only for a process
                 without threads.
             on_wait: Called with the holder of the writer's lock, where the lock is waited for.
+            for_programs: Whether what the settings close to programs is neither seen nor changed.
 
         Raises:
             NoStoreError, SettingsError: There are no settings, or they cannot be used.
@@ -94,16 +97,27 @@ class ReadableStore(Closing):
         """
         require_utf8()
         folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
-        self._session = Parts(leads(os.fsdecode(root)), configuration=folder, processes=processes)
+        self._session = Parts(
+            leads(os.fsdecode(root)),
+            configuration=folder,
+            processes=processes,
+            for_programs=for_programs,
+        )
         self._session.on_wait = on_wait
         self._thread = threading.get_ident()
 
     @classmethod
-    def open(cls, path: StrPath = ".", *, configuration: StrPath | None = None) -> Self:
+    def open(
+        cls,
+        path: StrPath = ".",
+        *,
+        configuration: StrPath | None = None,
+        for_programs: bool = False,
+    ) -> Self:
         """Open the store that a folder is, holds (as `file_index`) or lies in."""
         start = os.fsdecode(path)
         root = find_root(start, None if os.path.isdir(start) else start)
-        return cls(root, configuration=configuration)
+        return cls(root, configuration=configuration, for_programs=for_programs)
 
     @classmethod
     def create(
@@ -249,7 +263,7 @@ class ReadableStore(Closing):
         from filestore.verify import run
 
         found = run.status(self._parts)
-        return replace(found, findings=marked(found.findings, self.settings.accepted))
+        return self._shown_status(replace(found, findings=self.shown(found.findings)))
 
     def verify(
         self,
@@ -263,7 +277,7 @@ class ReadableStore(Closing):
         from filestore.verify import run
 
         found = run.verified(self._parts, level, sample, on_progress, on_found)
-        return replace(found, findings=marked(found.findings, self.settings.accepted))
+        return replace(found, findings=self.shown(found.findings))
 
     def staged(self) -> "Staged":
         """What git has staged, checked as `verify` checks files."""

@@ -79,6 +79,7 @@ class StoreThreads(Closing):
         configuration: str | os.PathLike[str] | None = None,
         most: int = MOST,
         watched: "WatchedTree | None" = None,
+        for_programs: bool = False,
     ) -> None:
         """Open the store that a folder is, holds or lies in.
 
@@ -87,13 +88,16 @@ class StoreThreads(Closing):
             configuration: The folder of the user's settings; None for the usual one.
             most: Calls that are answered at once.
             watched: See `Store.watch_tree`.
+            for_programs: See `Store`.
 
         Raises:
             NoStoreError: There is none.
         """
         # Once: a link that is changed later leads no thread to another store.
         place = leads(os.fsdecode(path))
-        self._open: Open = partial(Store.open, place, configuration=configuration)
+        self._open: Open = partial(
+            Store.open, place, configuration=configuration, for_programs=for_programs
+        )
         self._most = most
         self._watched = watched
         self._is_closed = False

@@ -260,7 +260,7 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
     if request.embed and report.problem is None:
         embedded = embed_waiting(parts, wait_s=request.wait_s, on_progress=on_progress)
         report = embedded.added_to(report)
-    with parts.reading() as catalog:
+    with parts.comparing() as catalog:
         snapshot = parts.snapshot(catalog, parts.embeddings())
         waits = with_tree(recorded_state.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
@@ -412,7 +412,7 @@ def embed_waiting(
         # What was done before is not to be lost with it.
         return replace(done, problem=error)
     except KeyboardInterrupt as error:
-        with parts.reading() as catalog:
+        with parts.comparing() as catalog:
             texts = catalog.count("vectors")
             has = texts - catalog.waiting_count()
         error.add_note(f"{has:,} of {texts:,} texts have vectors\nrun 'filestore sync'")
@@ -468,7 +468,7 @@ def _turn(
 def _waiting(parts: Parts) -> int:
     """How many texts wait; 0 where the model that is to embed them is not here."""
     try:
-        with parts.reading() as catalog:
+        with parts.comparing() as catalog:
             if parts.same_model(catalog) is None:
                 return 0
             return parts.models.waiting(catalog)

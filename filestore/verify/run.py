@@ -290,7 +290,7 @@ def status(parts: Parts) -> Status:
     generation, files, index, watched, deleted_texts = 0, 0, None, None, 0
     not_checked: list[str] = []
     try:
-        with parts.reading() as catalog:
+        with parts.comparing() as catalog:
             catalog.require_rows()
             catalog.require_paths()
             snapshot = replace(parts.snapshot(catalog, None), seen=SeenFiles())
@@ -352,7 +352,7 @@ def verified(
     stream = FindingStream(on_found)
     sample = sample or ALL
     try:
-        with parts.reading() as catalog:
+        with parts.comparing() as catalog:
             catalog.require_rows()
             catalog.require_paths()
             snapshot = parts.snapshot(catalog, parts.embeddings())

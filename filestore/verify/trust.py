@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from filestore.catalog import Catalog, queries
 from filestore.config import user_config
+from filestore.config.settings import AgentOptions
 from filestore.config.user_config import Originals
 from filestore.core.paths import is_below
 from filestore.generate import OwnPrompts
+from filestore.sidecar import door
+from filestore.sidecar.door import Conventions
 
 if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
@@ -41,12 +44,19 @@ class Reaches(Struct, frozen=True, kw_only=True):
     """Folders in which the store may look for originals now, given to `add` or trusted."""
     closed: tuple[str, ...]
     """Originals whose names are no documents' and that this user did not add: never looked at."""
+    conventions: Conventions | None = None
+    """The store's own, which programs that write are told."""
+    rules: AgentOptions = AgentOptions()
+    """What the settings close to programs now."""
+    opened: tuple[str, ...] = ()
+    """Rules that closed something to programs here and that the settings have no more."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
         prompts = self.prompts.reach if self.prompts is not None else None
-        names = [*self.services, self.generator, self.backend, prompts]
+        conventions = self.conventions.reach if self.conventions is not None else None
+        names = [*self.services, self.generator, self.backend, prompts, conventions]
         names += self.folders
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -62,6 +72,7 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         EndpointError: What its settings name is no address.
         BackendError: The backend that they name is none, or its package is not installed.
         PromptsUnusable: Its own prompts cannot be read.
+        ConventionsUnusable: Its conventions cannot be read.
     """
     documents = catalog.documents() if catalog is not None else ()
     known = list(dict.fromkeys(source for _, _, source, _ in documents))
@@ -87,6 +98,9 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         folders=tuple(sorted({*near, *(f"{tree}/" for tree in trees)})),
         allowed=parts.originals().folders,
         closed=tuple(one for one in known if not reachable.is_document(one)),
+        conventions=door.read_conventions(parts.settings.agents, parts.places.root),
+        rules=parts.settings.agents,
+        opened=door.opened_since(parts.settings.agents, parts.places.root, parts.configuration),
     )
 
 
@@ -100,6 +114,8 @@ def trust(configuration: str, root: str, reach: Reaches) -> None:
     for name in reach.names:
         if name not in reach.folders:
             user_config.trust(configuration, root, name)
+    if reach.opened:
+        user_config.remember_rules(configuration, root, reach.rules)
     if reach.folders:
         trees = [path for path in reach.folders if path.endswith("/")]
         single = [path for path in reach.folders if not path.endswith("/")]

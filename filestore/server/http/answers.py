@@ -27,7 +27,7 @@ from filestore.store import watch
 from filestore.store.threads import BusyError, ReadOnlyError
 
 if TYPE_CHECKING:
-    from filestore.server.stores import ServedStore
+    from filestore.server.stores import Caller, ServedStore
 
 
 class TooLargeError(FilestoreError):
@@ -129,15 +129,15 @@ class Events:
         self._loop: asyncio.AbstractEventLoop | None = None
         store.listeners.append(lambda *change: self.publish(*lines_of(*change)))
 
-    def response(self) -> StreamingResponse:
+    def response(self, caller: "Caller") -> StreamingResponse:
         """The stream of one client; it ends with the connection, or with the server."""
         return StreamingResponse(
-            self._stream(),
+            self._stream(caller),
             media_type=EVENT_STREAM,
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
 
-    async def _stream(self) -> AsyncIterator[bytes]:
+    async def _stream(self, caller: "Caller") -> AsyncIterator[bytes]:
         queue: asyncio.Queue[watch.Line] = asyncio.Queue(MOST_WAITING)
         self._queues.add(queue)
         if self._thread is None:
@@ -154,7 +154,10 @@ class Events:
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
-                yield b"data: " + orjson.dumps(event.to_dict()) + b"\n\n"
+                # A program is not told the names of what is closed to it.
+                is_whole = caller.person or not await self._store.read(lambda store: store.hides)
+                told = event if is_whole else watch.Line(event=event.event)
+                yield b"data: " + orjson.dumps(told.to_dict()) + b"\n\n"
                 if event is _FULL:
                     return
         finally:

@@ -32,6 +32,7 @@ from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.fs import disk
 from filestore.fs.database import remove
+from filestore.history.permission import require_name
 from filestore.server.http import pages
 from filestore.server.http.answers import (
     EVENT_STREAM,
@@ -106,7 +107,7 @@ def make_app(parts: AppParts) -> "ASGIApp":
         if request.method == "HEAD":
             # A client that asks for no body does not wait for its end.
             return Response(media_type=EVENT_STREAM)
-        return events[store.name].response()
+        return events[store.name].response(caller_of(request))
 
     app = Starlette(
         routes=[
@@ -366,6 +367,9 @@ def take_uploads(
         raise RefusedError(
             "the folder of originals leads out of the store", remedy="have it inside the store"
         )
+    if (door := store.places.door) is not None:
+        for name in names:
+            require_name(store.places, door, "/".join(filter(None, ("source", into, name))))
     _require_free_names(folder, names)
     written = _Written(folder, uploads, replace=replace)
     with on_error(written.put_back, names):

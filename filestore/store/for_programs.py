@@ -1,0 +1,144 @@
+"""A store as programs see it: its reports without what is closed to them, and what they may name.
+
+One rule: for a person nothing here changes anything.
+"""
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.findings import is_clean, marked
+
+if TYPE_CHECKING:
+    from filestore.config.layout import Places
+    from filestore.config.settings import Settings
+    from filestore.core.findings import Finding
+    from filestore.core.paths import ChunkPath
+    from filestore.sidecar.session import Parts
+    from filestore.verify.run import Status
+
+
+class ForPrograms:
+    """What a store that is open for programs does otherwise."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def _parts(self) -> Parts: ...
+        @property
+        def places(self) -> Places: ...
+        @property
+        def settings(self) -> Settings: ...
+
+    @property
+    def hides(self) -> bool:
+        """Whether anything is closed to who asks."""
+        return self.places.door is not None and self.places.door.hides
+
+    def conventions(self) -> str:
+        """How notes are written here, as the user allowed programs to be told; "" for nothing."""
+        from filestore.sidecar.door import trusted_conventions
+
+        configuration = self._parts.configuration
+        return trusted_conventions(self.settings.agents, self.places.root, configuration)
+
+    def shown(self, findings: "Iterable[Finding]") -> "tuple[Finding, ...]":
+        """Findings as the store shows them: those that the settings accept are marked.
+
+        A program sees none that names what is closed to it.
+        """
+        if self.hides:
+            from filestore.verify.opened import open_findings
+
+            with self._parts.reading() as catalog:
+                findings = open_findings(self._parts, catalog, findings)
+        return marked(findings, self.settings.accepted)
+
+    def open_answer(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer as JSON without entries of lists that name what is closed to who asks."""
+        if not self.hides:
+            return answer
+        from filestore.verify.opened import open_answer
+
+        with self._parts.reading() as catalog:
+            return open_answer(self._parts, catalog, answer)
+
+    def open_error(self, error: FilestoreError, given: Any) -> FilestoreError:
+        """An error, or one that says no more where it names what is closed to who asks.
+
+        Args:
+            error: What was raised.
+            given: What was asked, whose own words it may have.
+        """
+        if not self.hides:
+            return error
+        asked, words = str(given), f"{error.message} {error.remedy} {error.detail}"
+        with contextlib.suppress(FilestoreError), self._parts.reading() as catalog:
+            if not any(one in words and one not in asked for one in catalog.closed() if one):
+                return error
+        return RefusedError("this concerns what is closed to programs", remedy="ask for less")
+
+    def _shown_status(self, found: "Status") -> "Status":
+        if not self.hides:
+            return found
+        with self._parts.reading() as catalog:
+            files = catalog.file_count() if found.generation else 0
+        return replace(found, files=files, clean=is_clean(found.findings), deleted_texts=0)
+
+    def _require_seen(self, path: "ChunkPath", name: str) -> None:
+        """Pass over a file that is closed to who asks, by the catalog or by what it says now.
+
+        Raises:
+            UnknownPathError: It is.
+        """
+        if not self.hides:
+            return
+        from filestore.browse.named import require_open, require_open_text
+        from filestore.chunks.layout import look_at
+        from filestore.chunks.observation import Observation
+
+        parts = self._parts
+        with parts.reading() as catalog:
+            require_open(parts.places, catalog, path, name)
+        for seen in look_at(parts.places, [path], parts.layout):
+            if isinstance(seen, Observation):
+                parts.layout.settle(seen)
+                if seen.chunk is not None:
+                    require_open_text(parts.places, seen.chunk, path, name)
+
+    def _seen_resources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Resources that a program names, looked for among what it sees.
+
+        Raises:
+            UnknownResourceError: It sees none of a name.
+        """
+        from filestore.browse.named import resource_named
+
+        with self._parts.reading() as catalog:
+            return tuple(resource_named(catalog, one, self.places) for one in names)
+
+    def _closed_patterns(self, names: Sequence[str], into: str | None) -> tuple[str, ...]:
+        """What a program leaves out of folders that it adds.
+
+        Raises:
+            RefusedError: It may not add what it names.
+        """
+        if (door := self.places.door) is None:
+            return ()
+        from filestore.verify.opened import require_open_originals
+
+        require_open_originals(self._parts, names, into)
+        return door.closed.patterns
+
+    def _require_open_batch(self, identifier: str | None) -> None:
+        """Let a program undo a change; see `require_open_batch`, which says what is raised."""
+        if self.hides:
+            from filestore.history import backup_store
+            from filestore.verify.opened import require_open_batch
+
+            groups = backup_store.list_groups(self.places.undo)
+            with self._parts.reading() as catalog:
+                require_open_batch(self._parts, catalog, groups, identifier)

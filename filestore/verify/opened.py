@@ -1,0 +1,153 @@
+"""Reports without what is closed to programs: of what compares all files, and of what was done.
+
+The catalog that programs read has nothing closed in it. One rule: what is made of all files passes
+through here before a program has it.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from filestore.catalog import Catalog
+from filestore.chunks.layout import look_at
+from filestore.chunks.observation import Observation
+from filestore.core.caller import absolute
+from filestore.core.errors import RefusedError
+from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.safe_text import shown_path
+from filestore.history.backup_store import BatchMissingError
+from filestore.history.batch import Group
+from filestore.history.permission import require_name
+from filestore.sidecar.door import is_shut_text
+from filestore.sidecar.session import Parts
+
+_LONGEST: Final = 4_096
+"""Characters of a path."""
+_OWN_WORDS: Final = frozenset(
+    (
+        *("aliases", "body", "diff", "document", "frontmatter", "headings", "metadata", "passage"),
+        *("query", "tags", "text", "title", "why"),
+    )
+)
+"""Keys under which answers have what a file says, which is open or not there at all."""
+_UNREAD: Final = frozenset(("untracked", "modified", "metadata-modified", "moved"))
+"""Codes of files that say something else than the catalog knows."""
+
+
+def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -> list[Finding]:
+    """Those of some findings that name nothing closed.
+
+    Args:
+        parts: The store's, opened for programs.
+        catalog: Inside a snapshot.
+        findings: Of all files.
+    """
+    found = list(findings)
+    names, tree = catalog.closed(), parts.places.tree
+    unread = {tree.chunk_path(one.path) for one in found if one.code in _UNREAD}
+    for seen in look_at(parts.places, sorted(unread), parts.layout) if unread else ():
+        if isinstance(seen, Observation):
+            parts.layout.settle(seen)
+            if seen.chunk is not None and is_shut_text(parts.places, seen.chunk, seen.path):
+                names.add(tree.store_path(seen.path))
+    return [
+        one
+        for one in found
+        if not any(_is_closed(parts, names, name) for name in (one.path, one.other) if name)
+        and not any(name in one.detail for name in names)
+    ]
+
+
+def require_open_batch(
+    parts: Parts, catalog: Catalog, groups: Sequence[Group], identifier: str | None
+) -> None:
+    """Let a program undo a change that touches nothing closed.
+
+    Args:
+        parts: The store's, opened for programs.
+        catalog: Inside a snapshot.
+        groups: All changes, oldest first.
+        identifier: As it is named; None for the newest that is not undone.
+
+    Raises:
+        BatchMissingError: It touches something closed.
+    """
+    names = catalog.closed()
+    shut = [one for one in groups if any(_is_closed(parts, names, path) for path in one.links())]
+    newest = next((one for one in reversed(groups) if not one.is_all("before")), None)
+    if identifier is None and newest in shut and newest is not None:
+        raise BatchMissingError("the newest change is a person's", remedy="name another one")
+    if identifier in {batch.identifier for group in shut for batch in group.batches}:
+        raise BatchMissingError(
+            f"no batch {identifier!r}", remedy="'filestore undo --list' shows what is there"
+        )
+
+
+def require_open_originals(parts: Parts, paths: Sequence[str], into: str | None) -> None:
+    """Let a program add documents.
+
+    Args:
+        parts: The store's, opened for programs.
+        paths: As they are given.
+        into: The name of the resource, if one is given.
+
+    Raises:
+        RefusedError: One lies where a rule closes, or its chunks would.
+    """
+    places, door = parts.places, parts.places.door
+    if door is None:
+        return
+    for path in paths:
+        for place in (os.path.normpath(absolute(path)), os.path.realpath(path)):
+            name = os.path.relpath(place, os.path.realpath(places.root))
+            if door.closed.matches(name) or door.closed.matches(place):
+                raise RefusedError(
+                    f"{shown_path(path)} is closed to programs",
+                    remedy="add it on the command line",
+                )
+        name = into or os.path.basename(os.path.normpath(path))
+        require_name(places, door, places.tree.store_path(ChunkPath(name)))
+
+
+def _is_closed(parts: Parts, names: set[str], name: str) -> bool:
+    if name in names:
+        return True
+    is_path = len(name) <= _LONGEST and name.isprintable() and bool({"/", "."}.intersection(name))
+    matches = parts.places.door.closed.matches if parts.places.door is not None else None
+    chunk = parts.places.tree.chunk_path(StorePath(name))
+    return is_path and matches is not None and (matches(name) or matches(chunk))
+
+
+def open_answer(parts: Parts, catalog: Catalog, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer as JSON without entries of lists that name what is closed.
+
+    Args:
+        parts: The store's, opened for programs.
+        catalog: Inside a snapshot.
+        answer: As `to_dict` gives it.
+    """
+    names = catalog.closed()
+
+    def is_closed(value: Any) -> bool:
+        if isinstance(value, dict):
+            return any(
+                isinstance(one, str) and _is_closed(parts, names, one)
+                for key, one in value.items()
+                if key not in _OWN_WORDS
+            )
+        return isinstance(value, str) and _is_closed(parts, names, value)
+
+    def opened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: one if key in _OWN_WORDS else opened(one)
+                for key, one in value.items()
+                if not _is_closed(parts, names, str(key))
+            }
+        if isinstance(value, list | tuple):
+            return [opened(one) for one in value if not is_closed(one)]
+        return value
+
+    made: dict[str, Any] = opened(answer)
+    return made
