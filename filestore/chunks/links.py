@@ -47,13 +47,19 @@ def own_links(path: ChunkPath, body: str, generated: str | None) -> tuple[ChunkP
     return tuple(sorted(found))
 
 
-def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath]) -> bytes:
+def relinked(
+    data: bytes,
+    path: ChunkPath,
+    targets: Mapping[ChunkPath, ChunkPath],
+    now: ChunkPath | None = None,
+) -> bytes:
     """A chunk file whose links lead to where their targets went; else byte for byte as it was.
 
     Args:
         data: The file.
         path: Where it lies below `chunked/`.
         targets: Where each file that moved was, and where it is, both below `chunked/`.
+        now: Where it is to lie, if it is moved itself.
 
     Raises:
         FilestoreError: It is no chunk file that can be read.
@@ -63,36 +69,44 @@ def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath
         moved = [replace(one, path=targets.get(one.path, one.path)) for one in chunk.children]
         data = chunk_file.update(data, children=moved)
     pieces = []
-    end = 0
+    end, there = 0, path if now is None else now
     for start, stop in destinations(chunk.body):
         written = chunk.body[start:stop]
         target = target_of(path, written)
         new = None if target is None else targets.get(target)
-        if new is not None:
-            # A destination that names another file, in the style of the one that is there.
-            bracketed = written.startswith("<")
-            bare = without_brackets(written)
-            rest = _SUFFIXES.search(bare)
-            name = posixpath.relpath(new, posixpath.dirname(path) or ".")
-            forbidden = _NOT_BRACKETED if bracketed else _NOT_BARE
-            if forbidden.search(name):
-                # Loading it takes long, and only few links ask for it.
-                from urllib.parse import quote_from_bytes
-
-                name = forbidden.sub(
-                    lambda sign: quote_from_bytes(sign[0].encode("utf-8", "surrogateescape"), ""),
-                    name,
-                )
-            if bare.startswith("./") or SCHEME.match(name):
-                name = name if name.startswith("../") else f"./{name}"
-            made = f"{name}{bare[rest.start() :] if rest else ''}"
-            made = f"<{made}>" if bracketed else made
-            pieces += [chunk.body[end:start], (made if target_of(path, made) == new else written)]
+        if new is not None and target_of(there, written) != new:
+            name = posixpath.relpath(new, posixpath.dirname(there) or ".")
+            made = destination(written, name)
+            pieces += [chunk.body[end:start], (made if target_of(there, made) == new else written)]
             end = stop
     if not pieces:
         return data
     body = "".join([*pieces, chunk.body[end:]])
     return split(data).head + body.encode()
+
+
+def destination(written: str, name: str) -> str:
+    """A destination that names another file, in the style of the one that is there.
+
+    Args:
+        written: The one that is there, in angle brackets or bare; what follows its path stays.
+        name: A relative path.
+    """
+    bracketed = written.startswith("<")
+    bare = without_brackets(written)
+    rest = _SUFFIXES.search(bare)
+    forbidden = _NOT_BRACKETED if bracketed else _NOT_BARE
+    if forbidden.search(name):
+        # Loading it takes long, and only few links ask for it.
+        from urllib.parse import quote_from_bytes
+
+        name = forbidden.sub(
+            lambda sign: quote_from_bytes(sign[0].encode("utf-8", "surrogateescape"), ""), name
+        )
+    if bare.startswith("./") or SCHEME.match(name):
+        name = name if name.startswith("../") else f"./{name}"
+    made = f"{name}{bare[rest.start() :] if rest else ''}"
+    return f"<{made}>" if bracketed else made
 
 
 def target_of(path: ChunkPath, destination: str) -> ChunkPath | None:
@@ -154,8 +168,8 @@ def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
             yield target
 
 
-_NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
-"""Suffixes that a link by name leaves out."""
+NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
+"""Suffixes of notes: a link by name leaves them out."""
 _FOLDER_NOTE: Final = "index.md"
 """What is taken for its folder, as site generators have it."""
 
@@ -237,9 +251,12 @@ class Names:
                 return found
         if is_relative or target.startswith("/"):
             return None
+        return _nearest(self.ending_with(target) or self._aliases.get(_folded(target), ()), own)
+
+    def ending_with(self, target: str) -> list[ChunkPath]:
+        """The files whose path ends with a name or a path, in whatever case."""
         end = _folded(posixpath.normpath(target))
-        named = [one for one in self._named.get(_last_name(end), ()) if _ends_with(one, end)]
-        return _nearest(named or self._aliases.get(_folded(target), ()), own)
+        return [one for one in self._named.get(_last_name(end), ()) if _ends_with(one, end)]
 
     def _of_folder(self, folder: str, target: str) -> ChunkPath | None:
         """The note of the folder that a path from another one names."""
@@ -301,12 +318,12 @@ def _last_name(folded: str) -> str:
     """The name of a file by which a link may call it: without folder, and suffix if a note."""
     name = folded.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
-    return stem if stem and f"{dot}{suffix}" in _NOTES else name
+    return stem if stem and f"{dot}{suffix}" in NOTES else name
 
 
 def _is_whole(path: str) -> bool:
     """Whether a path has the suffix of a note, so that no other is left out."""
-    return path.casefold().endswith(_NOTES)
+    return path.casefold().endswith(NOTES)
 
 
 def _joined(folder: str, target: str) -> str | None:

@@ -296,6 +296,50 @@ def run_rm(options: requests.Remove) -> int:
     return 0
 
 
+class Mv(CommonOptions, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    path: Annotated[str, argument("PATH")]
+    """a document, a folder of documents, or a chunk file that you wrote"""
+    to: Annotated[str, argument("NEW")]
+    """its new path, or a folder that is there"""
+    plan: bool = False
+    """only show what would be written"""
+
+
+def run_mv(options: Mv) -> int:
+    """Move a file or a folder, and rewrite the links to it and in it, so that each leads on.
+
+    In place: documents. Else an original in the work tree, which is re-ingested, or a chunk file
+    that you wrote. All of it is done or nothing, and undone by one 'filestore undo'; git's index
+    is left alone.
+
+    Example: filestore mv handbook/lease.md handbook/rent/lease.md --plan
+    """
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        if options.plan:
+            done = store.plan_move(options.path, options.to)
+        else:
+            done = store.move(options.path, options.to, on_progress=on_progress)
+    left = _output.left_without(done.problem)
+    if _context.printed_json(options, done):
+        return left
+    is_file = done.path == done.moved[0].path
+    files = "" if is_file else f" ({_output.count(len(done.moved), 'file')})"
+    _output.line(f"{'moved' if done.done else 'would move'} {shown_path(done.path)}{files}")
+    _output.line(f"   to {shown_path(done.to)}")
+    for one in _output.first(done.relinked, _SHOWN, rest=": --json has all"):
+        _output.line(f"{_output.count(one.links, 'link')} in {shown_path(one.path)}")
+        for line in () if done.done else one.diff.splitlines()[2:]:
+            _output.line(f"    {_output.one_line(line)}", style="2")
+    for passed in _output.first(done.left, _SHOWN, rest=": --json has all"):
+        _output.say(f"left {shown_path(passed.path)}: {passed.reason}")
+    if done.undo:
+        _output.line(_output.embedded(done.embedded, done.reused))
+        _output.line(f"to undo it: filestore undo {done.undo}")
+    return left
+
+
 class Enrich(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 

@@ -67,15 +67,8 @@ def links(
     """
     if "[" not in text:
         return ()
-    visible = without_remarks(without_any_code(text) if visible is None else visible)
-    definitions, unused = _definitions(visible)
-    found = []
-    for at, target, label, key in _uses(visible, definitions, wiki=wiki):
-        unused.pop(key, None)
-        found.append((at, target, text[label][: 2 * MAX_LABEL]))
-    found += [(at, definitions[key], key) for key, at in unused.items()]
     made, line, end = list[Link](), 1, 0
-    for at, target, shown in sorted(found, key=lambda one: one[0])[:most]:
+    for at, target, shown in _found(text, visible, wiki=wiki)[:most]:
         line += text.count("\n", end, at)
         end = at
         made.append(
@@ -91,17 +84,76 @@ def links(
     return tuple(made)
 
 
+class WrittenLink(Struct, frozen=True, kw_only=True):
+    """The place in a text that tells where links lead: of a reference its definition."""
+
+    start: int
+    """In characters: of `[[name#heading|label]]` the name, of `[label](path "title")` the path with
+    its angle brackets and what is behind its `#`."""
+    end: int
+    link: Link
+    """On no line and without label."""
+    inner: tuple[int, int]
+    """Start and end of what is between double brackets, or of the label of a definition."""
+    defined: tuple[int, int] | None = None
+    """The label of a definition that reads as what is between the double brackets, and that no
+    reference needs: some tools write one for each name, so that others can follow it."""
+
+
+def written_links(text: str, *, wiki: bool = True) -> tuple[WrittenLink, ...]:
+    """Where in a Markdown text its links say where they lead, in order, each place once.
+
+    Args:
+        text: With LF line ends.
+        wiki: Whether `[[name]]` is a link, as it is in notes.
+    """
+    if "[" not in text:
+        return ()
+    visible = without_remarks(without_any_code(text))
+    definitions, _ = _definitions(visible)
+    found = {one.start: (one, "") for one in definitions.values()}
+    referred = set()
+    for _, target, _, key in _uses(visible, definitions, wiki=wiki):
+        found[target.start] = target, key if target.kind == "wiki" else ""
+        referred |= {key} if target.kind == "markdown" else set()
+    return tuple(
+        WrittenLink(
+            start=start,
+            end=one.end,
+            link=Link(kind=one.kind, target=one.target, heading=one.heading, label="", line=0),
+            inner=one.inner,
+            defined=definitions[key].inner if key in definitions and key not in referred else None,
+        )
+        for start, (one, key) in sorted(found.items())
+    )
+
+
 def is_external(target: str) -> bool:
     """Whether the destination of a Markdown link leads out: it has a scheme or a host."""
     return bool(SCHEME.match(target)) or target.startswith(("//", "\\"))
 
 
 class _Target(Struct, frozen=True, kw_only=True):
-    """Where a link leads, without where it is."""
+    """Where a link leads, and where in the text that is written."""
 
     kind: Literal["wiki", "markdown"]
     target: str
     heading: str
+    start: int
+    end: int
+    inner: tuple[int, int]
+
+
+def _found(text: str, visible: str | None, *, wiki: bool) -> list[tuple[int, _Target, str]]:
+    """Each link in order: where it starts, where it leads, and its label."""
+    visible = without_remarks(without_any_code(text) if visible is None else visible)
+    definitions, unused = _definitions(visible)
+    found = []
+    for at, target, label, key in _uses(visible, definitions, wiki=wiki):
+        unused.pop(key, None)
+        found.append((at, target, text[label][: 2 * MAX_LABEL]))
+    found += [(at, definitions[key], key) for key, at in unused.items()]
+    return sorted(found, key=lambda one: one[0])
 
 
 def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
@@ -110,7 +162,7 @@ def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
     places: dict[str, int] = {}
     for match in DEFINITION.finditer(visible) if "]:" in visible else ():
         key = _key(match[1])
-        target = _markdown_target(match[2])
+        target = _markdown_target(match, 2, match.span(1))
         # A footnote looks like a definition, and is a text.
         if target is not None and key not in targets and not key.startswith("^"):
             targets[key] = target
@@ -160,14 +212,19 @@ def _double_bracketed(
     inline = INLINE.match(visible, match.end() - 1)
     start, stop = match.span("wiki")
     if inline is not None:
-        return inline.end(), _markdown_target(inline[1]), slice(start - 1, stop + 1)
+        return inline.end(), _markdown_target(inline, 1), slice(start - 1, stop + 1)
     name, bar, _ = match["wiki"].partition("|")
     label = slice(start + len(name) + 1, stop) if bar else slice(0, 0)
     # In a table the bar has a backslash.
     name, _, heading = name.removesuffix("\\").partition("#")
+    start += len(name) - len(name.lstrip())
     name, heading = name.strip(), heading.strip()
-    is_link = wiki and 0 < len(name) + len(heading) <= MAX_TARGET and "://" not in name
-    found = _Target(kind="wiki", target=name, heading=heading) if is_link else None
+    if not wiki or not 0 < len(name) + len(heading) <= MAX_TARGET or "://" in name:
+        return match.end(), None, label
+    end = start + len(name)
+    found = _Target(
+        kind="wiki", target=name, heading=heading, start=start, end=end, inner=match.span("wiki")
+    )
     return match.end(), found, label
 
 
@@ -179,7 +236,7 @@ def _closed(
     if visible.startswith("(", at + 1):
         inline = INLINE.match(visible, at)
         if inline is not None:
-            return inline.end(), _markdown_target(inline[1]), ""
+            return inline.end(), _markdown_target(inline, 1), ""
     if not definitions or at - inner.start > _MOST_IN_REFERENCE:
         return at, None, ""
     own = _key(visible[inner])
@@ -197,8 +254,11 @@ def _closed(
     return at, None if is_definition else definitions.get(own), own
 
 
-def _markdown_target(destination: str) -> _Target | None:
+def _markdown_target(
+    match: re.Match[str], group: int, inner: tuple[int, int] = (0, 0)
+) -> _Target | None:
     """Where a destination leads; None for out of the files, for nowhere, and for no file's name."""
+    destination = match[group]
     if len(destination) > 4 * MAX_TARGET:
         return None
     written = unescaped(without_brackets(destination))
@@ -207,4 +267,5 @@ def _markdown_target(destination: str) -> _Target | None:
     heading = percent_decoded(fragment) or ""
     if is_external(written) or not 0 < len(path) + len(heading) <= MAX_TARGET:
         return None
-    return _Target(kind="markdown", target=path, heading=heading)
+    start, end = match.span(group)
+    return _Target(kind="markdown", target=path, heading=heading, start=start, end=end, inner=inner)

@@ -18,9 +18,13 @@ from xxhash import xxh3_128
 
 from filestore.core.errors import FilestoreError
 from filestore.fs import part
-from filestore.fs.part import FOLDER_FLAGS, not_a_file
+from filestore.fs.folders import DEEPEST as DEEPEST
+from filestore.fs.folders import folder as folder
+from filestore.fs.folders import folder_at as folder_at
+from filestore.fs.folders import open_folder as open_folder
 from filestore.fs.part import KINDS as KINDS
 from filestore.fs.part import NotAFileError as NotAFileError
+from filestore.fs.part import not_a_file
 
 TEMPORARY_PREFIX: Final = ".filestore-tmp-"
 PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -110,35 +114,6 @@ def too_few_files(detail: str = "") -> LimitReachedError:
     )
 
 
-def open_folder(root: int, path: str) -> int:
-    """Open a folder below a directory handle, one component at a time.
-
-    Args:
-        root: A directory handle.
-        path: Forward-slash path relative to it; empty for the root itself.
-
-    Returns:
-        A new directory handle, to be closed by the caller.
-
-    Raises:
-        OSError: A component is missing, unreadable, or a symbolic link.
-    """
-    handle = os.open(".", FOLDER_FLAGS, dir_fd=root)
-    for component in filter(None, path.split("/")):
-        if component in (".", ".."):
-            os.close(handle)
-            raise PermissionError(errno.EACCES, "the path leaves its folder", path)
-        try:
-            following = os.open(component, FOLDER_FLAGS, dir_fd=handle)
-        except BaseException:
-            os.close(handle)
-            raise
-        # Outside the block: a close that is interrupted must not be repeated.
-        os.close(handle)
-        handle = following
-    return handle
-
-
 class Closing:
     """What holds files open until it is closed. A context manager."""
 
@@ -153,26 +128,6 @@ class Closing:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@contextlib.contextmanager
-def folder_at(path: str) -> Iterator[int]:
-    """A directory handle of a folder, as a context; a symbolic link is followed."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def folder(root: int, path: str) -> Iterator[int]:
-    """`open_folder` as a context."""
-    handle = open_folder(root, path)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def open_regular(path: str, *, folder: int | None = None, follow_links: bool = False) -> int:

@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Self
 
 from msgspec.structs import replace
@@ -94,14 +94,23 @@ def is_temporary(name: str) -> bool:
 class Originals:
     """The `.undo` folder of a store, open. Only the holder of the writer's lock writes to it."""
 
-    def __init__(self, handle: int, tree: Tree = CHUNKS) -> None:
+    def __init__(
+        self, handle: int, tree: Tree = CHUNKS, is_near: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self._handle = handle
         self._tree = tree
+        self._is_near = is_near
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, folder: str) -> Iterator[Self]:
+    def open(
+        cls, folder: str, *, is_near: Callable[[str], bool] = lambda _: True
+    ) -> Iterator[Self]:
         """Open the folder, made where it is missing.
+
+        Args:
+            folder: Its path.
+            is_near: Whether a file outside of the root may be changed, for who is to change one.
 
         Raises:
             WriteFailedError: It cannot be made or opened, or is a symbolic link.
@@ -114,7 +123,8 @@ class Originals:
                 disk.sync_path(os.path.dirname(folder))
         with stack:
             # Of documents in place it lies in the sidecar, and has a name without a dot.
-            yield cls(opened, DOCUMENTS if os.path.basename(folder) == UNDO else CHUNKS)
+            tree = DOCUMENTS if os.path.basename(folder) == UNDO else CHUNKS
+            yield cls(opened, tree, is_near)
 
     def keep(
         self,
@@ -253,6 +263,9 @@ class Originals:
         except OSError as error:
             raise invalid(identifier, error.strerror or str(error)) from error
         batch = parse(data, identifier=identifier, tree=self._tree)
+        for one in batch.entries:
+            if one.path.startswith("../") and not self._is_near(one.path):
+                raise invalid(identifier, f"{one.path} is no original at which the store may look")
         for side in ("before", "after") if ignores_case else ():
             # A file that was given another case is fine: each of its names is on one side alone.
             there = [one.path for one in batch.entries if getattr(one, side) is not None]

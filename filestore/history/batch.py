@@ -4,17 +4,20 @@ Pure; `originals` holds the bytes. One rule: a record may come from a stranger, 
 files only.
 """
 
+import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import orjson
 from msgspec import Meta, Struct
 
+from filestore.chunks.links import NOTES
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
-from filestore.core.paths import CHUNKS, SUMMARIES, Tree
+from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, Tree
 from filestore.core.safe_text import brief, listed, safe_text, shown_path
 from filestore.core.schema import JsonObject, UnfitError, converted, json_of
 
@@ -204,11 +207,9 @@ def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
         raise invalid(identifier, f"in {BATCH_NAME} {error}") from error
     except UnicodeError as error:
         raise invalid(identifier, f"{BATCH_NAME} names a file as no change does") from error
-    for entry in batch.entries:
-        if not may_change(entry.path, tree):
-            raise invalid(
-                identifier, f"{brief(shown_path(entry.path))} is no place for a truth file"
-            )
+    wrong = misplaced(batch.entries, tree)
+    if wrong is not None:
+        raise invalid(identifier, f"{brief(shown_path(wrong))} is no place for a truth file")
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
     return batch
@@ -231,13 +232,48 @@ def is_truth(path: str) -> bool:
 
 
 def may_change(path: str, tree: Tree) -> bool:
-    """Whether commands may change a path: that of a truth file, or of a note among documents."""
-    return is_truth(path) or (not tree.is_written and is_note(path))
+    """Whether commands may change a path: that of a truth file, or of a note among documents.
+
+    Documents are those in place, or the originals around a store of chunk files.
+    """
+    return is_truth(path) or (is_note(_within(path)) and _is_around(path, tree))
+
+
+def misplaced(entries: Sequence[ChangedFile], tree: Tree) -> str | None:
+    """The first file that no change may reach; None where there is none.
+
+    Other documents than notes are only given another name: as many files of the same bytes and
+    suffix go as come, so that a record brings no file that was not there.
+    """
+    others = [entry for entry in entries if not may_change(entry.path, tree)]
+    balance = Counter[tuple[bytes, str]]()
+    for entry in others:
+        sides = [one for one in (entry.before, entry.after) if one is not None]
+        is_visible = all(map(is_plain, _within(entry.path).split("/")))
+        if len(sides) != 1 or not (is_visible and _is_around(entry.path, tree)):
+            return entry.path
+        suffix = os.path.splitext(entry.path)[1].casefold()
+        balance[sides[0].digest, suffix] += 1 if entry.before is None else -1
+    return others[0].path if any(balance.values()) else None
+
+
+def _is_around(path: str, tree: Tree) -> bool:
+    """Whether a path can be one of a document, by its beginning."""
+    if tree.is_written:
+        return path.startswith("../")
+    return path.partition("/")[0].casefold() not in ("..", SETTINGS)
+
+
+def _within(path: str) -> str:
+    """A path without the steps out of the root that it begins with."""
+    while path.startswith("../"):
+        path = path[3:]
+    return path
 
 
 def is_note(path: str) -> bool:
     """Whether a note may lie at a path among documents, relative to the root: visible Markdown."""
-    return path.endswith(".md") and all(map(is_plain, path.split("/")))
+    return path.casefold().endswith(NOTES) and all(map(is_plain, path.split("/")))
 
 
 def is_plain(name: str) -> bool:

@@ -29,7 +29,7 @@ from filestore.fs.transaction import (
     content,
 )
 from filestore.history.backup_store import Originals
-from filestore.history.batch import ChangedFile, Version, may_change
+from filestore.history.batch import ChangedFile, Version, misplaced
 
 
 class NoTruthPathError(RefusedError, ValueError):
@@ -97,14 +97,15 @@ def look_at_existing(
 
 def change(
     places: Places,
-    changes: Mapping[StorePath, bytes | None],
+    changes: Mapping[StorePath, bytes | Content | None],
     *,
-    before: Mapping[StorePath, bytes | None],
+    before: Mapping[StorePath, bytes | Content | None],
     command: str,
     last: Sequence[StorePath] = (),
     group: str = "",
     unknown: Container[StorePath] = (),
     collects: bool = True,
+    above: int = 0,
 ) -> str | None:
     """Keep the originals, write all files whole or none, then remove what is to go.
 
@@ -121,6 +122,7 @@ def change(
         group: What an earlier change of the same command returned: both are undone together.
         unknown: Those of the paths that hold what the catalog does not know.
         collects: Whether what was kept too long goes: once a command is enough.
+        above: How many folders around the root hold files that may be changed.
 
     Returns:
         Under which name the originals are kept; None where nothing changes.
@@ -131,13 +133,14 @@ def change(
         HalfReplacedError: The disk refused in the middle and refused to take it back.
         WriteFailedError: The disk refused; all is as it was.
     """
-    for path in changes:
-        if not may_change(path, places.tree):
-            raise NoTruthPathError(f"{path} is no place for a truth file")
     replacements = _replacements(changes, before, last)
     if not replacements:
         return None
-    with disk.folder_at(places.root) as root, Replacing(root, replacements) as swap:
+    wrong = misplaced([_entry(one) for one in replacements], places.tree)
+    wrong = wrong or next((one.path for one in replacements if one.path.count("../") > above), None)
+    if wrong is not None:
+        raise NoTruthPathError(f"{wrong} is no place for a truth file")
+    with disk.folder_at(places.root, above=above) as root, Replacing(root, replacements) as swap:
         seen = swap.check()
         # Recorded first: who died while it staged files is known by where they were to lie.
         with Originals.open(places.undo) as originals:
@@ -164,8 +167,8 @@ def change(
 
 
 def _replacements(
-    changes: Mapping[StorePath, bytes | None],
-    before: Mapping[StorePath, bytes | None],
+    changes: Mapping[StorePath, bytes | Content | None],
+    before: Mapping[StorePath, bytes | Content | None],
     last: Sequence[StorePath],
 ) -> list[Replacement]:
     """What differs, in the order in which it is made."""
@@ -173,27 +176,31 @@ def _replacements(
     order = [path for path in changes if path not in final]
     order += [path for path in dict.fromkeys(last) if path in changes]
 
-    def wanted(data: bytes | None) -> Content | None:
-        return None if data is None else content(data)
+    def whole(data: bytes | Content | None) -> Content | None:
+        return content(data) if isinstance(data, bytes) else data
 
-    return [
+    found = [
         Replacement(
             path=path,
-            before=wanted(before.get(path)),
-            after=wanted(changes[path]),
+            before=whole(before.get(path)),
+            after=whole(changes[path]),
             last=path in final,
         )
         for path in order
-        if before.get(path) != changes[path]
     ]
+    return [one for one in found if _digest(one.before) != _digest(one.after)]
 
 
-def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> ChangedFile:
-    before = Version(digest=seen.digest, mode=seen.mode, indexed=is_indexed) if seen else None
+def _digest(held: Content | None) -> bytes | None:
+    return held.digest if held else None
+
+
+def _entry(one: Replacement, seen: Seen | None = None, is_indexed: bool = True) -> ChangedFile:
+    mode, before, after = seen.mode if seen else None, _digest(one.before), _digest(one.after)
     return ChangedFile(
         path=one.path,
-        before=before,
-        after=Version(digest=one.after.digest) if one.after else None,
+        before=Version(digest=before, mode=mode, indexed=is_indexed) if before else None,
+        after=Version(digest=after) if after else None,
     )
 
 

@@ -20,7 +20,7 @@ from filestore.catalog import CatalogPages
 from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
-from filestore.config.layout import RECORD_NAME, folded_path
+from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.core.diff import unified
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
@@ -274,7 +274,11 @@ class NoteWriter(Struct, frozen=True):
         has_chunks = places.tree.is_written
         name = places.tree.store_path(path)
         shown = shown_path(name)
-        may_edit = is_truth(name) if has_chunks else is_note(path) and not self._is_left_out(path)
+        may_edit = (
+            is_truth(name)
+            if has_chunks
+            else is_note(path) and not is_left_out(self.snapshot.places, path)
+        )
         if not path.endswith(".md") or not may_edit:
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
         data = self._read(path, shown)
@@ -383,32 +387,33 @@ class NoteWriter(Struct, frozen=True):
                 f" {_MOST_PATH_BYTES:,} bytes together, none of them hidden",
                 remedy=_ANOTHER,
             )
-        if self._is_left_out(path):
+        if is_left_out(self.snapshot.places, path):
             raise RefusedError(
                 f"{shown_path(path)} would be left out of the index by the rules of its folder",
                 remedy="choose another folder, or change .gitignore or the ignore list",
             )
 
-    def _is_left_out(self, path: ChunkPath) -> bool:
-        around: TreeRules | None = self.snapshot.places.rules
-        if around is None:
-            return False
-        folder = ChunkPath("")
-        for part in path.split("/"):
-            try:
-                with (
-                    disk.folder_at(self.snapshot.places.root) as root,
-                    disk.folder(root, folder) if folder else nullcontext(root) as handle,
-                ):
-                    names = sorted({*os.listdir(handle), part})
-                    rules = around.enter(handle, folder, names)
-            except FileNotFoundError:
-                return False
-            is_last = inside(folder, part) == path
-            if isinstance(rules, str) or rules.choose([part], [] if is_last else [0]).left_out:
-                return True
-            around, folder = rules, inside(folder, part)
+
+def is_left_out(places: Places, path: ChunkPath) -> bool:
+    """Whether the rules of a folder of documents leave out a file that is to lie there."""
+    around: TreeRules | None = places.rules
+    if around is None:
         return False
+    folder = TOP
+    for part in path.split("/"):
+        try:
+            with (
+                disk.folder_at(places.root) as root,
+                disk.folder(root, folder) if folder else nullcontext(root) as handle,
+            ):
+                rules = around.enter(handle, folder, sorted({*os.listdir(handle), part}))
+        except FileNotFoundError:
+            return False
+        is_last = inside(folder, part) == path
+        if isinstance(rules, str) or rules.choose([part], [] if is_last else [0]).left_out:
+            return True
+        around, folder = rules, inside(folder, part)
+    return False
 
 
 def _check_frontmatter(before: str, after: str, shown: str) -> None:

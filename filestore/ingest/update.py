@@ -43,6 +43,8 @@ class UpdateRequest(Struct, frozen=True):
     """Whether only resources are asked for that follow their originals without being asked."""
     remove_gone: bool = False
     """Whether what was made from originals that are gone is to go."""
+    moved: Mapping[str, str] = {}
+    """Originals, as recorded, that were moved just now, and what they are called since."""
 
 
 class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
@@ -202,12 +204,20 @@ class _Looking:
     def _renamed(self) -> dict[str, str]:
         new = [one.source for one in self._new.files]
         folders = self._new.folders
-        return where_to(self._missing, new, folders, self._catalog, self._reachable)
+        found = where_to(self._missing, new, folders, self._catalog, self._reachable)
+        moved = self._wanted.moved
+        return found | {old: moved[old] for old in self._missing if old in moved}
 
     @cached_property
     def _edited(self) -> dict[str, str]:
         """Of what was renamed, what was edited as well."""
-        return edited_on_the_way(self._pairs(), self._catalog, self._reachable)
+        moved = {
+            old: new
+            for old, new in self._wanted.moved.items()
+            if old in self._missing
+            and originals.found_now(self._catalog, self._reachable, new) != self._missing[old]
+        }
+        return moved | edited_on_the_way(self._pairs(), self._catalog, self._reachable)
 
     def _pairs(self) -> Iterator[tuple[str, Sequence[FileRow], str]]:
         """What went alone from a folder that was added, or next to which one alone came."""
@@ -425,13 +435,16 @@ class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
         return self.synced.problem
 
 
-def apply(store: Writing, planned: UpdatePlan, on_progress: OnProgress) -> AddReport:
+def apply(
+    store: Writing, planned: UpdatePlan, on_progress: OnProgress, *, group: str = ""
+) -> AddReport:
     """Re-ingest what a plan names, as one change that is undone as one.
 
     Args:
         store: Written to.
         planned: Made just now, under the same lock.
         on_progress: Called with the progress.
+        group: An earlier batch of the same command; "" for none.
 
     Raises:
         GitBusyError: Git is in the middle of an operation.
@@ -465,6 +478,7 @@ def apply(store: Writing, planned: UpdatePlan, on_progress: OnProgress) -> AddRe
         store,
         sources,
         on_progress=on_progress,
+        group=group,
         command="update",
         reachable=source_drift.reachable(store.snapshot),
     )

@@ -45,7 +45,9 @@ from filestore.history.batch import (
     invalid,
 )
 from filestore.history.write import carry_out, collect_leftovers
+from filestore.ingest.notes import is_left_out
 from filestore.sidecar.commit import CommitReport
+from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import Writing
 from filestore.sync.actions import put_settled
 
@@ -97,6 +99,7 @@ def named(originals: Originals, identifier: str) -> Group:
     return Group(batches=(batch,))
 
 
+_RUNS: Final = 0o111
 _NAMED: Final = 20
 """The edited files that a refusal names; the rest is counted."""
 
@@ -171,7 +174,13 @@ class KeptChange:
             if after is not None:
                 blob = f"{link.number}.{self.wanted}"
                 read = partial(self.originals.blob, link.batch, blob, after.digest)
-                then = Content(digest=after.digest, read=read, mode=after.mode)
+                # What moves back, or is replaced, runs as before: a record makes nothing run.
+                same = (
+                    one.mode for one in self.seen.values() if one and one.digest == after.digest
+                )
+                runs = next(same, before.mode if before else 0) & _RUNS
+                mode = None if after.mode is None else after.mode | runs
+                then = Content(digest=after.digest, read=read, mode=mode)
             found.append(Replacement(path=path, before=now, after=then))
         return found
 
@@ -336,9 +345,10 @@ def undo_or_redo(
         if identifier is None:
             return None
         raise BatchMissingError("nothing was kept yet", remedy="filestore undo --list")
+    reachable = Reachable(snapshot.places, snapshot.originals)
     with (
-        disk.folder_at(snapshot.places.root) as root,
-        Originals.open(snapshot.places.undo) as originals,
+        disk.folder_at(snapshot.places.root, above=disk.DEEPEST) as root,
+        Originals.open(snapshot.places.undo, is_near=reachable.may_hold) as originals,
     ):
         if identifier is None:
             group = _chosen(root, originals, wanted)
@@ -516,7 +526,14 @@ def _index(
     there = {StorePath(path): seen is not None for path, seen in change.seen.items()}
     there |= {StorePath(one.path): one.after is not None for one in replaced}
     ours = tree.chunk_paths(sorted(there.keys() - found_again))
-    present = [path for path in ours if there[tree.store_path(path)]]
+    rows = snapshot.catalog.files(ours)
+    present = [
+        path
+        for path in ours
+        if there[tree.store_path(path)]
+        # A picture, say, moved along with its folder.
+        and (path in rows or not is_left_out(snapshot.places, path))
+    ]
     if not ours:
         return None
     undone = change.group.batches if change.wanted == "before" else ()
@@ -524,7 +541,7 @@ def _index(
     # What waits for a choice there was part of the re-ingest that was taken back.
     resources = {resource for command, _, resource in words if command in _INGESTS}
     with store.open_commit() as commit:
-        commit.forget(sorted(set(ours).difference(present)))
+        commit.forget(sorted(path for path in ours if not there[tree.store_path(path)]))
         put_settled(snapshot, commit, present, store.clock, on_progress)
         waiting = snapshot.catalog.files([one.path for one in snapshot.catalog.conflicts()])
         commit.catalog.delete_conflicts(

@@ -432,6 +432,7 @@ OPERATIONS: Final = (
         writes=True,
     ),
     Operation("rm", "remove resources; can be undone", "RemovedResources", "remove", writes=True),
+    Operation("mv", "move a file or a folder, with the links to it"),
     Operation("ls", "list resources, or the chunks of one", "Resources", "ls"),
     Operation(
         "show", "show one chunk file or document with its record", "Shown", "show", tool=True
@@ -526,6 +527,16 @@ OPERATIONS: Final = (
         tool=True,
         writes=True,
     ),
+    Operation(
+        "move",
+        "move or rename a file or a folder and rewrite the links to it; the answer names what"
+        " undoes it",
+        "Move",
+        "move",
+        command=False,
+        tool=True,
+        writes=True,
+    ),
     Operation("trust", "allow the service that the settings name"),
     Operation("reconstruct", "rebuild texts from chunks, also of other programs"),
     Operation("serve", "serve stores to programs, agents and browsers"),
@@ -539,7 +550,7 @@ COMMANDS: Final = {one.name: one for one in OPERATIONS if one.command}
 MODULES: Final = {
     command: module
     for module, commands in {
-        "documents": ("add", "update", "rm", "enrich"),
+        "documents": ("add", "update", "rm", "mv", "enrich"),
         "files": ("ls", "show", "about", "links", "status", "similar", "duplicates"),
         "syncing": ("verify", "sync", "watch", "repair", "undo", "redo"),
         "questions": ("evaluate", "compare", "log"),

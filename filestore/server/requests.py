@@ -232,6 +232,25 @@ class Remove(Request, CommonOptions, frozen=True, kw_only=True):
         return RemovedResources(store.remove(*self.resources))
 
 
+class Move(Request, CommonOptions, frozen=True, kw_only=True):
+    """A file or a folder under another path."""
+
+    path: Annotated[Text, argument("PATH")]
+    """a document, a folder of documents, or a chunk file that you wrote"""
+    to: Annotated[Text, argument("NEW")]
+    """its new path, or a folder that is there"""
+    revision: Annotated[Text | None, option("R")] = None
+    """only if 'show' still gives this revision of the file"""
+    plan: bool = False
+    """only show what would be written"""
+
+    def answer(self, store: "Store") -> Any:
+        """What was moved and written, or would be."""
+        if self.plan:
+            return store.plan_move(self.path, self.to, revision=self.revision)
+        return store.move(self.path, self.to, revision=self.revision)
+
+
 class Undo(Request, CommonOptions, frozen=True, kw_only=True):
     """A change that is undone."""
 

@@ -90,6 +90,10 @@ class Reachable:
         found = self.leads(source)
         return found if self._enters(found) else None
 
+    def may_hold(self, source: str) -> bool:
+        """Whether an original may lie at a path, where commands may write it."""
+        return self.folder(source.rpartition("/")[0]) is not None
+
     def tree(self, source: str) -> str | None:
         """Where a folder is, all below which may be listed, as `folder`."""
         found = self.folder(source)

@@ -17,7 +17,8 @@ from filestore.core.caller import absolute
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.refusals import refuse_useless
-from filestore.store.reading import ReadableStore, StrPath
+from filestore.store.changing import ChangingStore
+from filestore.store.reading import StrPath
 
 if TYPE_CHECKING:
     from threading import Event
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from filestore.core.limits import Limits
     from filestore.enrich.plan import EnrichPlan, EnrichReport, WishOptions
     from filestore.exchange.base import Imported
-    from filestore.history.batch import State
     from filestore.index.backend import Sent
     from filestore.ingest.add import AddReport
     from filestore.ingest.edits import Edit
@@ -35,39 +35,23 @@ if TYPE_CHECKING:
     from filestore.ingest.update import UpdatePlan, UpdateReport, UpdateRequest
     from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
-    from filestore.repair.undo import UndoResult
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.snapshot import Level
     from filestore.sidecar.vector_home import VectorHome
-    from filestore.sync.apply import Embedded, R, SyncReport
+    from filestore.sync.apply import SyncReport
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
     from filestore.sync.switching import BackendChange, Dropping, ModelChange, Switched
     from filestore.verify.trust import Reaches
 
 
-class Store(ReadableStore):
+class Store(ChangingStore):
     """An open store: search it, change it, see what drifted. A context manager.
 
     A store belongs to the thread that opened it: in any other, all but `root`, `places` and
     `settings` raise `OtherThreadError`. Open one store in each thread. They share the files as
     processes do: one writer at a time, and every reader sees one whole generation.
     """
-
-    def embed_for(self, seconds: float | None) -> None:
-        """Have each call embed many texts only for so long; what still waits, the next one embeds.
-
-        Args:
-            seconds: None, as it is at first, until none waits.
-        """
-        self._parts.embed_for_s = seconds
-
-    def embed(self, *, on_progress: OnProgress = ignore) -> "Embedded":
-        """Embed the texts that wait for their vector; see `embed_waiting`."""
-        from filestore.sync.apply import embed_waiting
-
-        self.close()
-        return embed_waiting(self._parts, on_progress=on_progress)
 
     def sync(
         self,
@@ -420,35 +404,6 @@ class Store(ReadableStore):
                 commit.finish()
         return removed
 
-    def undo(
-        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
-    ) -> "UndoResult | None":
-        """Put back what files held before a change; None where there is nothing to undo.
-
-        Args:
-            identifier: Which change, as `RepairReport.undo` names it; None for the newest that is
-                not undone, "" for none.
-            on_progress: Called with the progress.
-
-        Raises:
-            EditedSinceError: Files were edited since; none was touched.
-            AlreadyThereError: They hold what is wanted already.
-            BatchMissingError: There is none of this name.
-            BatchInvalidError: What was kept is damaged.
-            GitBusyError: A merge, rebase or the like is under way.
-            WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
-        """
-        if identifier == "":
-            return None
-        self._require_open_batch(identifier)
-        return self._undo_or_redo("before", identifier, on_progress)
-
-    def redo(
-        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
-    ) -> "UndoResult | None":
-        """Make a change again that was undone; raises what `undo` does."""
-        return self._undo_or_redo("after", identifier, on_progress)
-
     def import_from(
         self,
         form: str,
@@ -477,18 +432,6 @@ class Store(ReadableStore):
         report = into_store.import_from(self._parts, form, place, wish, **how)
         return self._with_vectors(report, on_progress) if wish.embed else report
 
-    def _undo_or_redo(
-        self, wanted: "State", identifier: str | None, on_progress: OnProgress
-    ) -> "UndoResult | None":
-        from filestore.repair.undo import undo_or_redo
-
-        self.model.ask()
-        command = "undo" if wanted == "before" else "redo"
-        with self._parts.writing(command) as (catalog, embeddings, _):
-            store = self._parts.held(catalog, embeddings)
-            done = undo_or_redo(store, identifier, wanted, on_progress)
-        return done and self._with_vectors(done, on_progress)
-
     def enrich(
         self,
         *resources: str,
@@ -513,10 +456,6 @@ class Store(ReadableStore):
         self.close()
         options: Any = {"generator": generator, "stop": stop, "on_progress": on_progress}
         return self._with_vectors(run.enrich(self._parts, wish, **options), on_progress)
-
-    def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
-        """A report of what was written, once the texts of it have their vectors."""
-        return self.embed(on_progress=on_progress).added_to(report)
 
     def plan_enrich(
         self,

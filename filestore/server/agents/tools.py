@@ -36,7 +36,7 @@ _LOG: Final = logging.getLogger(__name__)
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
 """A name as `_shown_name` writes one that has blanks in it."""
-_DESTROYING: Final = frozenset(["edit"])
+_DESTROYING: Final = frozenset(["edit", "move"])
 """Tools that remove text; the others add, or repair what can be derived again."""
 
 

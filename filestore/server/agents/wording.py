@@ -315,6 +315,22 @@ def _note(answer: Answer) -> Iterator[str]:
         yield f"not embedded: {problem['error']}"
 
 
+@_words_of("move")
+def _move(answer: Answer) -> Iterator[str]:
+    verb = "moved" if answer["done"] else "would move"
+    yield f"{verb} {_shown_name(answer['path'])} to {_shown_name(answer['to'])}"
+    for one in answer["relinked"][:_MOST_PATHS]:
+        yield f"{counted(one['links'], 'link')} written otherwise in {_shown_name(one['path'])}"
+        if not answer["done"]:
+            yield Passage(one["diff"])
+    if len(answer["relinked"]) > _MOST_PATHS:
+        yield f"and {len(answer['relinked']) - _MOST_PATHS} more files"
+    for one in answer["left"][:_MOST_PATHS]:
+        yield f"left: {_shown_name(one['path'])}: {one['reason']}"
+    if problem := answer.get("not_embedded"):
+        yield f"not embedded: {problem['error']}"
+
+
 def counted(count: int, what: str) -> str:
     """A number of things."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -98,6 +98,7 @@ NEEDED: Final = {
     "log": ["a"],
     "open": ["a"],
     "reconstruct": ["a"],
+    "mv": ["a", "b"],
     "rm": ["a"],
     "search": ["words"],
     "show": ["a"],

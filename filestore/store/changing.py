@@ -1,0 +1,115 @@
+"""What changes a store and can be undone as one: files moved, and undo itself; vectors after both.
+
+One rule: a method here hands over to the room that does the work.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from filestore.core.progress import OnProgress, ignore
+from filestore.store.reading import ReadableStore, StrPath
+
+if TYPE_CHECKING:
+    from filestore.history.batch import State
+    from filestore.ingest.moved_files import Move
+    from filestore.repair.undo import UndoResult
+    from filestore.sync.apply import Embedded, R
+
+
+class ChangingStore(ReadableStore):
+    """A store whose files are moved, and whose changes are undone."""
+
+    def embed_for(self, seconds: float | None) -> None:
+        """Have each call embed many texts only for so long; what still waits, the next one embeds.
+
+        Args:
+            seconds: None, as it is at first, until none waits.
+        """
+        self._parts.embed_for_s = seconds
+
+    def embed(self, *, on_progress: OnProgress = ignore) -> "Embedded":
+        """Embed the texts that wait for their vector; see `embed_waiting`."""
+        from filestore.sync.apply import embed_waiting
+
+        self.close()
+        return embed_waiting(self._parts, on_progress=on_progress)
+
+    def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
+        """A report of what was written, once the texts of it have their vectors."""
+        return self.embed(on_progress=on_progress).added_to(report)
+
+    def move(
+        self,
+        path: StrPath,
+        to: StrPath,
+        *,
+        revision: str | None = None,
+        shown: "Move | None" = None,
+        on_progress: OnProgress = ignore,
+    ) -> "Move":
+        """Move a file or a folder, and rewrite the links to it; see `moving.move`.
+
+        Args:
+            path: Relative to the root or to the working folder.
+            to: Its new path, or a folder that is there.
+            revision: Of the file as it was read; with another one nothing is done.
+            shown: A plan of `plan_move`; if another one holds now, nothing is done.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest import moving
+
+        wanted = moving.wanted_of(self.places, os.fsdecode(path), os.fsdecode(to), revision)
+        self.model.ask()
+        with self._parts.writing("mv") as (catalog, embeddings, _):
+            store = self._parts.held(catalog, embeddings)
+            done = moving.move(store, wanted, shown, on_progress)
+        return self._with_vectors(done, on_progress)
+
+    def plan_move(self, path: StrPath, to: StrPath, *, revision: str | None = None) -> "Move":
+        """What `move` would do; changes nothing."""
+        from filestore.ingest import moving
+
+        wanted = moving.wanted_of(self.places, os.fsdecode(path), os.fsdecode(to), revision)
+        with self._parts.reading() as catalog:
+            return moving.plan(self._parts.snapshot(catalog, None), wanted).plan
+
+    def undo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "UndoResult | None":
+        """Put back what files held before a change; None where there is nothing to undo.
+
+        Args:
+            identifier: Which change, as `RepairReport.undo` names it; None for the newest that is
+                not undone, "" for none.
+            on_progress: Called with the progress.
+
+        Raises:
+            EditedSinceError: Files were edited since; none was touched.
+            AlreadyThereError: They hold what is wanted already.
+            BatchMissingError: There is none of this name.
+            BatchInvalidError: What was kept is damaged.
+            GitBusyError: A merge, rebase or the like is under way.
+            WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
+        """
+        if identifier == "":
+            return None
+        self._require_open_batch(identifier)
+        return self._undo_or_redo("before", identifier, on_progress)
+
+    def redo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "UndoResult | None":
+        """Make a change again that was undone; raises what `undo` does."""
+        return self._undo_or_redo("after", identifier, on_progress)
+
+    def _undo_or_redo(
+        self, wanted: "State", identifier: str | None, on_progress: OnProgress
+    ) -> "UndoResult | None":
+        from filestore.repair.undo import undo_or_redo
+
+        self.model.ask()
+        command = "undo" if wanted == "before" else "redo"
+        with self._parts.writing(command) as (catalog, embeddings, _):
+            store = self._parts.held(catalog, embeddings)
+            done = undo_or_redo(store, identifier, wanted, on_progress)
+        return done and self._with_vectors(done, on_progress)
