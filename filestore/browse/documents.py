@@ -114,9 +114,9 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
         asked = files_named(places, catalog, name)
         path, part = asked.paths[0], asked.part
     else:
+        require_open(places, catalog, path, name)
         if os.path.isdir(os.path.join(places.chunked, path)):
             raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
-        require_open(places, catalog, path, name)
     row = catalog.files([path]).get(path)
     chunk, is_fresh, data = present(parts, catalog, path, row)
     body = chunk.body

@@ -93,7 +93,7 @@ def files_named(places: Places, catalog: Catalog, text: str) -> NamedFiles:
     found = _named(places, catalog, split[1]) if split else None
     if found is None or split is None:
         if places.tree.has_sections:
-            raise UnknownPathError(f"no document {text!r}", remedy=_DOCUMENTS_REMEDY)
+            raise unknown_path(places, text)
         raise UnknownPathError(f"no chunk file and no original {text!r}", remedy=_REMEDY)
     line = int(split[2])
     if line < 1:
@@ -325,7 +325,7 @@ def chunk_paths(
 
 def unknown_path(places: Places, path: str) -> UnknownPathError:
     if places.tree.has_sections:
-        return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
+        return UnknownPathError(f"no document {path!r}", remedy=_DOCUMENTS_REMEDY)
     return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
 
 

@@ -135,6 +135,10 @@ class OpenCatalog(Catalog):
                 for file, path, source in self.rows(_OF_FILES)
                 if file in files or source in sources or self._names_closed(decode_path(path))
             ]
+            shut += self.rows(
+                f"SELECT id, path FROM main.files JOIN main.records USING (path)"
+                f" WHERE records.source IN ({_SOURCES})"
+            )
             connection.executemany("INSERT OR IGNORE INTO temp.shut_files VALUES (?, ?)", shut)
             while connection.execute(_ABOVE.format(children=self._children)).rowcount > 0:
                 pass
@@ -178,7 +182,12 @@ class OpenCatalog(Catalog):
     def closes(self, path: ChunkPath) -> bool:
         """Whether a file is closed, whatever the catalog knows of it."""
         known = "SELECT 1 FROM temp.shut_files WHERE path = ?"
-        return self._names_closed(path) or bool(self.rows(known, (encode_path(path),)))
+        start = encode_path(path)
+        if self._names_closed(path) or self.rows(known, (start,)):
+            return True
+        # A folder in which nothing else is known.
+        below = "SELECT 1 FROM temp.shut_files WHERE path > ? AND path < ? LIMIT 1"
+        return bool(self.rows(below, (start + b"/", start + b"0"))) and not self.has_below(path)
 
     def closed(self) -> set[str]:
         """The paths, originals and resources of which nothing is shown, as answers name them."""

@@ -24,6 +24,8 @@ from filestore.sidecar.session import Parts
 
 _LONGEST: Final = 4_096
 """Characters of a path."""
+_SENTENCES: Final = frozenset(("detail", "error", "notes", "problem", "reason", "remedy", "what"))
+"""Keys of sentences, which may name files."""
 _OWN_WORDS: Final = frozenset(
     (
         *("aliases", "body", "diff", "document", "frontmatter", "headings", "metadata", "passage"),
@@ -128,26 +130,30 @@ def open_answer(parts: Parts, catalog: Catalog, answer: dict[str, Any]) -> dict[
         answer: As `to_dict` gives it.
     """
     names = catalog.closed()
+    telling = [one for one in names if {"/", "."}.intersection(one)]
 
-    def is_closed(value: Any) -> bool:
+    def is_closed(value: Any, key: str) -> bool:
         if isinstance(value, dict):
             return any(
-                isinstance(one, str) and _is_closed(parts, names, one)
-                for key, one in value.items()
-                if key not in _OWN_WORDS
+                _is_closed(parts, names, inner) or is_closed(one, inner)
+                for inner, one in value.items()
+                if inner not in _OWN_WORDS and isinstance(one, str)
             )
-        return isinstance(value, str) and _is_closed(parts, names, value)
+        if not isinstance(value, str):
+            return False
+        is_telling = key in _SENTENCES and any(one in value for one in telling)
+        return is_telling or _is_closed(parts, names, value)
 
-    def opened(value: Any) -> Any:
+    def opened(value: Any, key: str) -> Any:
         if isinstance(value, dict):
             return {
-                key: one if key in _OWN_WORDS else opened(one)
-                for key, one in value.items()
-                if not _is_closed(parts, names, str(key))
+                inner: one if inner in _OWN_WORDS else opened(one, inner)
+                for inner, one in value.items()
+                if not _is_closed(parts, names, inner)
             }
         if isinstance(value, list | tuple):
-            return [opened(one) for one in value if not is_closed(one)]
+            return [opened(one, key) for one in value if not is_closed(one, key)]
         return value
 
-    made: dict[str, Any] = opened(answer)
+    made: dict[str, Any] = opened(answer, "")
     return made

@@ -1,0 +1,283 @@
+"""What is closed to programs: no door, and no argument, gives a program a trace of it."""
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filestore
+from filestore.core.errors import FilestoreError
+from filestore.server.agents import tools
+from filestore.server.http.answers import lines_of
+from filestore.server.operations import OPERATIONS, ROUTES, TOOLS, Operation, fields_for
+from filestore.server.stores import Access, Caller, Stores
+from filestore.store import Store
+
+PERSON = Caller(name="", writes=True, person=True)
+AGENT = Caller(name="agent", writes=True, person=False)
+LAYOUTS = ("in-place", "tree", "flat")
+OPEN = {
+    "garden/gate.md": "# Gate\n\nThe gate of the garden opens at six. See [[tower]].\n",
+    "garden/tower.md": "# Tower\n\nThe bell of the tower rings at noon. [gate](gate.md)\n",
+}
+CLOSED = {
+    "zibarro/wexform.md": "# Quomplet\n\nThe yondrill of the garden walks at night. [[gate]]\n",
+    "garden/kraspel.md": "---\ntags: [secretive]\n---\n# Blivven\n\nThe gate is a trosklin.\n",
+    "garden/humdrin.md": "---\nstatus: undercover\nowner: vemmick\n---\n# Dorsal\n\n## Nirvock"
+    "\n\nThe tower has a plimsoar. [gate](gate.md)\n",
+}
+MARKS = (
+    *("zibarro", "wexform", "quomplet", "yondrill", "kraspel", "secretive", "blivven", "trosklin"),
+    *("humdrin", "undercover", "vemmick", "nirvock", "plimsoar"),
+)
+"""Words of the closed ones alone: in paths, titles, headings, texts, tags and properties."""
+RULES = '[agents]\nclosed = ["zibarro/", "tag:secretive", "status=undercover"]\n'
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def made(root: Path, layout: str, files: dict[str, str], *, rules: str = RULES) -> Path:
+    """A store of some documents in which rules hold, also with a summary of each."""
+    if layout == "in-place":
+        write(root, files)
+        with filestore.create(root, layout=layout, embedder="builtin") as store:
+            store.sync()
+    else:
+        write(root.parent / "kept", files)
+        with filestore.create(root, layout=layout, embedder="builtin") as store:
+            for name in files:
+                into = name.replace("/", "-") if layout == "flat" else None
+                store.add(root.parent / "kept" / name, into=into)
+    with filestore.open(root) as store:
+        store.enrich(summaries=True)
+    with (root / "filestore.toml").open("a") as file:
+        file.write(rules)
+    return root
+
+
+@pytest.fixture(params=LAYOUTS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A store with open and closed documents."""
+    return made(tmp_path / "kb", request.param, OPEN | CLOSED)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file of people below a folder."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and ".sidecar" not in path.parts and ".filestore" not in path.parts
+    }
+
+
+def traces(answer: Any, given: Any = "") -> list[str]:
+    """The words of closed documents in an answer that are not in what was asked."""
+    text, asked = json.dumps(answer, default=str).lower(), json.dumps(given, default=str).lower()
+    return [mark for mark in MARKS if mark in text and mark not in asked]
+
+
+def paths_in(root: Path) -> list[str]:
+    """The files of closed documents, as a person sees them; originals and resources, too."""
+    with filestore.open(root) as store:
+        resources = [one["resource"] for one in store.resources()]
+        sources = [one["source"] for one in store.resources() if one["source"]]
+        chunks = [one["path"] for name in resources for one in store.chunks(name)]
+    return [one for one in {*resources, *sources, *chunks} if traces(one)]
+
+
+def arguments(root: Path) -> list[str]:
+    """What may be asked with: words, paths in all spellings, lines."""
+    paths = sorted(paths_in(root))
+    words = ["yondrill", "secretive", "undercover", "yondril", "the gate of the garden", "zib*"]
+    path = next(one for one in paths if one.endswith(".md"))
+    spelt = [
+        *(f"{path}:1", f"{path}:3-4", f"./{path}", f"garden/../{path}", path.upper()),
+        *(str(root / path), path.replace("/", "//"), os.path.dirname(path)),
+    ]
+    return list(dict.fromkeys([*words, *paths, *spelt, ""]))
+
+
+def asked_with(operation: Operation, value: str) -> Iterator[dict[str, Any]]:
+    """An operation with a value in each of the fields that take a text, and what it needs else."""
+    fields = fields_for(operation.kind)
+    needed: dict[str, Any] = {"text": "# New\n\nA note.\n", "old": "gate", "new": "door"}
+    for name, field in fields.items():
+        if field.kind is not str or field.choices or name in ("store", "text", "new"):
+            continue
+        rest = {
+            key: needed.get(key, [value] if one.several else value)
+            for key, one in fields.items()
+            if one.required and key != name
+        }
+        yield rest | {name: [value] if field.several else value}
+
+
+def _ask(store: Any, operation: Operation, given: dict[str, Any], caller: Caller) -> Any:
+    try:
+        return asyncio.run(store.ask(operation, given, caller))
+    except FilestoreError as error:
+        return {"error": error.message, "detail": error.detail, "remedy": error.remedy}
+
+
+def test_no_operation_gives_a_program_a_trace_of_them(place: Path) -> None:
+    """Every operation that is served, with every argument; a person is given all of them."""
+    before = {name: data for name, data in contents(place).items() if traces(name)}
+    seen_by_a_person: set[str] = set()
+    with Stores.open([str(place)], Access(writes=True, documents=(str(place.parent),))) as stores:
+        store = stores.named(None)
+        reading = [one for one in OPERATIONS if (one.route or one.tool) and one.name != "evaluate"]
+        for operation, value in itertools.product(reading, arguments(place)):
+            for given in asked_with(operation, value) if value else [{}]:
+                found = _ask(store, operation, given, AGENT)
+                assert not traces(found, given), (operation.name, given, found)
+                if operation.writes:
+                    # So that what is found later is of the closed documents.
+                    _ask(store, ROUTES["undo"], {"id": found.get("undo") or "none"}, PERSON)
+                elif operation.name in ("show", "search", "document", "ls"):
+                    seen_by_a_person.update(traces(_ask(store, operation, given, PERSON)))
+        given = {"questions": [{"query": "yondrill", "relevant": [one]} for one in paths_in(place)]}
+        found = _ask(store, ROUTES["evaluate"], given | {"per_query": True}, AGENT)
+        assert not traces(found, given)
+    assert seen_by_a_person == set(MARKS)
+    after = contents(place)
+    assert {name: after.get(name) for name in before} == before
+
+
+def test_no_tool_and_no_resource_gives_an_agent_a_trace(place: Path) -> None:
+    """What agents read is made of the same answers, in words; addresses are listed, too."""
+
+    async def ask() -> None:
+        with Stores.open([str(place)], Access(writes=True)) as stores:
+            for name, value in itertools.product(TOOLS, arguments(place)[::3]):
+                for given in asked_with(TOOLS[name], value) if value else [{}]:
+                    result = await tools.call(stores, name, given, AGENT)
+                    words = [one.text for one in result.content]
+                    assert not traces(words, given)
+                    if "undo 0" in words[0]:
+                        change = {"id": words[0].split()[-1]}
+                        await stores.named(None).ask(ROUTES["undo"], change, PERSON)
+            listed, _ = await tools.listed_resources(stores, None)
+            assert listed
+            assert not traces([one.model_dump(mode="json") for one in listed])
+            for kind, value in itertools.product(("chunk", "document"), arguments(place)):
+                uri = tools.address_of(stores.names[0], kind, value)
+                try:
+                    found = (await tools.read_resource(stores, uri)).model_dump(mode="json")
+                except (FilestoreError, LookupError) as error:
+                    found = {"error": str(error)}
+                assert not traces(found, uri)
+
+    asyncio.run(ask())
+
+
+def test_a_closed_document_is_as_one_that_is_not_there(place: Path) -> None:
+    """An answer that differs would say that there is something."""
+    with Stores.open([str(place)], Access()) as stores:
+        store = stores.named(None)
+        for name in ("show", "similar", "links", "document"):
+            for path in paths_in(place):
+                missing = path[:-5] + "qqqqq"
+                found, none = (
+                    _ask(store, ROUTES[name], {"path": one}, AGENT) for one in (path, missing)
+                )
+                said = json.dumps(found).replace(path, "PATH")
+                assert said == json.dumps(none).replace(missing, "PATH"), (name, path)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) -> None:
+    """A count says how many there are."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    whole = made(tmp_path / "a" / "kb", layout, OPEN | CLOSED)
+    without = made(tmp_path / "b" / "kb", layout, OPEN)
+    asked = [("about", {}), ("status", {}), ("ls", {}), ("map", {}), ("search", {"query": "gate"})]
+    numbers = []
+    for root in (whole, without):
+        with Stores.open([str(root)], Access()) as stores:
+            found = {
+                one: _ask(stores.named(None), ROUTES[one], given, AGENT) for one, given in asked
+            }
+        numbers.append(
+            (
+                *(found["about"][key] for key in ("resources", "chunks", "summaries")),
+                found["status"]["counts"],
+                len(found["ls"]["items"]),
+                found["map"]["total"],
+                len(found["search"]["hits"]),
+            )
+        )
+    assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_file_that_closes_itself_is_closed_at_once(layout: str, tmp_path: Path) -> None:
+    """A tag that a person just wrote holds before the index has it; so does a new file's."""
+    root = made(tmp_path / "kb", layout, OPEN)
+    tree = root if layout == "in-place" else root / "chunked"
+    (path,) = (
+        one
+        for one in tree.rglob("*.md")
+        if one.is_file() and "kind" not in one.read_text() and "bell of" in one.read_text()
+    )
+    with Stores.open([str(root)], Access(writes=True)) as stores:
+        store = stores.named(None)
+        given = {"path": str(path.relative_to(root))}
+        assert "bell" in json.dumps(_ask(store, ROUTES["show"], given, AGENT))
+        keys = 'kind: "summary"\n' if "kind" in path.read_text().partition("\n---")[0] else ""
+        path.write_text(f"---\n{keys}tags: [secretive]\n---\n\nThe trosklin rings.\n")
+        (path.parent / "blivven.md").write_text("---\nstatus: undercover\n---\n\nplimsoar\n")
+        new = {"path": str((path.parent / "blivven.md").relative_to(root))}
+        for operation in (one for one in OPERATIONS if one.route and not one.writes):
+            for one in asked_with(operation, given["path"]):
+                found = _ask(store, operation, one, AGENT)
+                assert not traces(found, one), (operation.name, one)
+            for one in asked_with(operation, new["path"]):
+                assert not traces(_ask(store, operation, one, AGENT), one)
+        found = _ask(store, ROUTES["search"], {"query": "trosklin plimsoar rings"}, AGENT)
+        assert not traces(found, "trosklin plimsoar")
+        synced = _ask(store, ROUTES["sync"], {}, AGENT)
+        assert not traces(synced), synced
+        assert not traces([line.to_dict() for line in lines_of("sync", synced)])
+
+
+def test_a_users_own_rules_hold_as_well(tmp_path: Path) -> None:
+    """In every store, on top of what its settings close."""
+    root = made(tmp_path / "kb", "in-place", OPEN | CLOSED, rules="")
+    own = Path(os.environ["XDG_CONFIG_HOME"], "filestore", "settings.toml")
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('[agents]\nclosed = ["GARDEN"]\n')
+    with Store.open(root, for_programs=True) as store:
+        assert [one["resource"] for one in store.resources()] == ["zibarro/wexform.md"]
+    with Store.open(root) as store:
+        assert len(store.resources()) == 5
+
+
+def test_a_pull_opens_nothing(tmp_path: Path) -> None:
+    """What was closed stays so until the user trusts the settings as they are now."""
+    root = made(tmp_path / "kb", "in-place", OPEN | CLOSED)
+
+    def seen() -> list[str]:
+        with Store.open(root, for_programs=True) as store:
+            return [one["resource"] for one in store.resources()]
+
+    assert seen() == [*OPEN]
+    settings = root / "filestore.toml"
+    settings.write_text(settings.read_text().replace(RULES, '[agents]\nclosed = ["gate.md"]\n'))
+    assert seen() == ["garden/tower.md"]
+    with filestore.open(root) as store:
+        reaches = store.reaches()
+        assert reaches.opened == ("zibarro/", "tag:secretive", "status=undercover")
+        store.trust(reaches)
+        assert store.reaches().opened == ()
+    assert len(seen()) == 4
+    assert "garden/gate.md" not in seen()
