@@ -1,20 +1,20 @@
 """What only the inspector needs, each name once; loaded as it is first used."""
 
+from filestore.browse.editor import EditorCommand as EditorCommand
+from filestore.browse.editor import editor_command as editor_command
+from filestore.browse.editor import opened_at as opened_at
 from filestore.browse.evidence import Evidence as Evidence
 from filestore.browse.file import About as About
 from filestore.browse.file import AboutResource as AboutResource
-from filestore.browse.file import Shown as Shown
 from filestore.browse.file import VectorFacts as VectorFacts
 from filestore.browse.links import Links as Links
 from filestore.browse.listing import Counts as Counts
 from filestore.browse.listing import DocumentFiles as DocumentFiles
 from filestore.browse.listing import Listing as Listing
 from filestore.browse.listing import NameFilter as NameFilter
-from filestore.browse.named import EditorCommand as EditorCommand
 from filestore.browse.named import UnknownPathError as UnknownPathError
-from filestore.browse.named import editor_command as editor_command
-from filestore.browse.named import opened_at as opened_at
 from filestore.browse.rows import Row as Row
+from filestore.browse.shown import Shown as Shown
 from filestore.browse.summary_tree import Family as Family
 from filestore.browse.summary_tree import Summaries as Summaries
 from filestore.browse.vectors import Explorer as Explorer

@@ -5,8 +5,8 @@ reported as edited. What is given of a document is bounded by characters, the pa
 asked for is always there, and how many parts are left out is reported.
 """
 
-import os
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -14,18 +14,13 @@ from msgspec.structs import replace
 
 from filestore.browse.file import (
     ChunkFile,
-    Record,
     Resource,
-    Shown,
     ShownSection,
     document_metadata,
 )
-from filestore.browse.links import backlinks, note_links
 from filestore.browse.named import (
     UnknownPathError,
-    below_chunked,
     files_named,
-    require_open,
     require_open_text,
     rows_of,
 )
@@ -34,10 +29,16 @@ from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunking import Section
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import look_at
-from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
+from filestore.chunks.observation import (
+    DOCUMENT,
+    INDEXED,
+    MAX_CHUNK_BYTES,
+    Observation,
+    why_excluded,
+)
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
-from filestore.core.hashing import content_hash, revision_of
+from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -51,16 +52,38 @@ if TYPE_CHECKING:
 MOST_PARTS: Final = 2_000
 _BEFORE: Final = 4
 """Of what may be given, one in n parts comes before the one that was asked for."""
-_LIST: Final = "'filestore ls' lists the documents, 'filestore ls FOLDER' those of a folder"
+LIST: Final = "'filestore ls' lists the documents, 'filestore ls FOLDER' those of a folder"
 
 
-def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list[Resource]:
-    """The documents in a folder and below it, each with the number of its sections."""
+class UnreadDocumentError(FilestoreError, LookupError):
+    """A document has no text, because it could not be read when it was to be indexed."""
+
+
+def documents(
+    places: Places,
+    catalog: Catalog,
+    folder: ChunkPath = TOP,
+    *,
+    after: str = "",
+    limit: int | None = None,
+) -> list[Resource]:
+    """The documents in a folder and below it, by path, each with the number of its sections.
+
+    Args:
+        places: Where the store lies.
+        catalog: Inside a snapshot.
+        folder: Where they are.
+        after: Only those behind this path.
+        limit: At most n; None for all.
+    """
     start = f"{folder}/".encode("utf-8", "surrogateescape") if folder else b""
+    behind = max(start, after.encode("utf-8", "surrogateescape"))
     return [
         {"resource": places.tree.store_path(decode_path(path)), "source": None, "chunks": count}
-        for path, count in queries.documents_with_sections(catalog)
-        if path.startswith(start)
+        for path, count in takewhile(
+            lambda one: one[0].startswith(start),
+            queries.documents_with_sections(catalog, behind, limit),
+        )
     ]
 
 
@@ -79,57 +102,20 @@ def sections(places: Places, catalog: Catalog, path: str) -> list[ChunkFile]:
             "source": None,
             "edited": False,
             "withheld": row.state or None,
-            **_place(chunk, section),
+            **place_of(chunk, section),
         }
         for section in chunk.sections
     ]
 
 
-def _place(chunk: chunk_file.Chunk, section: Section) -> ShownSection:
+def place_of(chunk: chunk_file.Chunk, section: Section) -> ShownSection:
+    """Where a section of a document is."""
     return {
         "line": first_line(chunk.body[section.start : section.end], section.line) or None,
         "end_line": section.end_line or None,
         "page": section.page or None,
         "headings": list(section.headings),
     }
-
-
-def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
-    """A document, or the section of it that holds a line, and what the store knows of it.
-
-    Args:
-        parts: The store's.
-        catalog: Inside a snapshot.
-        name: PATH or PATH:LINE.
-
-    Raises:
-        UnknownPathError: There is no such file.
-        NoLineError: There is no such line.
-    """
-    places, part = parts.places, None
-    try:
-        # It need not be indexed.
-        path = below_chunked(places, name)
-    except UnknownPathError:
-        asked = files_named(places, catalog, name)
-        path, part = asked.paths[0], asked.part
-    else:
-        require_open(places, catalog, path, name)
-        if os.path.isdir(os.path.join(places.chunked, path)):
-            raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
-    row = catalog.files([path]).get(path)
-    chunk, is_fresh, data = present(parts, catalog, path, row)
-    body = chunk.body
-    if part is not None and part < len(chunk.sections):
-        body = body[chunk.sections[part].start : chunk.sections[part].end]
-    shown = places.tree.store_path(path)
-    return Shown(
-        path=shown,
-        frontmatter=dict(chunk.frontmatter),
-        body=body,
-        revision=revision_of(shown, data),
-        record=_record(places, catalog, row, chunk, is_fresh=is_fresh),
-    )
 
 
 def present(
@@ -139,15 +125,20 @@ def present(
 
     Raises:
         UnknownPathError: It cannot be read.
+        UnreadDocumentError: It could not be when it was to be indexed.
     """
     (now,) = look_at(parts.places, [path], parts.layout)
     if not isinstance(now, Observation):
         reason = now[1].strerror or str(now[1])
-        raise UnknownPathError(f"cannot show {path}: {reason}", remedy=_LIST)
+        raise UnknownPathError(f"cannot show {path}: {reason}", remedy=LIST)
     data = now.data
     parts.layout.settle(now)
     before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
+    if row is not None and is_fresh and before is None:
+        # It was read as it is, and that failed: to read it again helps nobody.
+        detail = why_excluded(row.state, row.detail)
+        raise UnreadDocumentError(f"{path} is not indexed: {detail}", remedy=LIST)
     chunk = before if is_fresh or now.chunk is None else now.chunk
     if chunk is None or (now.state != INDEXED and not is_fresh):
         # It may be new, and take a process to read; what is none of the tree's is never indexed.
@@ -156,47 +147,10 @@ def present(
         can_sync = is_new or row is not None
         raise UnknownPathError(
             f"cannot show {path}: {reason or 'it is no document'}",
-            remedy="filestore sync" if can_sync else _LIST,
+            remedy="filestore sync" if can_sync else LIST,
         )
     require_open_text(parts.places, chunk, path, path)
     return chunk, is_fresh, data
-
-
-def _record(
-    places: Places,
-    catalog: Catalog,
-    row: FileRow | None,
-    chunk: chunk_file.Chunk,
-    *,
-    is_fresh: bool,
-) -> Record:
-    """What is known of a document; its sections and links are those of the text that is shown."""
-    pairs = dict.fromkeys(chunk.pairs)
-    withheld = row.state if row is not None else None
-    found: Record = {"indexed": False, "withheld": withheld, "hand_edited": False}
-    if row is not None and row.state == INDEXED:
-        found = {
-            "indexed": True,
-            "withheld": None,
-            "freshness": "fresh" if is_fresh else "edited",
-            "kind": row.kind,
-            "hand_edited": False,
-            "vector_ids": catalog.parts_of(row.id),
-            "file_hash": row.file_hash.hex(),
-            "generation": row.generation,
-        }
-    found["title"] = chunk.headings[0] if chunk.headings else ""
-    found["aliases"] = [value for key, value in pairs if key == "aliases"]
-    found["tags"] = [value for key, value in pairs if key == "tags"]
-    found["sections"] = [_place(chunk, section) for section in chunk.sections]
-    if row is not None and found["indexed"]:
-        found["links"] = [
-            {"line": one.line, "target": one.target} for one in note_links(places, catalog, row)
-        ]
-        found["backlinks"] = [
-            {"path": one.path, "line": one.line} for one in backlinks(places, catalog, row.path)
-        ]
-    return found
 
 
 class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
@@ -265,16 +219,16 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     Args:
         parts: The store's.
         catalog: Inside a snapshot.
-        name: A file of the tree, or an original.
+        name: A file of the tree, or an original, with or without a place in it.
         wanted: Which of its parts.
 
     Raises:
-        UnknownPathError: There is none.
+        UnknownPathError, NoLineError: There is none, or no such place in it.
     """
     found = files_named(parts.places, catalog, name)
     row = found.rows[0]
     if row.kind == DOCUMENT:
-        return _document(parts, catalog, row, wanted)
+        return _document(parts, catalog, row, found.part, wanted)
     source = catalog.source_of(row) if row.kind == "chunk" else None
     rows = rows_of(catalog, source) if source else []
     at = next((n for n, one in enumerate(rows) if one.id == row.id), None)
@@ -284,13 +238,17 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     return _of_chunks(parts, catalog, rows, at, source, wanted)
 
 
-def _document(parts: Parts, catalog: Catalog, row: FileRow, wanted: AskedParts) -> WholeDocument:
+def _document(
+    parts: Parts, catalog: Catalog, row: FileRow, named: int | None, wanted: AskedParts
+) -> WholeDocument:
     path = parts.places.tree.store_path(row.path)
     chunk, is_fresh, _ = present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
     sections = chunk.sections or (Section(start=0, end=len(chunk.body), headings=chunk.headings),)
     above = [n for n, one in enumerate(sections) if one.line <= wanted.line]
     at = above[-1] if above else 0
+    if named is not None and not wanted.line:
+        at = min(named, len(sections) - 1)
 
     def part(number: int) -> DocumentPart:
         one = sections[number]

@@ -10,14 +10,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Struct
 
-from filestore.browse.named import (
-    UnknownPathError,
-    below_chunked,
-    require_open,
-    require_open_text,
-    resource_named,
-    unknown_path,
-)
+from filestore.browse.named import below_chunked, resource_named, unknown_path
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
@@ -25,9 +18,7 @@ from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
 from filestore.chunks.layout import Layout, look_at, observe_entry
 from filestore.chunks.observation import (
-    DOCUMENT,
     INDEXED,
-    MAX_CHUNK_BYTES,
     RECORD,
     Observation,
     why_excluded,
@@ -36,13 +27,11 @@ from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
-from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
 from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs import disk
-from filestore.search import freshness
-from filestore.search.freshness import Freshness, KnownFile
+from filestore.search.freshness import Freshness
 from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
 
@@ -183,28 +172,6 @@ class VectorFacts(Struct, frozen=True, kw_only=True):
     generation in which the file came into the catalog."""
 
 
-class Shown(JsonObject, Struct, frozen=True, kw_only=True):
-    """One chunk file with what the store knows of it."""
-
-    path: StorePath
-    """Below the store root."""
-    frontmatter: dict[str, Any]
-    """As the file has it."""
-    body: str
-    """The text."""
-    revision: str
-    """Of the file as it is now; a change of it names the revision it was made for."""
-    record: Record
-    """What the store knows of it."""
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The keys of the frontmatter that are not ours."""
-        # In place a document's keys are all its author's.
-        ours = chunk_file.OUR_KEYS if self.record.get("kind") != DOCUMENT else ()
-        return {key: value for key, value in self.frontmatter.items() if key not in ours}
-
-
 class About(Struct, frozen=True, kw_only=True):
     """Everything known of one file: as it is on disk, and as the catalog has it."""
 
@@ -302,54 +269,8 @@ def chunks(places: Places, catalog: Catalog, resource: str) -> list[ChunkFile]:
     ]
 
 
-def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
-    """One chunk file as it is on disk, and what the catalog knows of it.
-
-    Raises:
-        UnknownPathError: There is no such file below `chunked/`.
-        FilestoreError: It cannot be read as a chunk.
-    """
-    places = parts.places
-    relative = below_chunked(places, path)
-    require_open(places, catalog, relative, path)
-    try:
-        with disk.folder_at(places.chunked) as handle:
-            data, _ = disk.read_below(handle, relative, most=MAX_CHUNK_BYTES)
-    except disk.FileTooLargeError as error:
-        raise FilestoreError(
-            f"cannot show {path}: oversized, {error.message}",
-            remedy="cut it into smaller files, or move it out of chunked/",
-        ) from error
-    except OSError as error:
-        raise UnknownPathError(
-            f"cannot show {path}: {error.strerror or error}",
-            remedy=_LIST,
-        ) from error
-    chunk = chunk_file.parse(data)
-    require_open_text(places, chunk, relative, path)
-    row = catalog.files([relative]).get(relative)
-    record = _record(
-        catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
-    )
-    shown = places.tree.store_path(relative)
-    if record.get("freshness") == "fresh":
-        # Outdated where its original has changed.
-        known = KnownFile(
-            path=shown, resource=record["resource"], source=record["source"], freshness="fresh"
-        )
-        (marked,), _ = freshness.outdated([known], parts, catalog)
-        record["freshness"] = marked.freshness
-    frontmatter = dict(chunk.frontmatter)
-    return Shown(
-        path=shown,
-        frontmatter=frontmatter,
-        body=chunk.body,
-        revision=revision_of(shown, data),
-        record=record,
-    )
-
-
-def _record(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes) -> Record:
+def record_of(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes) -> Record:
+    """What is known of a chunk file whose bytes have a hash now."""
     if row is None:
         return {"indexed": False, "hand_edited": hand_edited}
     source = catalog.source_of(row)
@@ -394,7 +315,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     made_for = content.questions_origin
     mark = chunk_file.text_mark(chunk_file.embed_text(content.headings, content.body))
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
-    record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
+    record = record_of(catalog, row, hand_edited=edited, now=seen.file_hash)
     is_known = row is not None and row.state in (INDEXED, RECORD)
     kind = content.kind or chunk_file.kind_of_name(seen.path) or ("chunk" if chunk else "")
     source = content.source or (catalog.source_of(row) if row else None)

@@ -1,47 +1,49 @@
-"""What a person names: PATH, PATH:LINE, a name, a line of a search's output; and the editor for it.
+"""What a person or an agent names: a file, with or without a place in it, or a resource.
 
-Two rules: a line of an original is found by the texts of its chunks, never by a record of lines,
-because there is none; a text that a search printed is found again, whatever the names of files are.
+One rule: a text that a door printed is found again, whatever the names of files are.
 """
 
 import os
-import re
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from filestore.browse.original import rows_at
+from filestore.browse.spans import FileText, NoLineError, Range, readings
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
     CatalogMissingError,
     FileRow,
     UnknownResourceError,
+    decode_path,
+    queries,
 )
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import TOP, ChunkPath, StorePath, is_below
-from filestore.core.spelling import did_you_mean
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import TOP, ChunkPath, StorePath, is_below, is_made
+from filestore.core.safe_text import shown_path
+from filestore.core.spelling import did_you_mean, nearest_paths
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
-from filestore.fs.programs import find_program
-from filestore.sidecar import originals
 from filestore.sidecar.door import is_shut, is_shut_text
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.search.place import Place
 
-_WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
-_DOCUMENTS_REMEDY: Final = "'filestore ls' lists the documents; 'filestore sync' takes new ones in"
+_DOCUMENTS_REMEDY: Final = "'filestore ls' lists the documents; 'filestore sync' indexes new ones"
+_LONGEST: Final = 200
+"""Characters of a path in a message."""
 
 
 class UnknownPathError(FilestoreError, KeyError):
@@ -49,10 +51,6 @@ class UnknownPathError(FilestoreError, KeyError):
 
     def __str__(self) -> str:
         return self.message
-
-
-class NoLineError(FilestoreError, LookupError):
-    """There is no such line, or no chunk that it belongs to."""
 
 
 class NamedFiles(Struct, frozen=True, kw_only=True):
@@ -64,7 +62,9 @@ class NamedFiles(Struct, frozen=True, kw_only=True):
     """The original that was named, as records have it; None where a chunk file was."""
     line: int | None = None
     part: int | None = None
-    """The section of a document in place that holds the line."""
+    """The section of a document in place in which what is named begins."""
+    place: Range | None = None
+    """What of it was named; None for all."""
 
     @property
     def paths(self) -> list[ChunkPath]:
@@ -72,36 +72,38 @@ class NamedFiles(Struct, frozen=True, kw_only=True):
         return [row.path for row in self.rows]
 
 
-def files_named(places: Places, catalog: Catalog, text: str) -> NamedFiles:
+def files_named(
+    places: Places, catalog: Catalog, text: str, wanted: Range | None = None
+) -> NamedFiles:
     """The chunk files that a person means.
 
     Args:
         places: The store's.
         catalog: Inside a snapshot.
         text: A chunk file, relative to the store root, to `chunked/` or to the working folder; or
-            an original, as records name it or relative to the working folder. Behind a colon,
-            a line, 1-based.
+            an original, as records name it or relative to the working folder. Behind it a place;
+            see `spans`.
+        wanted: Instead of that place.
 
     Raises:
         UnknownPathError: It is neither, or the file is not indexed.
-        NoLineError: There is no such line, or it is not known whose it is.
+        NoLineError: There is no such line, page or section, or it is not known whose it is.
+        UsageError: It is no range.
     """
-    found = _named(places, catalog, text)
-    if found is not None:
+    read = ((_named(places, catalog, name), place) for name, place in readings(text))
+    found, place = next((one for one in read if one[0] is not None), (None, None))
+    if found is None:
+        raise unknown_path(places, text, catalog)
+    wanted = wanted or place
+    if wanted is None:
         return found
-    split = _WITH_LINE.fullmatch(text)
-    found = _named(places, catalog, split[1]) if split else None
-    if found is None or split is None:
-        if places.tree.has_sections:
-            raise unknown_path(places, text)
-        raise UnknownPathError(f"no chunk file and no original {text!r}", remedy=_REMEDY)
-    line = int(split[2])
-    if line < 1:
-        raise UsageError("lines are counted from 1, found 0", remedy=f"{split[1]}:1")
+    wanted.checked()
+    line = wanted.first if wanted.unit in ("passage", "lines") else None
     if found.source is None:
-        return NamedFiles(rows=found.rows, line=line, part=_part_at(catalog, found.rows[0], line))
-    row = _row_at(places, catalog, found, line)
-    return NamedFiles(rows=(row,), source=found.source, line=line)
+        part = _part_at(catalog, found.rows[0], wanted)
+        return NamedFiles(rows=found.rows, line=line, part=part, place=wanted)
+    rows = rows_at(places, catalog, found.source, found.rows, wanted)
+    return NamedFiles(rows=tuple(rows), source=found.source, line=line, place=wanted)
 
 
 def _named(places: Places, catalog: Catalog, text: str) -> NamedFiles | None:
@@ -150,7 +152,8 @@ def _source(places: Places, catalog: Catalog, text: str) -> str | None:
     if "\0" in text:
         # No path has one, and the system takes none.
         return None
-    here = {on_disk(absolute(text)), on_disk(leads(text))}
+    typed = list(typed_paths(text, (working_folder(), places.root)))
+    here = {on_disk(whole) for place in typed for whole in (absolute(place), leads(place))}
     lying = {reference: path for reference, path in catalog.originals().items() if path in here}
     for source in sorted(known):
         place = os.path.normpath(os.path.join(places.root, source))
@@ -173,90 +176,36 @@ def rows_of(catalog: Catalog, source: str) -> list[FileRow]:
     return sorted(found, key=lambda row: chunk_file.sort_key(row.position, row.path))
 
 
-def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
-    """The section that holds a line, or the last one above it; None for a chunk file."""
+def _part_at(catalog: Catalog, row: FileRow, wanted: Range) -> int | None:
+    """The section in which what is named begins; None for a chunk file."""
     from filestore.chunks import kept
 
     data = catalog.content(row.id) or b""
-    is_document = kept.is_document(data)
-    sections = kept.decode(data).sections if is_document else ()
-    # None of a document that is no text.
-    ends = (section.end_line for section in sections)
-    count = max(ends, default=0) if is_document else len(data.splitlines())
-    if line > count:
-        raise NoLineError(
-            f"there is no line {line:,}: as indexed the file has {count:,}",
-            remedy="leave the line out, or 'filestore sync' after an edit",
-        )
-    if not is_document:
+    if not kept.is_document(data):
+        if wanted.unit in ("passage", "lines"):
+            FileText(text=data.decode("utf-8", "replace"), name=row.path).span(wanted)
         return None
-    begun = [n for n, one in enumerate(sections) if one.line <= line]
-    return begun[-1] if begun else 0
+    chunk = kept.as_chunk(kept.decode(data))
+    last = max((one.end_line for one in chunk.sections), default=0)
+    if last and wanted.unit in ("passage", "lines"):
+        if wanted.first > last:
+            raise NoLineError(
+                f"there is no line {wanted.first:,}: as indexed the file has {last:,}",
+                remedy="leave the line out, or 'filestore sync' after an edit",
+            )
+        return max(0, bisect_right([one.line for one in chunk.sections], wanted.first) - 1)
+    start, _ = text_of(chunk, row.path).span(wanted)
+    return max(0, bisect_right([one.start for one in chunk.sections], start) - 1)
 
 
-def _row_at(places: Places, catalog: Catalog, found: NamedFiles, line: int) -> FileRow:
-    """The chunk of an original that holds one of its lines."""
-    source = found.source or ""
-    path = originals.of_places(places).followed(catalog.originals().get(source) or source)
-    if path is None:
-        raise NoLineError(f"{source} is not looked at", remedy="filestore trust --list")
-    try:
-        text = disk.read_path(path).decode("utf-8", "replace").replace("\r\n", "\n")
-    except OSError as error:
-        raise NoLineError(
-            f"cannot read {source}: {error.strerror or error}",
-            remedy="name one of its chunks: 'filestore ls' leads to them",
-        ) from error
-    count = text.count("\n") + (not text.endswith("\n"))
-    if line > count:
-        raise NoLineError(f"{source} has no line {line:,}: it has {count:,}", remedy=f"{source}:1")
-    from filestore.chunks import kept
-
-    bodies = []
-    for row in found.rows:
-        if row.edited:
-            bodies.append((catalog.generated(row.origin or "") or b"").decode())
-        else:
-            data = catalog.content(row.id)
-            bodies.append(kept.read(data).body if data is not None else "")
-    place = row_at(text, bodies, line)
-    if place is None:
-        raise NoLineError(
-            f"line {line:,} of {source} is in no chunk: the file changed since it was added, or its"
-            " text was converted",
-            remedy=f"filestore add {source}, or name one of its chunks",
-        )
-    return found.rows[place]
-
-
-def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
-    """Which of some texts, in their order in a document, holds a line of it; pure.
-
-    A line between two belongs to the first, where both are found and nothing lies between them.
-
-    Args:
-        text: The document.
-        bodies: The texts; texts that are not in it are passed over.
-        line: 1-based.
-    """
-    start, end, last, missed = 0, 0, None, False
-    for place, body in enumerate(bodies):
-        words = body.replace("\r\n", "\n").strip()
-        at = text.find(words, end) if words else -1
-        if at < 0 and words:
-            # A chunk may repeat the end of the one before.
-            at = text.find(words, start)
-        if at < 0:
-            missed = True
-            continue
-        first = text.count("\n", 0, at) + 1
-        if first > line:
-            # What was passed over may have been just here.
-            return None if missed and last is not None else (place if last is None else last)
-        if line <= first + words.count("\n"):
-            return place
-        start, end, last, missed = at + 1, at + len(words), place, False
-    return None if missed else last
+def text_of(chunk: chunk_file.Chunk, name: str) -> FileText:
+    """The text of a document in place of which nothing else is known than what was read of it."""
+    return FileText(
+        text=chunk.body,
+        pages=chunk.page_starts,
+        passages=[(one.start, one.end) for one in chunk.sections],
+        name=name,
+    )
 
 
 # Paths and names that need not be indexed
@@ -292,7 +241,7 @@ def require_open(places: Places, catalog: Catalog, path: ChunkPath, name: str) -
         UnknownPathError: It is.
     """
     if catalog.closes(path):
-        raise unknown_path(places, name)
+        raise unknown_path(places, name, catalog)
 
 
 def require_open_text(places: Places, chunk: chunk_file.Chunk, path: ChunkPath, name: str) -> None:
@@ -323,10 +272,37 @@ def chunk_paths(
     return list(found)
 
 
-def unknown_path(places: Places, path: str) -> UnknownPathError:
+def file_at(places: Places, text: str) -> ChunkPath:
+    """The file of the tree that a text names, with or without a place in it.
+
+    Raises:
+        UnknownPathError: There is none.
+    """
+    for name, _ in readings(text):
+        with suppress(UnknownPathError):
+            return below_chunked(places, name)
+    raise unknown_path(places, text)
+
+
+def unknown_path(places: Places, text: str, catalog: Catalog | None = None) -> UnknownPathError:
+    """The error for a path that leads to no file; with a catalog, it names the nearest three."""
+    near = "" if catalog is None else nearest(places, catalog, text)
+    shown = f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text
     if places.tree.has_sections:
-        return UnknownPathError(f"no document {path!r}", remedy=_DOCUMENTS_REMEDY)
-    return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
+        return UnknownPathError(f"no document {shown!r}{near}", remedy=_DOCUMENTS_REMEDY)
+    return UnknownPathError(f"no chunk file and no original {shown!r}{near}", remedy=_REMEDY)
+
+
+def nearest(places: Places, catalog: Catalog, text: str) -> str:
+    """The end of a sentence about a path that leads nowhere; "" where no known one is near."""
+    paths = (places.tree.store_path(decode_path(path)) for path in queries.all_paths(catalog))
+    known: Iterable[str] = (path for path in paths if not is_made(path))
+    if not places.tree.has_sections:
+        sources = {source for _, _, source, _ in catalog.documents()}
+        known = chain(sources, (path for path in known if path.endswith(".md")))
+    name = next((name for name, wanted in reversed([*readings(text)]) if wanted), text)
+    *others, last = [f"'{shown_path(one)}'" for one in nearest_paths(name, known)] or [""]
+    return f"; did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:
@@ -376,7 +352,8 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
 # What a search printed, and the editor that opens it
 
 
-_PLACE: Final = re.compile(r":(?:(\d{1,9})|p(\d{1,9}))(?:-\d+)?(?=:|\s|$)")
+_HIGHEST: Final = 10**9
+"""A line that editors can be given."""
 
 
 class NoSuchDocumentError(FilestoreError, FileNotFoundError):
@@ -403,15 +380,14 @@ def spot_of(hit: str, places: Places) -> Spot:
         NoSuchDocumentError: There is none.
     """
     shown = hit.removesuffix("\n")
-    # The shortest path with a place comes last of all.
-    readings: list[tuple[str, int | None, int | None]] = [(shown, None, None)]
-    for match in _PLACE.finditer(shown):
-        line, page = (int(number) if number else None for number in match.groups())
-        readings.append((shown[: match.start()], line, page))
-    for name, line, page in readings:
+    for name, wanted in readings(shown, of_output=True):
         for place in typed_paths(name, (working_folder(), places.root, places.chunked)):
             path = absolute(place)
             if name and "\0" not in name and os.path.isfile(path):
+                first = min(wanted.first, _HIGHEST) if wanted is not None else None
+                is_page = wanted is not None and wanted.unit == "pages"
+                is_line = wanted is not None and wanted.unit in ("passage", "lines")
+                line, page = first if is_line else None, first if is_page else None
                 return Spot(path=path, line=line, page=page)
     raise NoSuchDocumentError(
         f"no such file: {hit!r}",
@@ -479,92 +455,3 @@ def _document_of(
     locator = Locator(parts_of.reachable, catalog, [source])
     found = locator.place(chunk, span)
     return None if found.document == chunk.path else found
-
-
-VARIABLES: Final = ("VISUAL", "EDITOR")
-OTHERWISE: Final = ("vi", "nano")
-"""Where none is named, the first of these that is there."""
-_WAIT: Final = {
-    **dict.fromkeys(("code", "code-insiders", "codium", "cursor", "zed"), ("--wait", "-w")),
-    "subl": ("--wait", "-w"),
-    "gvim": ("-f", "--nofork"),
-    "mate": ("--wait", "-w"),
-    "kate": ("--block", "-b"),
-}
-"""Editors that come back before the person is done, and what makes them wait."""
-_PLUS: Final = (
-    "vi vim nvim view gvim mvim vimx nano pico emacs emacsclient micro kak joe jed mg gedit"
-)
-_GOTO: Final = "code code-insiders codium vscodium cursor windsurf"
-_AT_LINE: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(_PLUS.split(), ("+{line}", "{path}")),
-    **dict.fromkeys(_GOTO.split(), ("--goto", "{path}:{line}")),
-    **dict.fromkeys(("subl", "hx", "helix", "zed", "zeditor"), ("{path}:{line}",)),
-    **dict.fromkeys(("kate", "mate"), ("-l", "{line}", "{path}")),
-}
-"""The option of each editor for the line to begin at."""
-
-
-class EditorCommand(Struct, frozen=True, kw_only=True):
-    """An editor, or why there is none."""
-
-    words: tuple[str, ...] = ()
-    """What the path of the file is put behind."""
-    problem: str = ""
-    """Why there is none, and what to do."""
-    warning: str = ""
-    """Why it may not do what is expected, and what to do."""
-
-
-def editor_command(
-    environment: Mapping[str, str], which: Callable[[str], str | None] = find_program
-) -> EditorCommand:
-    """The editor of ``$VISUAL``, of ``$EDITOR``, or one that is there.
-
-    Args:
-        environment: The variables.
-        which: Finds a program.
-    """
-    for variable in VARIABLES:
-        value = environment.get(variable, "")
-        if value.strip():
-            break
-    else:
-        for name in OTHERWISE:
-            if which(name):
-                return EditorCommand(words=(name,))
-        return EditorCommand(problem="no editor found: set $EDITOR, or install vi or nano")
-    try:
-        words = tuple(shlex.split(value))
-    except ValueError as error:
-        return EditorCommand(problem=f"${variable} cannot be read, {error}: {value}")
-    if not words:
-        return EditorCommand(problem=f"${variable} names no program: {value}")
-    if not which(words[0]):
-        return EditorCommand(
-            problem=f"${variable} names {words[0]}, which is not installed: change it"
-        )
-    name = os.path.basename(words[0])
-    waiting = _WAIT.get(name, ())
-    if not waiting or any(word in waiting for word in words[1:]):
-        return EditorCommand(words=words)
-    warning = f'{name} does not wait: set {variable}="{shlex.join(words)} {waiting[0]}"'
-    return EditorCommand(words=words, warning=warning)
-
-
-def opened_at(words: Sequence[str], path: str, line: int | None) -> tuple[str, ...] | None:
-    """The command that opens a file at a line; None where it is not known how to say the line.
-
-    Args:
-        words: Of an editor, as `editor_command` gave them.
-        path: Absolute, so that no editor takes it for an option.
-        line: From 1; None for none.
-    """
-    if line is None:
-        return *words, path
-    name = os.path.basename(words[0])
-    # Distributions have several builds of one: vim.basic, emacs-nox, nvim-0.10.
-    known = _AT_LINE.get(name) or _AT_LINE.get(re.split(r"[-.\d]", name)[0])
-    if known is None:
-        return None
-    return *words, *(word.replace("{line}", str(line)).replace("{path}", path) for word in known)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.browse.named import UnknownPathError, below_chunked, resource_named
+from filestore.browse.named import UnknownPathError, file_at, resource_named
 from filestore.catalog import (
     Catalog,
     CatalogPages,
@@ -148,7 +148,7 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
         if resource is not None:
             return teller.of_resource(resource)
         with suppress(UnknownPathError):
-            path = below_chunked(parts.places, asked)
+            path = file_at(parts.places, asked)
         if path is not None and path in catalog.files([path]):
             return teller.of_file(path)
         return teller.of_query(asked, session)

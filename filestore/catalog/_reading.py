@@ -498,14 +498,24 @@ class Catalog(Snapshots):
         found = self.rows("SELECT path FROM records WHERE resource = ?", (resource,))
         return [decode_path(row[0]) for row in found]
 
-    def resources(self) -> list[tuple[str, str, int]]:
-        """Name, source and number of indexed files of every resource."""
+    def resources(
+        self, after: str | None = None, limit: int | None = None
+    ) -> list[tuple[str, str, int]]:
+        """Name, source and number of indexed files of every resource, by name.
+
+        Args:
+            after: Only those behind this name.
+            limit: At most n; None for all.
+        """
+        behind = "" if after is None else "AND resource > ?1"
         return self.rows(
             "SELECT resource, coalesce((SELECT max(source) FROM records"
-            " WHERE records.resource = names.resource), ''), sum(chunks) FROM"
-            " (SELECT resource, count(*) AS chunks FROM files WHERE state = '' GROUP BY resource"
-            "  UNION ALL SELECT resource, 0 FROM records) AS names"
-            " GROUP BY resource ORDER BY resource"
+            " WHERE records.resource = names.resource), ''), (SELECT count(*) FROM files"
+            " WHERE files.resource = names.resource AND state = '') FROM"
+            f" (SELECT resource FROM files WHERE state = '' {behind}"
+            f" UNION SELECT resource FROM records WHERE 1 {behind}"
+            " ORDER BY resource LIMIT ?2) AS names",
+            (after or "", -1 if limit is None else limit),
         )
 
     def files_with_fact(self, key: str, value: str) -> set[int]:

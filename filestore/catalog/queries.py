@@ -209,12 +209,20 @@ def files_with_links(catalog: "Catalog") -> Iterator[tuple[bytes, str | None, st
     )
 
 
-def documents_with_sections(catalog: "Catalog") -> list[tuple[bytes, int]]:
-    """Path of every indexed document, by path, and of how many sections it is."""
+def documents_with_sections(
+    catalog: "Catalog", after: bytes = b"", limit: int | None = None
+) -> list[tuple[bytes, int]]:
+    """Path of every indexed document, by path, and of how many sections it is.
+
+    Args:
+        catalog: Inside a snapshot.
+        after: Only those behind this path.
+        limit: At most n; None for all.
+    """
     return catalog.rows(
-        "SELECT path, count(*) FROM files JOIN parts ON parts.file = files.id"
-        " WHERE state = '' AND kind = ? GROUP BY files.id ORDER BY path",
-        (DOCUMENT,),
+        "SELECT path, (SELECT count(*) FROM parts WHERE file = files.id) FROM files"
+        " WHERE path > ? AND state = '' AND kind = ? ORDER BY path LIMIT ?",
+        (after, DOCUMENT, -1 if limit is None else limit),
     )
 
 
@@ -372,7 +380,7 @@ def known_of_documents(
     """
     found: dict[tuple[str, str], list[tuple[str, str | None, bytes | None]]] = {}
     for resource, source, *known in catalog.rows(
-        "SELECT files.resource, documents.source, documents.hash, source_stats.hash,"
+        "SELECT documents.resource, documents.source, documents.hash, source_stats.hash,"
         " source_stats.stat FROM files JOIN documents ON documents.record = files.path"
         " LEFT JOIN source_stats ON source_stats.source = documents.source"
         f" WHERE documents.source IN ({placeholders(sources)}) AND files.state = 'record'",

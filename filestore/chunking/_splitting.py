@@ -113,7 +113,7 @@ class Measure(Struct, frozen=True, kw_only=True):
         if known is None:
             first = titles[0] if titles else ""
             # The words of one may be in the other, as a page's title often names the site, too.
-            shorter, longer = sorted((_folded(self.title), _folded(first)), key=len)
+            shorter, longer = sorted((folded(self.title), folded(first)), key=len)
             is_named = bool(shorter.strip()) and shorter in longer and not self.keeps_title
             path = (self.title, *titles) if self.title and not is_named else titles
             shortened = _shorten(path, self.budget // 2, self.count_tokens)
@@ -127,7 +127,7 @@ def clean_title(title: str) -> str:
     return " ".join(title[:_TITLE_LIMIT].split())
 
 
-def _folded(title: str) -> str:
+def folded(title: str) -> str:
     return f" {_BETWEEN_WORDS.sub(' ', title.casefold()).strip()} "
 
 

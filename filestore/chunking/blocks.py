@@ -32,6 +32,7 @@ from filestore.chunking._splitting import (
     TokenLimits,
     Unit,
     clean_title,
+    folded,
     join_small,
     pack,
     split_at,
@@ -166,6 +167,35 @@ def markdown_blocks(text: str, *, stretch: int = _STRETCH) -> list[Block]:
         blocks += found[:-1]
         start, length = (found[-1].start if found else end), stretch
     return blocks
+
+
+def section_named(text: str, heading: str) -> Span | None:
+    """The first section with a heading, up to the next one of its level or above.
+
+    Args:
+        text: Markdown.
+        heading: As it is written, as it is read, or as the end of an address has it; one below
+            another as ``Outer > Inner``.
+    """
+    headings = [one for one in markdown_blocks(text) if one.kind == "heading"]
+    for is_exact in (True, False):
+        above: list[Block] = []
+        for number, block in enumerate(headings):
+            above = [*(one for one in above if one.level < block.level), block]
+            if is_headed([one.title for one in above], heading, is_exact=is_exact):
+                behind = (one.start for one in headings[number + 1 :] if one.level <= block.level)
+                return block.start, next(behind, len(text))
+    return None
+
+
+def is_headed(titles: Sequence[str], heading: str, *, is_exact: bool = False) -> bool:
+    """Whether headings, from the outermost in, end with one that is written ``Outer > Inner``."""
+    wanted = [one.strip() for one in heading.split(" > ")]
+    found = list(titles[-len(wanted) :])
+    if is_exact or found == wanted:
+        return found == wanted
+    words = [folded(one).strip() for one in wanted]
+    return bool(words[-1]) and [folded(one).strip() for one in found] == words
 
 
 NO_MARKUP: Final = re.compile(r"[^\n\r\0\\`*_!\[\]<&]*")

@@ -1,5 +1,6 @@
 """What is in a store: documents, one file, links, files that are alike, what drifted."""
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from filestore.browse import alike
     from filestore.browse.links import Link
     from filestore.browse.overview import OverviewNode
+    from filestore.browse.shown import Shown
 
 
 def run_ls(options: requests.Ls) -> int:
@@ -69,30 +71,51 @@ _LISTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
 """What a document in place has many of, a line each."""
 
 
-def run_show(options: requests.Show) -> int:
-    """Show one chunk: its frontmatter, its text, and what the store knows of it.
+class Show(requests.Show, frozen=True, kw_only=True):
+    """What the command takes."""
 
-    In place: one document, or with a line the section that holds it, its tags, sections and links.
+    record: Annotated[bool, option(local=True)] = False
+    """also print what the store knows of the file: frontmatter, tags, sections, links, vectors"""
 
-    Example: filestore show chunked/glossary.md/chunk1.md
+
+def run_show(options: Show) -> int:
+    """Show one file: its text, all or a part of it.
+
+    PATH:10 is the passage that holds line 10, PATH:10-40 and PATH:10- are lines, PATH:p2 and
+    PATH:p2-4 pages, PATH#Heading is a section. What search prints, it takes: a chunk file, a
+    document, an original of a chunk store.
+
+    Example: filestore show chunked/glossary.md/chunk1.md --record
     """
-    from filestore.chunks.frontmatter import value_text
-
     with _context.open_store(options) as store:
         shown = options.answer(store)
     if _context.printed_json(options, shown):
         return 0
+    _output.line(shown.body.rstrip("\n"))
+    if options.record:
+        _print_record(shown)
+    freshness = shown.record.get("freshness", "fresh" if shown.record["indexed"] else "not indexed")
+    if freshness != "fresh":
+        _output.say(f"{shown_path(shown.path)} is {freshness}")
+    if shown.left is not None and shown.left.after:
+        more = _output.count(shown.left.after, "more line")
+        _output.say(f"… {more}: filestore show {shown_path(shlex.quote(shown.left.next or ''))}")
+    return 0
+
+
+def _print_record(shown: "Shown") -> None:
+    from filestore.chunks.frontmatter import value_text
+
+    _output.line()
     _output.line(shown_path(shown.path), style="1")
-    known = {key: value for key, value in shown.record.items() if key not in _LISTS}
-    for key, value in {**shown.frontmatter, **known}.items():
+    record: dict[str, Any] = {**shown.record}
+    known = {key: value for key, value in record.items() if key not in _LISTS}
+    for key, value in {**shown.frontmatter, "revision": shown.revision, **known}.items():
         if value not in (None, [], {}):
             _output.line(f"{key}: {value_text(value)}", style="2")
     for key, tell in _LISTS.items():
-        for item in shown.record.get(key, ()):
+        for item in record.get(key, ()):
             _output.line(f"{key.removesuffix('s')}: {tell(item)}", style="2")
-    _output.line()
-    _output.line(shown.body.rstrip("\n"))
-    return 0
 
 
 _INDENT = "   "

@@ -402,7 +402,7 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
     Raises:
         NotOpenedError: There is none.
     """
-    from filestore.browse.named import editor_command, opened_at
+    from filestore.browse.editor import editor_command, opened_at
     from filestore.extract import is_text
     from filestore.fs.programs import find_program
 

@@ -68,6 +68,60 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
+_REFINED: Final = 100
+"""Paths of very many that are compared sign by sign."""
+_LEAST_RATIO: Final = 0.75
+"""Of two names that look alike."""
+_LEAST_WHOLE: Final = 0.9
+"""Of two paths that do."""
+
+
+def nearest_paths(typed: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The three known paths that were most likely meant, best first; fewer where few are near.
+
+    One of the same name in another folder comes first, then one of that name with another ending,
+    then the ones that are written alike. Of very many paths, those that share most pairs of signs
+    are compared.
+
+    Args:
+        typed: A path that is none of them.
+        known: All there are.
+    """
+    from difflib import SequenceMatcher
+    from heapq import nlargest
+
+    wanted = typed[:_LONGEST_PATH].rstrip("/").casefold()
+    name = wanted.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    of_name, of_path = _grams(stem), _grams(wanted)
+
+    def shared(path: str) -> tuple[bool, bool, int, int]:
+        folded = path[:_LONGEST_PATH].casefold()
+        last = folded.rpartition("/")[2]
+        is_same = last.startswith(stem) and (last.rpartition(".")[0] or last) == stem
+        near = sum(map(last.__contains__, of_name))
+        return last == name, is_same, near, near and sum(map(folded.__contains__, of_path))
+
+    best = nlargest(_REFINED, ((shared(path), path) for path in known))
+    ranked = []
+    for (is_named, is_same, near, _), path in best:
+        folded = path[:_LONGEST_PATH].casefold()
+        last = folded.rpartition("/")[2]
+        whole = SequenceMatcher(None, folded, wanted, autojunk=False).ratio()
+        alike = SequenceMatcher(None, last.rpartition(".")[0] or last, stem, autojunk=False).ratio()
+        if is_named or is_same or alike >= _LEAST_RATIO or (near and whole > _LEAST_WHOLE):
+            ranked.append((not is_named, not is_same, -whole - alike, path))
+    return tuple(path for *_, path in sorted(ranked)[:_MOST_OFFERED])
+
+
+_LONGEST_PATH: Final = 256
+"""Characters of a path that are compared."""
+
+
+def _grams(text: str) -> frozenset[str]:
+    return frozenset(text[at : at + 2] for at in range(max(1, len(text) - 1)))
+
+
 # Thai, Lao, Tibetan, Burmese, Khmer, kana, ideographs.
 UNSPACED: Final = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"

@@ -41,15 +41,27 @@ class Similar(Request, CommonOptions, frozen=True, kw_only=True):
         return store.similar(self.path, k=self.k)
 
 
+Lines = str | int | Annotated[list[int], Meta(min_length=1, max_length=2)]
+
+
 class Show(Request, CommonOptions, frozen=True, kw_only=True):
     """One file."""
 
     path: Annotated[Text, argument("PATH[:LINE]")]
-    """a chunk file or a document, as 'ls RESOURCE' and 'search' print it"""
+    """a document or chunk file as search prints it: PATH, PATH:10 (passage), PATH:10-40, PATH:p2
+    (page), PATH#Heading"""
+    lines: Annotated[Lines, option("FROM-TO")] = ""
+    """only these: 10-40, 10-, p2, p2-4 or #Heading"""
+    most: Annotated[Annotated[int, Meta(ge=1)] | None, option("N")] = None
+    """at most N characters, in whole lines; what is left is said"""
 
     def answer(self, store: "Store") -> Any:
         """The file as it is on disk, with its record."""
-        return store.show(self.path)
+        lines = self.lines
+        if isinstance(lines, list):
+            # Two numbers are the first and the last line.
+            lines = f"{lines[0]}-{lines[-1]}"
+        return store.show(self.path, lines=str(lines), most=self.most)
 
 
 class Document(Request, CommonOptions, frozen=True, kw_only=True):

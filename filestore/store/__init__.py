@@ -354,7 +354,7 @@ class Store(ChangingStore):
         from filestore.browse import named
 
         command = "edit" if edit.old or edit.section else "append"
-        (chunk,) = named.chunk_paths(self.places, [os.fsdecode(path)])
+        chunk = named.file_at(self.places, os.fsdecode(path))
         self._require_seen(chunk, os.fsdecode(path))
         return self._note(command, lambda writer: writer.edit(chunk, edit, revision, command), plan)
 

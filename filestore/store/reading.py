@@ -28,9 +28,10 @@ from filestore.store.for_programs import ForPrograms
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
     from filestore.browse.documents import WholeDocument
-    from filestore.browse.file import ChunkFile, Resource, Shown
+    from filestore.browse.file import ChunkFile, Resource
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
+    from filestore.browse.shown import Shown
     from filestore.browse.vectors import VectorMap
     from filestore.chunks.reading_order import Reconstruction
     from filestore.config.settings import Backend
@@ -494,14 +495,19 @@ class ReadableStore(ForPrograms, Closing):
         searching = self._search_session
         return compare_models.compare(searching, self._parts, questions, way, on_progress)
 
-    def resources(self) -> "list[Resource]":
-        """Name, source and number of chunks of every resource; in place, of every document."""
+    def resources(self, *, after: str | None = None, limit: int | None = None) -> "list[Resource]":
+        """Name, source and number of chunks of every resource; in place, of every document.
+
+        Args:
+            after: Only those behind this name.
+            limit: At most n; None for all.
+        """
         from filestore.browse import documents
 
         with self._parts.reading() as catalog:
             if self.places.tree.has_sections:
-                return documents.documents(self.places, catalog)
-            found = catalog.resources()
+                return documents.documents(self.places, catalog, after=after or "", limit=limit)
+            found = catalog.resources(after, limit)
         return [
             {"resource": name, "source": source or None, "chunks": chunks}
             for name, source, chunks in found
@@ -527,17 +533,19 @@ class ReadableStore(ForPrograms, Closing):
         with self._parts.reading() as catalog:
             return documents.documents(self.places, catalog, found)
 
-    def show(self, path: StrPath) -> "Shown":
-        """One chunk file with its record; a path may start at the root or in `chunked/`.
+    def show(self, path: StrPath, *, lines: str = "", most: int | None = None) -> "Shown":
+        """One file, or a part of it, with what the store knows of it; see `shown.show`.
 
-        In place one document, or behind ``PATH:LINE`` one section of it.
+        Args:
+            path: A chunk file, a document, or an original, with or without a place in it.
+            lines: Instead of that place: ``10-40``, ``10-``, ``p2``, ``p2-4`` or ``#Heading``.
+            most: Characters, in whole lines; None for all of them.
         """
-        from filestore.browse import documents, file
+        from filestore.browse import shown
 
+        asked = shown.Asked(text=os.fsdecode(path), lines=lines, most=most)
         with self._parts.reading() as catalog:
-            if self.places.tree.has_sections:
-                return documents.show(self._parts, catalog, os.fsdecode(path))
-            return file.show(self._parts, catalog, os.fsdecode(path))
+            return shown.show(self._parts, catalog, asked)
 
     def document(
         self,

@@ -62,7 +62,7 @@ ON_DISK: Final = {
 _NO_NAMES: Final = {
     *("tree|flat|in-place", "E", "URL", "NAME", "N", "T", "ID", "CODE", "N/T", "QUERY", "K", "R"),
     *("F", "REV", "FORM", "C", "X", "D", "O", "G", "TOKENS", "KIND", "KEY=VALUE", "KEY=N"),
-    *("FINGERPRINT", "MODEL", "WHERE", "REV1", "REV2", "install|remove|status"),
+    *("FINGERPRINT", "MODEL", "WHERE", "REV1", "REV2", "install|remove|status", "FROM-TO"),
 }
 
 

@@ -13,6 +13,7 @@ import binascii
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 
 
 _LOG: Final = logging.getLogger(__name__)
-_WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
-_QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
-"""A name as `_shown_name` writes one that has blanks in it."""
+_QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|[:#]|\s)')
+"""A name as `shown_name` writes one that has blanks in it."""
+_MOST: Final = {"show": 9_000}
+"""Characters of what a tool gives of a store at once; agents ask on for the rest."""
 _DESTROYING: Final = frozenset(["edit", "move"])
 """Tools that remove text; the others add, or repair what can be derived again."""
 
@@ -52,6 +54,9 @@ def offered(stores: "Stores") -> list[types.Tool]:
             open_world_hint=False,
         )
         schema = dict(operation.schema)
+        if operation.name in _MOST:
+            properties = schema["properties"]
+            schema["properties"] = {key: properties[key] for key in properties if key != "most"}
         if len(stores) > 1:
             which = {"enum": stores.names, "description": "which store"}
             schema["properties"] = {"store": which, **schema["properties"]}
@@ -88,9 +93,7 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         if which is not None and not isinstance(which, str):
             raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
-        answer = await store.ask(
-            known[name], _cleaned(name, values, store.places.tree.has_sections), caller
-        )
+        answer = await store.ask(known[name], _cleaned(name, values), caller)
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"
         return failed(error)
@@ -102,17 +105,16 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
     return types.CallToolResult(content=[text])
 
 
-def _cleaned(name: str, values: dict[str, Any], has_sections: bool) -> dict[str, Any]:
-    """What is asked, with a path as an agent takes it out of a text: quotes, lines and all."""
+def _cleaned(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    """What is asked, with a path as an agent takes it out of a text, and no more than it reads."""
     path = values.get("path")
     if isinstance(path, str):
         path = _QUOTED.sub(_unquoted, path)
         values = {**values, "path": path}
-    found = _WITH_LINES.fullmatch(path) if isinstance(path, str) else None
-    if found is None:
-        return values
-    is_whole = name in ("append", "edit") or (name == "show" and not has_sections)
-    return {**values, "path": found["path"] if is_whole else f"{found['path']}:{found['line']}"}
+        if most := _MOST.get(name):
+            # The path is in the answer as well, and in what is to be asked next.
+            values["most"] = max(1_000, most - 3 * len(path))
+    return values
 
 
 def _unquoted(found: re.Match[str]) -> str:
@@ -149,8 +151,8 @@ _SCHEME: Final = "filestore://"
 _MARKDOWN: Final = "text/markdown"
 _ADDRESS_REMEDY: Final = "list the resources, or take the path of a hit"
 _KINDS: Final = {
-    "chunk": "One chunk file, or in place the section of a document that holds a line: PATH:LINE",
-    "document": "The whole text of a document, by the name that `resource` of a hit gives",
+    "chunk": "A chunk file, or in place a document or a part of it: PATH:10-40, PATH:p2",
+    "document": "The text of a document, by its name, or of an original or a part of it",
 }
 
 
@@ -239,8 +241,8 @@ def _from_cursor(value: str) -> str:
 
 
 def _names_behind(store: "Store", start: str) -> list[tuple[str, int]]:
-    names = ((one["resource"], one["chunks"]) for one in store.resources())
-    return sorted((name, chunks) for name, chunks in names if name > start)[: PAGE + 1]
+    found = store.resources(after=start, limit=PAGE + 1)
+    return [(one["resource"], one["chunks"]) for one in found]
 
 
 async def read_resource(stores: "Stores", uri: str) -> types.ReadResourceResult:
@@ -256,7 +258,9 @@ async def read_resource(stores: "Stores", uri: str) -> types.ReadResourceResult:
     if f"{scheme}://" != _SCHEME or len(parts) != 3 or len(uri) > 3 * LONGEST_PATH:
         raise unknown
     name, kind, path = (unquote_to_bytes(one).decode("utf-8", "surrogateescape") for one in parts)
-    if kind not in _KINDS or name not in stores.names or not has_plain_names(path):
+    # An original may lie above the store; which ones may be read the store says.
+    is_plain = kind == "document" or has_plain_names(path)
+    if kind not in _KINDS or name not in stores.names or not is_plain:
         raise unknown
     store = stores.named(name)
     try:
@@ -274,11 +278,9 @@ async def read_resource(stores: "Stores", uri: str) -> types.ReadResourceResult:
 def _resource_text(store: "Store", kind: str, path: str) -> tuple[str, dict[str, Any]]:
     """The text of a file or a document, and its metadata."""
     if kind == "document" and not store.places.tree.has_sections:
-        found = store.reconstruct(path)
-        return found.text, {
-            "document": json_text(path),
-            "chunks": found.chunks,
-            "notes": [*found.warnings],
-        }
+        with suppress(LookupError):
+            found = store.reconstruct(path)
+            about = {"document": json_text(path), "chunks": found.chunks}
+            return found.text, about | {"notes": [*found.warnings]}
     shown = store.show(path)
     return shown.body, {"path": json_text(shown.path), "freshness": shown.record.get("freshness")}

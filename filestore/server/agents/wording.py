@@ -96,7 +96,7 @@ def text_of_error(error: FilestoreError) -> str:
     return "\n".join(_written(filter(None, pieces)))
 
 
-def _shown_name(name: str) -> str:
+def shown_name(name: str) -> str:
     """A path or a name, so that it is seen where it ends."""
     return name if _PLAIN_NAME.fullmatch(name) else orjson.dumps(name).decode()
 
@@ -104,7 +104,7 @@ def _shown_name(name: str) -> str:
 @_words_of("search")
 def _search(answer: Answer) -> Iterator[str]:
     if respelt := answer.get("respelt"):
-        yield f"nothing for {_shown_name(answer['query'])}; for {_shown_name(respelt)}:"
+        yield f"nothing for {shown_name(answer['query'])}; for {shown_name(respelt)}:"
     elif answer["nearest"]:
         yield "nothing close; nearest:"
     hits = answer["hits"] or answer["nearest"]
@@ -146,12 +146,12 @@ def _found_head(number: int, hit: Answer) -> str:
 
     In a store of chunks also where that is in the original.
     """
-    path, line, end = _shown_name(hit["path"]), hit["line"], hit["end_line"]
+    path, line, end = shown_name(hit["path"]), hit["line"], hit["end_line"]
     lines = f":{line}-{end}" if line and end != line else f":{line}" if line else ""
     pages = f":p{hit['page']}" if hit["page"] and not line else ""
     around = hit["passage"]
     if hit["document"] != hit["path"]:
-        path += f" ({_shown_name(hit['document'])}{lines}{pages})"
+        path += f" ({shown_name(hit['document'])}{lines}{pages})"
     else:
         path += pages or (f":{line}" if line else "")
         if line and (around["line"], around["end_line"]) != (line, line):
@@ -220,7 +220,7 @@ def _shortened(hit: Answer, text: str, most: int) -> str:
 def _similar(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
         source = hit["source"] if hit["source"] != hit["path"] else None
-        yield _head(number, hit, f" ({_shown_name(source)})" if source else "", hit["headings"])
+        yield _head(number, hit, f" ({shown_name(source)})" if source else "", hit["headings"])
         yield Passage(_brief(hit["text"]))
     yield from _closing(answer)
 
@@ -233,41 +233,54 @@ def _closing(answer: Answer) -> Iterator[str]:
 
 @_words_of("show")
 def _show(answer: Answer) -> Iterator[str]:
-    record = answer["record"]
+    record, left = answer["record"], answer["left"]
     about = [] if record["indexed"] else ["not indexed"]
     about += [record["freshness"]] if record.get("freshness", "fresh") != "fresh" else []
     source = record.get("source")
-    about += [f"from {_shown_name(source)}"] if source and source != answer["path"] else []
-    path = _shown_name(answer["path"])
+    about += [f"from {shown_name(source)}"] if source and source != answer["path"] else []
+    path = shown_name(answer["path"])
     yield f"{path} [{', '.join(about)}]" if about else path
-    yield f"revision: {answer['revision']}"
+    if answer["revision"]:
+        yield f"revision: {answer['revision']}"
     keys = answer["frontmatter"]
     for key, sign in _SHOWN:
         if key in keys:
             value = keys[key]
-            yield f"{key}: {sign.join(map(str, value)) if isinstance(value, list) else value}"
-    yield Whole(answer["body"])
+            text = sign.join(map(str, value)) if isinstance(value, list) else str(value)
+            yield f"{key}: {text[:_LONGEST_VALUE]}{'…' if len(text) > _LONGEST_VALUE else ''}"
+    if left and answer["lines"]:
+        first, last = answer["lines"]
+        yield f"lines {first:,}-{last:,} of {last + left['after']:,}"
+    body = answer["body"]
+    has_long_fence = "`" * _LONGEST_FENCE in body
+    yield Passage(body) if has_long_fence else Whole(body)
+    if left and left["next"]:
+        yield f"… {counted(left['after'], 'more line')}: show {shown_name(left['next'])}"
 
 
+_LONGEST_VALUE: Final = 200
+"""Characters of a value of the frontmatter."""
+_LONGEST_FENCE: Final = 50
+"""Signs: a text with a longer one is quoted line by line."""
 _SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
 
 
 @_words_of("about")
 def _about(answer: Answer) -> Iterator[str]:
     counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
-    yield f"{', '.join(counts)} in {_shown_name(answer['name']) if answer['name'] else 'the store'}"
+    yield f"{', '.join(counts)} in {shown_name(answer['name']) if answer['name'] else 'the store'}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
         yield from (f"{'  ' * one['depth']}- {one['title']}" for one in answer["outline"])
     for one in answer["documents"]:
-        name = _shown_name(one["resource"])
+        name = shown_name(one["resource"])
         yield f"- {one['title']} ({name})" if one["title"] else f"- {name}"
     yield from (f"Note: {note}" for note in answer["notes"])
 
 
 def _nodes(nodes: Iterable[Answer], indent: str) -> Iterator[str]:
     for node in nodes:
-        path = _shown_name(node["path"])
+        path = shown_name(node["path"])
         yield f"{indent}- {node['title'] or path}{_fresh(node)} ({path})"
         if node["text"]:
             yield Passage(_brief(node["text"]))
@@ -280,7 +293,7 @@ def _status(answer: Answer) -> Iterator[str]:
     yield f"{'clean' if answer['clean'] else 'not clean'}, generation {answer['generation']}"
     yield counts
     for code, paths in answer["drift"].items():
-        yield f"{code}: {listed(map(_shown_name, paths), _MOST_PATHS)}"
+        yield f"{code}: {listed(map(shown_name, paths), _MOST_PATHS)}"
     if answer["drift"]:
         yield "sync updates the index; until then edited files say so where they are found"
     if problem := answer["embedder"]["problem"]:
@@ -295,7 +308,7 @@ def _sync(answer: Answer) -> Iterator[str]:
     elif not left:
         yield "nothing to do: the index is up to date"
     for finding in left[:_MOST_PATHS]:
-        yield f"left: {finding['code']} {_shown_name(finding['path'])} {finding['detail']}"
+        yield f"left: {finding['code']} {shown_name(finding['path'])} {finding['detail']}"
     if len(left) > _MOST_PATHS:
         yield f"and {len(left) - _MOST_PATHS} more"
 
@@ -304,13 +317,13 @@ def _sync(answer: Answer) -> Iterator[str]:
 def _note(answer: Answer) -> Iterator[str]:
     diff = answer.get("diff")
     done = "would change" if diff else "wrote" if answer["undo"] else "nothing changes in"
-    yield f"{done} {_shown_name(answer['path'])}"
+    yield f"{done} {shown_name(answer['path'])}"
     if answer["revision"]:
         yield f"revision: {answer['revision']}"
     if diff:
         yield Whole(diff)
     if alike := answer["alike"]:
-        yield f"Note: nearly the same name: {', '.join(map(_shown_name, alike))}"
+        yield f"Note: nearly the same name: {', '.join(map(shown_name, alike))}"
     if problem := answer.get("not_embedded"):
         yield f"not embedded: {problem['error']}"
 
@@ -318,15 +331,15 @@ def _note(answer: Answer) -> Iterator[str]:
 @_words_of("move")
 def _move(answer: Answer) -> Iterator[str]:
     verb = "moved" if answer["done"] else "would move"
-    yield f"{verb} {_shown_name(answer['path'])} to {_shown_name(answer['to'])}"
+    yield f"{verb} {shown_name(answer['path'])} to {shown_name(answer['to'])}"
     for one in answer["relinked"][:_MOST_PATHS]:
-        yield f"{counted(one['links'], 'link')} written otherwise in {_shown_name(one['path'])}"
+        yield f"{counted(one['links'], 'link')} written otherwise in {shown_name(one['path'])}"
         if not answer["done"]:
             yield Passage(one["diff"])
     if len(answer["relinked"]) > _MOST_PATHS:
         yield f"and {len(answer['relinked']) - _MOST_PATHS} more files"
     for one in answer["left"][:_MOST_PATHS]:
-        yield f"left: {_shown_name(one['path'])}: {one['reason']}"
+        yield f"left: {shown_name(one['path'])}: {one['reason']}"
     if problem := answer.get("not_embedded"):
         yield f"not embedded: {problem['error']}"
 
@@ -339,7 +352,7 @@ def counted(count: int, what: str) -> str:
 def _head(number: int, hit: Answer, origin: str, section: Iterable[str]) -> str:
     """The line of a hit: first its path, as the tools take it, then where that comes from."""
     heading = " > ".join(section)
-    path, line = _shown_name(hit["path"]), hit.get("line")
+    path, line = shown_name(hit["path"]), hit.get("line")
     if line and hit.get("document", hit["path"]) == hit["path"]:
         # In place the line selects the section.
         path += f":{line}" if hit["kind"] == "document" else f" line {line}"

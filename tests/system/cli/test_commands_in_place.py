@@ -84,7 +84,7 @@ def test_show_tells_what_is_known_of_a_document(run, notes):
     back = ask(run, notes, "show", "low/Cellar note.md")["record"]["backlinks"]
     assert back == [{"path": "Home.md", "line": 9}]
     assert ask(run, notes, "show", "Home.md:12")["body"].startswith("## Keys")
-    assert "line 9 -> low/Cellar note.md" in run("show", "Home.md", cwd=notes).stdout
+    assert "line 9 -> low/Cellar note.md" in run("show", "Home.md", "--record", cwd=notes).stdout
     for name, text in NOTES.items():
         assert ask(run, notes, "show", name)["revision"] == revision_of(name, text.encode())
 

@@ -51,7 +51,7 @@ WRITTEN: Final = {
 NO_FILE: Final = {
     *("--above", "--at", "--budget", "--context", "--depth", "--embedder", "--endpoint"),
     *("--format", "--from", "--generator", "--host", "--in", "--into", "--kind"),
-    *("--layout", "--limit", "--max", "--max-loss", "--min-overlap"),
+    *("--layout", "--limit", "--lines", "--max", "--max-loss", "--min-overlap", "--most"),
     *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--remove"),
     *("--rerank", "--rewrite", "--sample", "--select", "--source", "--store", "--theirs"),
     *("--token", "--where", "-k", "action", "arguments", "asked", "embedder", "first"),

@@ -30,12 +30,13 @@ def test_what_is_shown(either: Any) -> None:
 
 
 def test_in_words(workspace: Any) -> None:
-    """A person reads the record's lines and the body."""
+    """A person reads the text; behind it, where it is wanted, the record."""
     path = add_note(workspace)
-    text = workspace("show", path).stdout
-    assert text.startswith(f"chunked/{path}\n")
+    assert workspace("show", path).stdout == "# Note\n\nA note of words.\n"
+    text = workspace("show", path, "--record").stdout
+    assert text.startswith(f"# Note\n\nA note of words.\n\nchunked/{path}\n")
     assert "resource: note.md" in text
-    assert text.endswith("# Note\n\nA note of words.\n")
+    assert f"revision: {workspace.json('show', path)['revision']}" in text
 
 
 def test_ways_to_name_a_file(either: Any) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.browse.named import editor_command as command
-from filestore.browse.named import opened_at
+from filestore.browse.editor import editor_command as command
+from filestore.browse.editor import opened_at
 
 THERE = {"vi": "/usr/bin/vi", "nano": "/usr/bin/nano", "code": "/usr/bin/code", "ed": "/bin/ed"}
 

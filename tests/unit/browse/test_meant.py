@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.browse.named import row_at
+from filestore.browse.original import row_at
 
 TEXT = "# One\n\nFirst words.\n\n# Two\n\nSecond words.\n\n# Three\n\nThird words.\n"
 BODIES = ("# One\n\nFirst words.\n\n", "# Two\n\nSecond words.\n\n", "# Three\n\nThird words.\n")

@@ -40,6 +40,8 @@ OURS = {
     "kind": st.sampled_from(["chunk", "document"]),
     "code": st.just("missing"),
     "undo": st.none() | st.just("7-add_note"),
+    "revision": st.none() | st.just("0a1b"),
+    "lines": st.none() | st.just([3, 9]),
 }
 """What no file says: the words of these keys are few, and ours."""
 ARE_PATHS = ("path", "document", "resource", "source", "name", "alike")
@@ -151,7 +153,7 @@ def test_a_reader_finds_exactly_what_is_there(name: str, data: st.DataObject) ->
 def test_a_long_text_is_cut_and_the_end_still_marked() -> None:
     """What comes behind it is ours again."""
     record = {"indexed": True, "freshness": "fresh", "source": None}
-    answer = {"path": "a.md", "revision": "0a", "frontmatter": {}, "record": record}
+    answer = {"path": "a.md", "revision": "0a", "frontmatter": {}, "record": record, "left": None}
     answer["body"] = "```\n" * 50_000
     lines, _, (whole,) = ours(wording.text_of("show", answer, "/kb"))
     assert lines == ["a.md", "revision: 0a", "… (cut)"]
