@@ -13,13 +13,16 @@ from msgspec.structs import replace
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import Finding, is_clean, not_checked_words
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import requests
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from filestore.history.batch import Group
+    from filestore.history.changes import Change
     from filestore.repair.plan import Plan, SkippedStep, Step
     from filestore.repair.undo import UndoResult
     from filestore.store import watch
@@ -376,19 +379,51 @@ def run_undo(options: Undo) -> int:
     """
     with _context.open_store(options) as store:
         if options.list:
-            batches = store.batches()[::-1]
+            found = store.changes().changes
+            batches = [one.group for one in found]
             if not _context.printed_json(options, Batches(batches)):
-                for group in batches:
-                    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
-                    size = f"{_output.count(group.files, 'file')}, {group.bytes:,} bytes"
-                    _output.line(f"{group.id}  {when}  {group.state:<10}  {size}")
-                    _output.line(f"    {shown_path(group.problem or group.what)}")
+                _list_changes(found)
                 if not batches:
                     _output.line("nothing to undo")
             return 0 if batches else 1
         with _output.progress_bar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
     return _turned(done, "undone", options)
+
+
+def run_changes(options: requests.Changes) -> int:
+    """List what was changed in files, by commands and by programs, newest first.
+
+    Example: filestore changes --by claude-code --diff
+    """
+    with _context.open_store(options) as store:
+        found = options.answer(store)
+    if not _context.printed_json(options, found):
+        _list_changes(found.changes)
+        if found.left:
+            _output.line(f"and {_output.count(found.left, 'older change')}: see -n")
+        if found.changes:
+            _output.line(
+                f"to undo {'it' if options.id else 'one'}: filestore undo {options.id or 'ID'}"
+            )
+        else:
+            _output.line("no such change is kept" if options.by or options.since else "no changes")
+    return 0 if found.changes else 1
+
+
+def _list_changes(changes: "Sequence[Change]") -> None:
+    from filestore.history.changes import PERSON
+
+    for one in changes:
+        group = one.group
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
+        size = f"{_output.count(group.files, 'file')}, {group.bytes:,} bytes"
+        # Of its own name a program could make any word.
+        by = PERSON if group.by is None else brief(group.by)
+        _output.line(f"{group.id}  {when}  {group.state:<10}  by {by}  {size}")
+        _output.line(f"    {shown_path(group.problem or group.what)}")
+        if one.diff:
+            _output.line(one.diff)
 
 
 class Redo(CommonOptions, frozen=True, kw_only=True):

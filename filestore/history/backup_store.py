@@ -273,14 +273,16 @@ class Originals:
                 raise invalid(identifier, "it names a file twice, in other letters")
         return replace(batch, underway=_UNDERWAY in sizes, size_bytes=sum(sizes.values()))
 
-    def blob(self, identifier: str, name: str, digest: bytes) -> bytes:
-        """What a file held, as it was kept.
+    def blob(
+        self, identifier: str, name: str, digest: bytes, *, most: int = disk.MOST_BYTES
+    ) -> bytes:
+        """What a file held, as it was kept; at most so many bytes.
 
         Raises:
             BatchInvalidError: It is gone or damaged.
         """
         try:
-            data, _ = disk.read_below(self._handle, f"{identifier}/{name}")
+            data, _ = disk.read_below(self._handle, f"{identifier}/{name}", most=most)
         except OSError as error:
             raise invalid(identifier, f"{name}: {error.strerror or error}") from error
         if content_hash(data) != digest:

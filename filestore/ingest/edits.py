@@ -20,6 +20,10 @@ from filestore.extract.markdown import read_frontmatter
 _UNDERLINE: Final = re.compile(r"^ {0,3}(?:=+|-+)[ \t]*$", re.M)
 _ATX: Final = re.compile(r" {0,3}#{1,6}(?:[ \t\n]|\Z)")
 _BLANK_LINES: Final = re.compile(r"\A(?:[ \t]*\n)*")
+_GOES_ON: Final = re.compile(
+    r"[ \t]*(?:(?P<item>(?:[-*+]|[0-9]{1,9}[.)])[ \t])|(?P<row>\|)|(?P<quotation>>))|[ \t]"
+)
+"""The start of a line that belongs to one of its kind, or as indented to any above it."""
 _WITHIN: Final = " > "
 """Between a heading and one below it, as hits name them."""
 _MOST_PLACES: Final = 3
@@ -102,11 +106,22 @@ def changed(before: str, edit: Edit, *, shown: str, above: int = 0) -> str:
         start, end, new = _section(text, edit.section, new, shown, above)
     else:
         start = end = len(text)
-        new = f"{'' if not text or text.endswith(chr(10)) else chr(10)}{new}"
-        new = new if new.endswith("\n") else f"{new}\n"
+        new = _added(text, new)
     if before.count("\r\n") * 2 > before.count("\n"):
         new = new.replace("\n", "\r\n")
     return f"{before[: _place(before, start)]}{new}{before[_place(before, end) :]}"
+
+
+def _added(text: str, new: str) -> str:
+    """A text as it is added: a paragraph of its own, unless it goes on with a list or the like."""
+    above = text if not text or text.endswith("\n") else f"{text}\n"
+    last, first = above[:-1].rpartition("\n")[2], new.partition("\n")[0]
+    before, after = _GOES_ON.match(last), _GOES_ON.match(first)
+    goes_on = after and (
+        after.lastgroup is None or (before and before.lastgroup == after.lastgroup)
+    )
+    blank = "" if not last.strip() or not first.strip() or goes_on else "\n"
+    return f"{above[len(text) :]}{blank}{new}{'' if new.endswith(chr(10)) else chr(10)}"
 
 
 def _place(text: str, offset: int) -> int:

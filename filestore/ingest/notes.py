@@ -73,7 +73,7 @@ class Note(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "no
     """The file."""
     revision: str = ""
     """Of the file as it is now, which its next change names; empty where there is none yet."""
-    diff: str = ""
+    diff: str | None = None
     """Of a plan, which writes nothing: what would change, as a unified diff of at most 8,000
     bytes."""
     alike: tuple[StorePath, ...] = ()

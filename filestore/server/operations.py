@@ -104,6 +104,11 @@ class Caller(Struct, frozen=True):
     person: bool
     """Whether it is a person, who sees what is closed to programs."""
 
+    @property
+    def program(self) -> str | None:
+        """Who changes files, as it is kept with the change; None for a person."""
+        return None if self.person else self.name or "a program"
+
 
 LONGEST_NAME: Final = 80
 """Characters of a caller's name."""
@@ -443,6 +448,7 @@ OPERATIONS: Final = (
         "sync", "update the index from the files", "SyncReport", "sync", tool=True, writes=True
     ),
     Operation("repair", "plan repairs, ask, and apply them"),
+    Operation("changes", "list what was changed, by whom, newest first", "Changes", "changes"),
     Operation("undo", "undo a change of files", "UndoResult", "undo", writes=True),
     Operation("redo", "redo a change that was undone"),
     Operation("watch", "keep the index up to date while files change"),
@@ -552,7 +558,7 @@ MODULES: Final = {
     for module, commands in {
         "documents": ("add", "update", "rm", "mv", "enrich"),
         "files": ("ls", "show", "about", "links", "status", "similar", "duplicates"),
-        "syncing": ("verify", "sync", "watch", "repair", "undo", "redo"),
+        "syncing": ("verify", "sync", "watch", "repair", "changes", "undo", "redo"),
         "questions": ("evaluate", "compare", "log"),
         "models": ("embedder", "backend"),
         "exchange": ("export", "import", "convert", "reconstruct", "embeddings"),

@@ -10,8 +10,10 @@ import orjson
 from msgspec import Meta
 from msgspec.structs import replace
 
+from filestore.core.errors import RefusedError
 from filestore.core.progress import OnProgress, ignore
 from filestore.server.operations import (
+    Caller,
     CommonOptions,
     Count,
     Request,
@@ -263,6 +265,37 @@ class Move(Request, CommonOptions, frozen=True, kw_only=True):
         return store.move(self.path, self.to, revision=self.revision)
 
 
+class Changes(Request, CommonOptions, frozen=True, kw_only=True):
+    """What was changed."""
+
+    id: Annotated[Text | None, argument("ID")] = None
+    """one change, with its diff (default: all that are kept)"""
+    by: Annotated[Name | None, option("NAME")] = None
+    """only those of the program of this name; you: those of people"""
+    since: Annotated[Name | None, option("DATE")] = None
+    """only those of this day or later: 2026, 2026-05 or 2026-05-03"""
+    limit: Annotated[int, Meta(ge=1, le=1_000), option("N", "-n", "--limit")] = 20
+    """at most N, the newest"""
+    diff: bool = False
+    """with the diff of each"""
+
+    def answer(self, store: "Store") -> Any:
+        """The changes."""
+        return store.changes(
+            self.id or None,
+            by=self.by or None,
+            since=self.since or None,
+            limit=self.limit,
+            diff=self.diff or bool(self.id),
+        )
+
+    def answer_to(self, store: "Store", caller: Caller) -> Any:
+        """To a program only its own: others may be of files that are closed to it."""
+        return (
+            self.answer(store) if caller.person else replace(self, by=caller.program).answer(store)
+        )
+
+
 class Undo(Request, CommonOptions, frozen=True, kw_only=True):
     """A change that is undone."""
 
@@ -274,6 +307,21 @@ class Undo(Request, CommonOptions, frozen=True, kw_only=True):
         from filestore.repair.undo import UndoResult
 
         return store.undo(self.id or None) or UndoResult()
+
+    def answer_to(self, store: "Store", caller: Caller) -> Any:
+        """To a program only where it made the change.
+
+        Raises:
+            RefusedError: It did not.
+        """
+        if not caller.person:
+            made = store.changes(self.id or None, limit=1).changes
+            if not self.id or made[0].group.by != caller.program:
+                raise RefusedError(
+                    "a program undoes a change of its own, by its ID",
+                    remedy="a person undoes any: filestore undo",
+                )
+        return self.answer(store)
 
 
 class AddNote(Request, CommonOptions, frozen=True, kw_only=True):
@@ -313,7 +361,7 @@ class Append(Request, _Change, frozen=True, kw_only=True):
     """Text at the end of a file."""
 
     text: Annotated[Passage, Meta(min_length=1)]
-    """Markdown, put on a new line at the end; begin with an empty line for a new paragraph"""
+    """Markdown, added as a paragraph of its own, or as the next item of a list"""
 
     def answer(self, store: "Store") -> Any:
         """Where it is, and what undoes it."""

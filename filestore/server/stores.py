@@ -36,9 +36,6 @@ PERSON: Final = Caller(name="", writes=True, person=True)
 _USUAL: Final = "file_index"
 """A folder of this name says nothing: the store is named like the one it lies in."""
 
-_UNNAMED: Final = "a program"
-"""Who writes where a program says no name."""
-
 T = TypeVar("T")
 
 
@@ -146,11 +143,9 @@ class ServedStore(Struct):
         self.require_writes(caller)
         writer = await self._other("writer", caller)
 
-        program = None if caller.person else caller.name or _UNNAMED
-
         def short(store: Store) -> T:
             store.embed_for(_TURN_S)
-            with writing_for(program):
+            with writing_for(caller.program):
                 return job(store)
 
         try:

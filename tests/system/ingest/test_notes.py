@@ -131,14 +131,14 @@ def test_a_section_is_replaced(store: Store) -> None:
 
 
 def test_a_text_is_added_at_the_end(store: Store) -> None:
-    """On a line of its own, also where the file ends in the middle of one; found at once."""
+    """A paragraph of its own, also where the file ends within a line; found at once."""
     note = store.add_note(TEXT, title="Rent")
     place = Path(store.root, note.path)
     place.write_bytes(place.read_bytes().rstrip(b"\n"))
     before = place.read_bytes()
     done = store.append_note(note.path, "A lamp burns.", revision=store.show(note.path).revision)
     text = before.rpartition(b"---\n")[2]
-    assert place.read_bytes().rpartition(b"---\n")[2] == text + b"\nA lamp burns.\n"
+    assert place.read_bytes().rpartition(b"---\n")[2] == text + b"\n\nA lamp burns.\n"
     assert [one.freshness for one in store.search("lamp burns", k=1)] == ["fresh"]
     assert done.revision == store.show(note.path).revision
     store.undo(done.undo)

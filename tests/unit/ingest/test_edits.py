@@ -118,16 +118,25 @@ def test_what_is_not_there_once_is_refused_with_its_lines() -> None:
 @pytest.mark.parametrize(
     ("before", "added", "after"),
     [
-        ("a\n", "b\n", "a\nb\n"),
-        ("a", "b", "a\nb\n"),
+        ("a\n", "b\n", "a\n\nb\n"),
+        ("a", "b", "a\n\nb\n"),
         ("", "b", "b\n"),
-        ("a\r\n", "b\nc", "a\r\nb\r\nc\r\n"),
+        ("a\n\n", "b", "a\n\nb\n"),
+        ("a\r\n", "b\nc", "a\r\n\r\nb\r\nc\r\n"),
         ("a\r\nb", "\r\nc", "a\r\nb\r\n\r\nc\r\n"),
         ("a\n", "\nb", "a\n\nb\n"),
+        ("- a\n", "- b", "- a\n- b\n"),
+        ("1. a\n", "2. b", "1. a\n2. b\n"),
+        ("- a\n", "b", "- a\n\nb\n"),
+        ("- a\n", "  goes on", "- a\n  goes on\n"),
+        ("| a |\n", "| b |", "| a |\n| b |\n"),
+        ("> a\n", "> b", "> a\n> b\n"),
+        ("a\n", "- b", "a\n\n- b\n"),
+        ("a\n", "## B\n\nc\n", "a\n\n## B\n\nc\n"),
     ],
 )
-def test_an_addition_begins_on_a_line_of_its_own(before: str, added: str, after: str) -> None:
-    """And ends one; in the line ends of the text."""
+def test_an_addition_is_a_paragraph_of_its_own(before: str, added: str, after: str) -> None:
+    """Or goes on with a list, a table, a quotation; in the line ends of the text."""
     assert changed(before, Edit(new=added), shown="a.md") == after
 
 

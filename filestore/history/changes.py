@@ -1,0 +1,178 @@
+"""What was changed, by whom and how, newest first: read from what `.undo/` keeps.
+
+One rule: a diff is of bytes that were kept, or are there still, and says so where it is not.
+"""
+
+import os
+from contextlib import suppress
+from typing import Final
+
+from msgspec import Struct
+
+from filestore.config.layout import Places
+from filestore.core.dates import iso_span
+from filestore.core.diff import unified
+from filestore.core.errors import UsageError
+from filestore.core.hashing import content_hash
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.history.backup_store import BatchMissingError, Originals
+from filestore.history.batch import Batch, BatchInvalidError, FileChange, Group, Version, grouped
+
+PERSON: Final = "you"
+"""Who changed what no program did."""
+_MOST_PATHS: Final = 100
+_MOST_DIFF_BYTES: Final = 100_000
+_LARGEST: Final = 1_000_000
+"""Bytes of a file that is compared."""
+_NONE: Final = "/dev/null"
+
+
+class Change(JsonObject, Struct, frozen=True, kw_only=True):
+    """What one command, or one call of a program, changed."""
+
+    KEYS = "group.id group.what group.by group.when group.files group.bytes group.state "
+    KEYS += "group.problem paths diff"
+    SPARSE = "diff"
+
+    group: Group
+    diff: str | None = None
+    """Where it is asked for: what changed, as a unified diff of at most 100,000 bytes."""
+
+    @property
+    def paths(self) -> list[str]:
+        """Its files, relative to the store root; at most 100."""
+        return list(map(shown_path, list(self.group.links())[:_MOST_PATHS]))
+
+
+class Changes(JsonObject, Struct, frozen=True, kw_only=True):
+    """What was changed."""
+
+    changes: tuple[Change, ...]
+    """Newest first."""
+    left: int = 0
+    """How many more there are."""
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which changes."""
+
+    id: str | None = None
+    """The name of one; None for all."""
+    by: str | None = None
+    """Only those of this program; ``you`` for those of people."""
+    since: str | None = None
+    """Only those of this day or later."""
+    limit: int | None = None
+    """At most N of them."""
+    diff: bool = False
+    """Whether each has its diff."""
+
+
+def list_changes(places: Places, wanted: Wanted) -> Changes:
+    """The changes that are kept.
+
+    Raises:
+        BatchMissingError: There is none of the name.
+        UsageError: The day is none.
+        WriteFailedError: What is kept cannot be read.
+    """
+    since_s = _since(wanted.since)
+    if not os.path.isdir(places.undo):
+        if wanted.id is not None:
+            raise _missing(wanted.id)
+        return Changes(changes=())
+    with Originals.open(places.undo) as originals, disk.folder_at(places.root) as root:
+        batches = originals.batches()
+        found = [
+            group
+            for group in reversed(grouped(batches))
+            if (wanted.id is None or any(one.identifier == wanted.id for one in group.batches))
+            and (wanted.by is None or (group.by or PERSON) == wanted.by)
+            and group.batches[0].made_s >= since_s
+        ]
+        if wanted.id is not None and not found:
+            raise _missing(wanted.id)
+        some = found[: wanted.limit]
+        kept = _Kept(root, originals, batches) if wanted.diff else None
+        return Changes(
+            changes=tuple(
+                Change(group=group, diff=_diff(group, kept) if kept else None) for group in some
+            ),
+            left=len(found) - len(some),
+        )
+
+
+def _missing(identifier: str) -> BatchMissingError:
+    return BatchMissingError(
+        f"no change {brief(identifier)}", remedy="'filestore changes' lists what is there"
+    )
+
+
+def _since(day: str | None) -> float:
+    if day is None:
+        return 0
+    span = iso_span(day)
+    if span is None:
+        raise UsageError(
+            f"--since takes a date, found {brief(day)}",
+            remedy="--since 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
+        )
+    return span[0].timestamp()
+
+
+class _Kept:
+    """What files held, of all that is kept or there still."""
+
+    def __init__(self, root: int, originals: Originals, batches: list[Batch]) -> None:
+        self._root = root
+        self._originals = originals
+        self._blobs = {
+            version.digest: (batch.identifier, f"{number}.{side}")
+            for batch in batches
+            for number, entry in enumerate(batch.entries)
+            for side, version in (("before", entry.before), ("after", entry.after))
+            if version is not None and version.mode is not None
+        }
+
+    def content(self, path: str, version: Version | None) -> bytes | None:
+        """What a file held; None where that is nowhere, or too large."""
+        if version is None:
+            return b""
+        with suppress(OSError):
+            data, _ = disk.read_below(self._root, path, most=_LARGEST)
+            if content_hash(data) == version.digest:
+                return data
+        if version.digest in self._blobs:
+            with suppress(BatchInvalidError):
+                batch, blob = self._blobs[version.digest]
+                return self._originals.blob(batch, blob, version.digest, most=_LARGEST)
+        return None
+
+
+def _diff(group: Group, kept: _Kept) -> str:
+    found, size = [], 0
+    for path, links in group.links().items():
+        text = _file_diff(path, links, kept, _MOST_DIFF_BYTES - size)
+        size += len(text.encode()) + 1
+        found.append(text)
+        if size >= _MOST_DIFF_BYTES:
+            break
+    more = len(group.links()) - len(found)
+    return "\n".join([*found, f"… and {more:,} more files"] if more else found)
+
+
+def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes: int) -> str:
+    versions = links[0].entry.before, links[-1].entry.after
+    shown = shown_path(path)
+    names = (shown if versions[0] else _NONE, shown if versions[1] else _NONE)
+    before, after = (kept.content(path, version) for version in versions)
+    head = f"--- {names[0]}\n+++ {names[1]}"
+    if before is None or after is None:
+        return f"{head}\n… not kept, or too large to be compared"
+    if b"\0" in before + after:
+        return f"{head}\n… binary: {len(before):,} to {len(after):,} bytes"
+    old, new = (data.decode("utf-8", "replace") for data in (before, after))
+    found = unified(old, new, names=names, most_bytes=most_bytes)
+    return f"{found.text}\n… (cut)" if found.cut else found.text

@@ -1,0 +1,164 @@
+"""Every operation that writes, of the table: kept with who asked, undone, and planned."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filestore
+from filestore import FilestoreError, RefusedError, Store
+from filestore.server.operations import OPERATIONS
+from filestore.server.stores import Access, Caller, ServedStore, Stores
+from tests.system.conftest import files_below
+from tests.system.server.conftest import AGENT, PERSON
+
+TEXT = "# Rent\n\nPaid in May.\n"
+WRITERS = {
+    one.route or one.name: one for one in OPERATIONS if one.writes and (one.route or one.tool)
+}
+GIVEN: dict[str, dict[str, Any]] = {
+    "add": {"paths": ["source/new.md"]},
+    "update": {},
+    "remove": {"resources": ["house.md"]},
+    "sync": {},
+    "undo": {"id": "AGENT"},
+    "add_note": {"text": "Pipes leak.\n", "title": "Pipes"},
+    "append": {"text": "Not in June."},
+    "edit": {"old": "May", "new": "July"},
+}
+"""Of each operation what is asked; a path and a revision are added."""
+ONLY_IN_TREE = ("add", "update", "remove")
+
+
+@pytest.fixture(params=["tree", "flat", "in-place"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    """A store of each layout, with a document of a person's and a note of an agent's."""
+    root = tmp_path / "kb"
+    layout = request.param
+    root.mkdir()
+    if layout == "in-place":
+        (root / "house.md").write_text(TEXT)
+    with filestore.create(root, layout=layout, embedder="builtin") as store:
+        if layout != "in-place":
+            (root / "source").mkdir()
+            (root / "source" / "house.md").write_text(TEXT)
+            (root / "source" / "new.md").write_text("# New\n\nLamps burn.\n")
+            store.add(root / "source" / "house.md")
+        store.sync()
+    with Stores.open([str(root)], Access(writes=True)) as opened:
+        ask(opened, "add_note", text="A first note.\n", title="First")
+        yield opened
+
+
+def ask(stores: Stores, name: str, caller: Caller = AGENT, **given: Any) -> dict[str, Any]:
+    """What a store answers."""
+    return asyncio.run(served(stores).ask(WRITERS[name], given, caller))
+
+
+def served(stores: Stores) -> ServedStore:
+    """The only one."""
+    return stores.named(None)
+
+
+def everything(root: str) -> dict[str, bytes]:
+    """Every file; those apart by which readers of the catalog share it."""
+    return {path: data for path, data in files_below(Path(root)).items() if path[-4:] != "-shm"}
+
+
+def truth(root: str) -> dict[str, bytes]:
+    """Every file but what is derived or kept."""
+    found = files_below(Path(root))
+    derived = (".sidecar/", ".undo/", ".filestore/")
+    return {path: data for path, data in found.items() if not path.startswith(derived)}
+
+
+def asked(store: Store, name: str) -> dict[str, Any]:
+    """What is asked of an operation, of the document that is there."""
+    given = dict(GIVEN[name])
+    properties = WRITERS[name].schema["properties"]
+    if "revision" in properties:
+        path = next(hit.path for hit in store.search("paid May", k=1)).partition(":")[0]
+        given |= {"path": path, "revision": store.show(path).revision}
+    if given.get("id"):
+        given["id"] = store.batches()[-1].id
+    return given
+
+
+@pytest.mark.parametrize("name", list(WRITERS))
+def test_what_is_written_is_kept_with_who_asked_and_undone(stores: Stores, name: str) -> None:
+    """Byte for byte; where there is a plan it writes nothing at all, neither file nor index."""
+    root = served(stores).root
+    with filestore.open(root) as store:
+        if not store.places.tree.is_written and name in ONLY_IN_TREE:
+            return
+        if name == "update":
+            Path(root, "source", "house.md").write_text(f"{TEXT}\nAnd in June.\n")
+        given = asked(store, name)
+        before, kept = truth(root), len(store.batches())
+    if "plan" in WRITERS[name].schema["properties"]:
+        found = everything(root)
+        planned = ask(stores, name, **given, plan=True)
+        assert planned["diff"]
+        assert planned["undo"] is None
+        assert everything(root) == found
+    ask(stores, name, **given)
+    after = truth(root)
+    with filestore.open(root) as store:
+        if name == "sync":
+            assert after == before
+            return
+        assert after != before
+        newest = store.batches()[-1]
+        assert newest.by == AGENT.name
+        if name == "undo":
+            store.redo(newest.id)
+        else:
+            assert len(store.batches()) == kept + 1
+            store.undo(newest.id)
+        assert truth(root) == before
+
+
+def test_each_operation_that_writes_is_tried() -> None:
+    """One that is new needs what is asked of it."""
+    assert GIVEN.keys() == WRITERS.keys()
+
+
+def test_a_person_is_no_program(stores: Stores) -> None:
+    """What is asked with a person's token is the person's own; no name is needed of a program."""
+    ask(stores, "add_note", PERSON, text="Mine.\n")
+    ask(stores, "add_note", Caller("", True, False), text="Of a program.\n")
+    with filestore.open(served(stores).root) as store:
+        assert [one.group.by for one in store.changes(limit=2).changes] == ["a program", None]
+
+
+def test_a_program_undoes_its_own_alone(stores: Stores) -> None:
+    """By name; a person undoes whatever it is."""
+    other = Caller("other", True, False)
+    mine = ask(stores, "add_note", PERSON, text="Mine.\n")["undo"]
+    its = ask(stores, "add_note", other, text="Another's.\n")["undo"]
+    before = truth(served(stores).root)
+    for given in ({"id": mine}, {"id": its}, {}, {"id": "999999"}):
+        with pytest.raises(FilestoreError):
+            ask(stores, "undo", **given)
+    with pytest.raises(RefusedError):
+        ask(stores, "undo", Caller("", True, False), id=mine)
+    assert truth(served(stores).root) == before
+    assert ask(stores, "undo", other, id=its)["undone"]
+    assert ask(stores, "undo", PERSON)["undone"]
+
+
+def test_a_program_sees_its_own_changes_alone(stores: Stores) -> None:
+    """Those of others may be of files that are closed to it."""
+    ask(stores, "add_note", PERSON, text="Mine.\n", title="Mine")
+    (changes,) = (one for one in OPERATIONS if one.route == "changes")
+
+    def seen(caller: Caller, **given: Any) -> list[Any]:
+        answer = asyncio.run(served(stores).ask(changes, given, caller))
+        return [one["by"] for one in answer["changes"]]
+
+    assert seen(AGENT) == seen(AGENT, by="you") == ["agent"]
+    assert seen(Caller("other", True, False)) == seen(Caller("", False, False)) == []
+    assert seen(PERSON, diff=True)[:2] == [None, "agent"]
+    assert seen(PERSON, by="agent") == ["agent"]
