@@ -21,6 +21,7 @@ from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, Places, folded_path
+from filestore.core.caller import writing_program
 from filestore.core.diff import unified
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
@@ -36,6 +37,7 @@ from filestore.fs.transaction import collect_staged
 from filestore.git.repository import refuse_during_operation
 from filestore.history import write
 from filestore.history.batch import is_note, is_truth
+from filestore.history.permission import require_name
 from filestore.ingest import put
 from filestore.ingest.edits import Edit, changed, check_revision
 from filestore.ingest.put import refuse_unmerged
@@ -330,7 +332,12 @@ class NoteWriter(Struct, frozen=True):
         refuse_during_operation(places.root)
         refuse_unmerged(places, [path])
         name = places.tree.store_path(path)
+        program = writing_program()
+        if program is not None and self.snapshot.settings.agents.sign and data != before:
+            data = _signed(data, program)
         if self.writing is None:
+            if places.door is not None:
+                require_name(places, places.door, name)
             return Note(
                 path=name,
                 revision="" if before is None else revision_of(name, before),
@@ -414,6 +421,24 @@ def is_left_out(places: Places, path: ChunkPath) -> bool:
             return True
         around, folder = rules, inside(folder, part)
     return False
+
+
+def _signed(data: bytes, program: str) -> bytes:
+    """A file with a program among its authors; as it is where its frontmatter is not YAML."""
+    try:
+        parts = frontmatter.split(data)
+        text = parts.body.decode("utf-8", "replace").replace("\r\n", "\n")
+        if not parts.block_line and read_frontmatter(text)[1]:
+            return data
+        had = frontmatter.parse_block(parts.block, parts.block_line).get("author")
+        if had not in (None, "") and not isinstance(had, str | list):
+            return data
+        authors = had if isinstance(had, list) else [had] if had else []
+        if program in authors:
+            return data
+        return frontmatter.with_keys(data, {"author": [*authors, program] if authors else program})
+    except ValueError:
+        return data
 
 
 def _check_frontmatter(before: str, after: str, shown: str) -> None:

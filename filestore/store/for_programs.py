@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from filestore.config.settings import Settings
     from filestore.core.findings import Finding
     from filestore.core.paths import ChunkPath
+    from filestore.history.changes import Changes
     from filestore.sidecar.session import Parts
     from filestore.verify.run import Status
 
@@ -132,6 +133,15 @@ class ForPrograms:
 
         require_open_originals(self._parts, names, into)
         return door.closed.patterns
+
+    def _open_changes(self, found: "Changes") -> "Changes":
+        """Changes without those of what is closed to who asks."""
+        if not self.hides:
+            return found
+        from filestore.verify.opened import open_changes
+
+        with self._parts.reading() as catalog:
+            return replace(found, changes=open_changes(self._parts, catalog, found.changes))
 
     def _require_open_batch(self, identifier: str | None) -> None:
         """Let a program undo a change; see `require_open_batch`, which says what is raised."""

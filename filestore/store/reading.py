@@ -339,7 +339,7 @@ class ReadableStore(ForPrograms, Closing):
         from filestore.history.changes import Wanted, list_changes
 
         wanted = Wanted(id=identifier, by=by, since=since, limit=limit, diff=diff)
-        return list_changes(self.places, wanted)
+        return self._open_changes(list_changes(self.places, wanted))
 
     def at(
         self, revision: str, *, embed: bool = False, on_progress: OnProgress = ignore

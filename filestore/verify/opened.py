@@ -18,6 +18,7 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.safe_text import shown_path
 from filestore.history.backup_store import BatchMissingError
 from filestore.history.batch import Group
+from filestore.history.changes import Change
 from filestore.history.permission import require_name
 from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
@@ -75,8 +76,7 @@ def require_open_batch(
     Raises:
         BatchMissingError: It touches something closed.
     """
-    names = catalog.closed()
-    shut = [one for one in groups if any(_is_closed(parts, names, path) for path in one.links())]
+    shut = _shut(parts, catalog, groups)
     newest = next((one for one in reversed(groups) if not one.is_all("before")), None)
     if identifier is None and newest in shut and newest is not None:
         raise BatchMissingError("the newest change is a person's", remedy="name another one")
@@ -84,6 +84,18 @@ def require_open_batch(
         raise BatchMissingError(
             f"no batch {identifier!r}", remedy="'filestore undo --list' shows what is there"
         )
+
+
+def open_changes(parts: Parts, catalog: Catalog, changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Those of some changes that touch nothing closed; see `require_open_batch`."""
+    found = list(changes)
+    shut = {one.id for one in _shut(parts, catalog, [one.group for one in found])}
+    return tuple(one for one in found if one.group.id not in shut)
+
+
+def _shut(parts: Parts, catalog: Catalog, groups: Iterable[Group]) -> list[Group]:
+    names = catalog.closed()
+    return [one for one in groups if any(_is_closed(parts, names, path) for path in one.links())]
 
 
 def require_open_originals(parts: Parts, paths: Sequence[str], into: str | None) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import filestore
 from filestore import FilestoreError, RefusedError, Store, UsageError
+from filestore.core.caller import writing_for
 from filestore.history import write
 from filestore.ingest.edits import OtherRevisionError
 from tests.system.conftest import files_below
@@ -215,6 +216,62 @@ def test_an_edit_between_the_look_and_the_write_is_refused(
         store.append_note(note.path, "x", revision=note.revision)
     assert place.read_bytes().endswith(b"By hand.\n")
     assert store.show(note.path).revision in str(refused.value)
+
+
+def signing(store: Store) -> Store:
+    """The same store, which asks for the names of programs."""
+    settings = Path(store.root, "filestore.toml")
+    settings.write_text(f"{settings.read_text()}\n[agents]\nsign = true\n")
+    return Store(store.root)
+
+
+@pytest.mark.parametrize(
+    ("had", "made"),
+    [
+        ("", 'author: "Claude"\n'),
+        ("author: Ada # me\n", 'author: ["Ada", "Claude"] # me\n'),
+        ("author: [Ada, Bob]\ntags: [a]\n", 'author: ["Ada", "Bob", "Claude"]\ntags: [a]\n'),
+        ("author: Claude\n", "author: Claude\n"),
+        ("author: {name: Ada}\n", "author: {name: Ada}\n"),
+    ],
+)
+def test_who_wrote_stands_in_the_frontmatter(store: Store, had: str, made: str) -> None:
+    """Where the store asks for it, after whom it names already; all else stays as it was."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    text = f"{TEXT}\n# Other\n"
+    place.write_text(f"---\n{had}---\n{text}" if had else text)
+    store.sync()
+    with signing(store) as other:
+        with writing_for("Claude"):
+            planned = other.edit_note(note.path, old="rent is", new="rents are", plan=True)
+            other.edit_note(note.path, old="rent is", new="rents are")
+        wanted = f"---\n{made}---\n{text.replace('rent is', 'rents are')}"
+        assert place.read_text() == wanted
+        signs = "+author" in (planned.diff or "")
+        assert signs == (made != had)
+        other.append_note(note.path, "Of a person.")
+        assert place.read_text().startswith(wanted)
+        with writing_for("x\ny: \u202e1"):
+            signed = other.add_note("Words.\n", title="Two", metadata={"author": "Ada"})
+        assert other.show(signed.path).frontmatter["author"] == ["Ada", "x\ny: \u202e1"]
+        assert other.status().clean
+
+
+@pytest.mark.parametrize("head", ['+++\nauthor = "Ada"\n+++\n', '{\n"author": "Ada"\n}\n'])
+def test_another_frontmatter_is_not_signed(tmp_path: Path, head: str) -> None:
+    """None is put above one that is no YAML."""
+    place = tmp_path / "kb" / "a.md"
+    place.parent.mkdir()
+    place.write_text(f"{head}\n# A\n\nWords.\n")
+    with (
+        filestore.create(place.parent, layout="in-place", embedder="builtin") as made,
+        signing(made) as store,
+        writing_for("Claude"),
+    ):
+        store.sync()
+        store.edit_note("a.md", old="Words", new="Others")
+    assert place.read_text() == f"{head}\n# A\n\nOthers.\n"
 
 
 def test_what_is_read_only_is_left(store: Store) -> None:
