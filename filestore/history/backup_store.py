@@ -276,7 +276,13 @@ class Originals:
     def blob(
         self, identifier: str, name: str, digest: bytes, *, most: int = disk.MOST_BYTES
     ) -> bytes:
-        """What a file held, as it was kept; at most so many bytes.
+        """What a file held, as it was kept.
+
+        Args:
+            identifier: Of the batch.
+            name: Of the blob in it.
+            digest: Of what it is to hold.
+            most: Refuse more bytes than this.
 
         Raises:
             BatchInvalidError: It is gone or damaged.

@@ -1,4 +1,4 @@
-"""What changes a store and can be undone as one: files moved, and undo itself; vectors after both.
+"""What changes a store and can be undone as one: files moved, and undo itself, with its list.
 
 One rule: a method here hands over to the room that does the work.
 """
@@ -10,7 +10,8 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.store.reading import ReadableStore, StrPath
 
 if TYPE_CHECKING:
-    from filestore.history.batch import State
+    from filestore.history.batch import Group, State
+    from filestore.history.changes import Changes
     from filestore.ingest.moved_files import Move
     from filestore.repair.undo import UndoResult
     from filestore.sync.apply import Embedded, R
@@ -72,6 +73,39 @@ class ChangingStore(ReadableStore):
         wanted = moving.wanted_of(self.places, os.fsdecode(path), os.fsdecode(to), revision)
         with self._parts.reading() as catalog:
             return moving.plan(self._parts.snapshot(catalog, None), wanted).plan
+
+    def batches(self) -> "list[Group]":
+        """The changes of truth files that can be undone or redone, oldest first."""
+        from filestore.history import backup_store
+
+        return backup_store.list_groups(self.places.undo)
+
+    def changes(
+        self,
+        identifier: str | None = None,
+        *,
+        by: str | None = None,
+        since: str | None = None,
+        limit: int | None = None,
+        diff: bool = False,
+    ) -> "Changes":
+        """What was changed in files, by whom, newest first.
+
+        Args:
+            identifier: One change; None for all that are kept.
+            by: Only those of the program of this name; ``you`` for those of people.
+            since: Only those of this day or later, as `2026-05-03`.
+            limit: At most N of them.
+            diff: Whether each has its diff.
+
+        Raises:
+            BatchMissingError: There is none of this name.
+            UsageError: The day is none.
+        """
+        from filestore.history.changes import Wanted, list_changes
+
+        wanted = Wanted(id=identifier, by=by, since=since, limit=limit, diff=diff)
+        return self._open_changes(list_changes(self.places, wanted))
 
     def undo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore

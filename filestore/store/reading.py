@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from filestore.exchange.from_store import Exported
     from filestore.fs.watched_tree import WatchedTree
     from filestore.fulltext import Syntax
-    from filestore.history.batch import Group
-    from filestore.history.changes import Changes
     from filestore.index.backend import ShownHome
     from filestore.past.compare import Gate, StoreComparison
     from filestore.past.moment import Log, LogEntry
@@ -307,39 +305,6 @@ class ReadableStore(ForPrograms, Closing):
     def vector_home(self) -> "VectorHome":
         """Where its vectors live."""
         return self._parts.home
-
-    def batches(self) -> "list[Group]":
-        """The changes of truth files that can be undone or redone, oldest first."""
-        from filestore.history import backup_store
-
-        return backup_store.list_groups(self.places.undo)
-
-    def changes(
-        self,
-        identifier: str | None = None,
-        *,
-        by: str | None = None,
-        since: str | None = None,
-        limit: int | None = None,
-        diff: bool = False,
-    ) -> "Changes":
-        """What was changed in files, by whom, newest first.
-
-        Args:
-            identifier: One change; None for all that are kept.
-            by: Only those of the program of this name; ``you`` for those of people.
-            since: Only those of this day or later, as `2026-05-03`.
-            limit: At most N of them.
-            diff: Whether each has its diff.
-
-        Raises:
-            BatchMissingError: There is none of this name.
-            UsageError: The day is none.
-        """
-        from filestore.history.changes import Wanted, list_changes
-
-        wanted = Wanted(id=identifier, by=by, since=since, limit=limit, diff=diff)
-        return self._open_changes(list_changes(self.places, wanted))
 
     def at(
         self, revision: str, *, embed: bool = False, on_progress: OnProgress = ignore

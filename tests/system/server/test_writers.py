@@ -64,8 +64,9 @@ def served(stores: Stores) -> ServedStore:
 
 
 def everything(root: str) -> dict[str, bytes]:
-    """Every file; those apart by which readers of the catalog share it."""
-    return {path: data for path, data in files_below(Path(root)).items() if path[-4:] != "-shm"}
+    """Every file, apart from those that readers of the catalog open beside it, empty."""
+    found = files_below(Path(root)).items()
+    return {path: data for path, data in found if data and not path.endswith("-shm")}
 
 
 def truth(root: str) -> dict[str, bytes]:
