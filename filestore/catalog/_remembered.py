@@ -14,7 +14,14 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from filestore.catalog._rows import in_batches, placeholders
-from filestore.catalog._schema import CHILDREN, TABLES, catalog_errors, readable, refuse
+from filestore.catalog._schema import (
+    CHILDREN,
+    COMMITTED_FILES,
+    TABLES,
+    catalog_errors,
+    readable,
+    refuse,
+)
 from filestore.core.hashing import content_hash
 
 AWAITED: Final = "awaited"
@@ -23,6 +30,8 @@ CHECKSUM: Final = "checksum"
 """Over all that is remembered, but for where originals lie: SQLite checks no data page."""
 LAST_FILE: Final = "last_file"
 """The highest file id that was ever given: none is given twice."""
+HISTORY: Final = "history"
+"""What was read of git's log, as JSON; see `ages.History`."""
 COMMITTED: Final = "committed"
 """When the last generation was made, in seconds since 1970."""
 LET_GO: Final = "let_go"
@@ -38,8 +47,8 @@ ROWS_GENERATION: Final = "vector_rows_generation"
 _TABLE: Final = re.compile(r"CREATE TABLE (\w+)")
 COUNTED: Final = frozenset(_TABLE.findall(TABLES)) - {"contents", "meta"}
 """Not `contents`: it has the most bytes, and a row for every searchable file."""
-_ADDED: Final = {*_TABLE.findall(CHILDREN)}
-"""Tables that the schema before did not have."""
+_ADDED: Final = {*_TABLE.findall(CHILDREN + COMMITTED_FILES)}
+"""Tables that a schema before did not have."""
 MOST: Final = 2**53
 """No number of ours is larger; one that is was never counted up to."""
 
@@ -62,6 +71,7 @@ _LEADS_OUT: Final = (
     " OR path IN (x'2e', x'2e2e') LIMIT 1"
 )
 _DESCRIBED: Final = frozenset({"vectors", "lists", "probes", "trained_on"})
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _DIGEST: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
 
@@ -85,6 +95,19 @@ def _is_description(value: Any) -> bool:
         one is None or (isinstance(one, float) and 0 <= one <= MOST) for one in shares
     ) and all(map(_is_number, numbers))
     return is_sound and "vectors" in found and found.keys() <= _DESCRIBED
+
+
+def _is_history(value: Any) -> bool:
+    """As `ages.History` is serialized; git is given the name of the commit."""
+    found = _parsed(value)
+    types = {"head": str, "prefix": str, "below": list, "generation": int, "problem": str}
+    is_formed = isinstance(found, dict) and {key: type(one) for key, one in found.items()} == types
+    return (
+        is_formed
+        and _is_number(found["generation"])
+        and all(isinstance(one, str) for one in found["below"])
+        and (not found["head"] or _COMMIT.fullmatch(found["head"]) is not None)
+    )
 
 
 def _is_count_of_rows(value: Any) -> bool:
@@ -115,6 +138,7 @@ _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "index_name": lambda name: isinstance(name, str) and bool(_FILE_NAME.fullmatch(name)),
     RESOLVED: lambda value: isinstance(_parsed(value), list),
     ROWS: _is_count_of_rows,
+    HISTORY: _is_history,
 }
 
 

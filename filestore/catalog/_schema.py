@@ -12,7 +12,7 @@ from filestore.fs import database, part
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 from filestore.fs.stats import STAT_BYTES
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 _OLDEST: Final = 3
 """The oldest schema that a catalog is brought up from."""
 APPLICATION_ID: Final = 0x66736361  # "fsca"
@@ -32,7 +32,14 @@ _FACTS_OF_SOURCES: Final = """
 CREATE INDEX record_facts_by_source ON record_facts (source, resource);
 """
 """What schema 4 does not have."""
-TABLES: Final = f"""{CHILDREN}
+FACTS_SINCE: Final = 5
+COMMITTED_FILES: Final = """
+CREATE TABLE committed_files (
+  path BLOB PRIMARY KEY, created INTEGER NOT NULL, updated INTEGER NOT NULL, edited INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+"""What schema 5 does not have."""
+TABLES: Final = f"""{CHILDREN}{COMMITTED_FILES}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
 CREATE TABLE files (
@@ -115,7 +122,9 @@ with other paths or metadata; `dead` the file ids that the full-text index may s
 hold. `documents` are the sources that records name, `source_stats` the stats under which their
 files had a hash. `links` are a person's own from file to file, and of a document in place what its
 links call their targets, `children` what a summary was made from, with the embedding key that its
-text had (empty where the file names none), `renamed` the moves that were followed, `conflicts` new
+text had (empty where the file names none), `committed_files` when files of the work tree were first
+and last committed, in seconds since 1970, and whether they differed from that commit, `renamed` the
+moves that were followed, `conflicts` new
 source text that conflicts with a hand edit (none where the source text went) and the hash of
 the document that has it, `forgotten` the last good bytes of files that are gone, `deleted` the
 origins of the
@@ -252,16 +261,16 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
             remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
     tables = _tables(TABLES)
-    if version < SCHEMA_VERSION:
+    if version < FACTS_SINCE:
         tables -= _tables(_FACTS_OF_SOURCES)
-    if version < CHILDREN_SINCE:
-        # Nothing was made from others then. A reader sees an empty table, a writer makes it.
+    for added in _added_since(version):
+        # Nothing was known of it then. A reader sees an empty table, a writer makes it.
         connection.executescript(
-            CHILDREN.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
+            added.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
                 "INDEX children", "INDEX temp.children"
             )
         )
-        tables -= _tables(CHILDREN)
+        tables -= _tables(added)
     expected = {*tables, "CREATE TABLE sqlite_sequence(name,seq)", None}  # by AUTOINCREMENT
     if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != expected:
         raise sqlite3.DatabaseError("its tables are not those that were made")
@@ -270,6 +279,12 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
 
 def _tables(statements: str) -> set[str]:
     return {statement.strip() for statement in statements.split(";") if statement.strip()}
+
+
+def _added_since(version: int) -> list[str]:
+    """The tables that a schema before this one does not have."""
+    added = ((CHILDREN_SINCE, CHILDREN), (SCHEMA_VERSION, COMMITTED_FILES))
+    return [tables for since, tables in added if version < since]
 
 
 def upgrade(connection: sqlite3.Connection) -> int:
@@ -282,8 +297,11 @@ def upgrade(connection: sqlite3.Connection) -> int:
     statements: set[str] = set()
     if version < CHILDREN_SINCE:
         connection.execute("DROP TABLE temp.children")
-        statements |= _tables(CHILDREN)
     if version < SCHEMA_VERSION:
+        connection.execute("DROP TABLE temp.committed_files")
+    for added in _added_since(version):
+        statements |= _tables(added)
+    if version < FACTS_SINCE:
         statements |= _tables(_FACTS_OF_SOURCES)
     for statement in sorted(statements, reverse=True):
         connection.execute(statement)

@@ -2,9 +2,9 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from msgspec.structs import asdict, astuple, replace
@@ -23,12 +23,15 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import CHILDREN_SINCE, SCHEMA_VERSION, upgrade, written_by_us
+from filestore.catalog._schema import CHILDREN_SINCE, FACTS_SINCE, upgrade, written_by_us
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
+
+if TYPE_CHECKING:
+    from filestore.catalog.ages import History
 
 MAX_FORGOTTEN_BYTES: Final = 64 * 1024 * 1024
 """So much is remembered of files that are gone; the oldest make room."""
@@ -85,7 +88,7 @@ class CatalogWriter(Catalog):
             for file, data in self.rows(f"{statement} WHERE kind = 'summary' AND state = ''"):
                 children = chunk_file.parse(data).children
                 self.replace_children(file, [(child.path, child.key) for child in children])
-        if version < SCHEMA_VERSION:
+        if version < FACTS_SINCE:
             self._read_metadata_again()
         # SQLite asks it again about each statement, and so tells which tables are changed.
         self.connection.set_authorizer(self._note_table)
@@ -439,6 +442,36 @@ class CatalogWriter(Catalog):
             "INSERT OR IGNORE INTO children VALUES (?, ?, ?)",
             [(file, encode_path(path), key) for path, key in children],
         )
+
+    def note_history(self, history: "History") -> None:
+        """Remember how far git's log was read."""
+        self.set_meta(_remembered.HISTORY, orjson.dumps(asdict(history)).decode())
+
+    def note_committed(
+        self,
+        dates: Mapping[bytes, tuple[int, int] | None],
+        edited: Iterable[bytes],
+        *,
+        is_whole: bool,
+    ) -> None:
+        """Remember when files of the work tree were first and last committed.
+
+        Args:
+            dates: By path, relative to its top; None for what is gone.
+            edited: All files that differ from the last commit.
+            is_whole: Whether nothing of before holds.
+        """
+        self.connection.execute(
+            "DELETE FROM committed_files" if is_whole else "UPDATE committed_files SET edited = 0"
+        )
+        statement = "DELETE FROM committed_files WHERE path = ?"
+        self.connection.executemany(statement, [(path,) for path, at in dates.items() if not at])
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO committed_files VALUES (?, ?, ?, 0)",
+            [(path, *at) for path, at in dates.items() if at],
+        )
+        statement = "UPDATE committed_files SET edited = 1 WHERE path = ?"
+        self.connection.executemany(statement, [(path,) for path in edited])
 
     def note_moves(self, moves: Iterable[tuple[ChunkPath, ChunkPath]]) -> None:
         """Remember where files went, and take what is kept about them along."""

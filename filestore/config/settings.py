@@ -125,6 +125,19 @@ class GeneratorOptions(Struct, frozen=True, kw_only=True):
     """The least mean cosine of chunks under one summary; None leaves it to the data."""
 
 
+class KeyNames(Struct, frozen=True, kw_only=True):
+    """Which keys of frontmatter say how old a document is and what holds of it: ``[keys]``."""
+
+    created: tuple[str, ...] = ("created", "date")
+    """The first that is a date counts, here and below."""
+    updated: tuple[str, ...] = ("updated", "modified", "date", "timestamp")
+    status: tuple[str, ...] = ("status",)
+    superseded_by: tuple[str, ...] = ("superseded_by",)
+    stale_after: tuple[str, ...] = ("stale_after",)
+    verified: tuple[str, ...] = ("verified",)
+    sources: tuple[str, ...] = ("sources",)
+
+
 class Follow(Struct, frozen=True, kw_only=True):
     """Which resources follow their originals without being asked."""
 
@@ -220,6 +233,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether a search looks at the files first, and indexes what is quickly indexed."""
     metric: str = "cosine"
     backend: Backend = Backend()
+    keys: KeyNames = KeyNames()
     budget: int = DEFAULT_BUDGET
     """The most tokens a chunk may have, heading path included."""
     agents: AgentOptions = AgentOptions()
@@ -270,6 +284,7 @@ class _File(Struct, frozen=True, kw_only=True):
     follow: bool | dict[str, Any] = True
     chunker: _ChunkerTable = _ChunkerTable()
     search: _SearchTable = _SearchTable()
+    keys: KeyNames = KeyNames()
     model: ModelOptions = ModelOptions()
     second: SecondModel | None = field(default=None, name="beside")
     generator: GeneratorOptions = GeneratorOptions()
@@ -281,6 +296,7 @@ _KEYS: Final = {
     "": _File.__struct_encode_fields__,
     "chunker": _ChunkerTable.__struct_fields__,
     "search": _SearchTable.__struct_fields__,
+    "keys": KeyNames.__struct_fields__,
     "model": ModelOptions.__struct_fields__,
     "beside": SecondModel.__struct_fields__,
     "generator": GeneratorOptions.__struct_fields__,
@@ -339,6 +355,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
             ignore=file.ignore,
             follow=Follow(every=named.pop(_EVERY, True), named=named),
             updates=file.search.update,
+            keys=file.keys,
             metric=file.metric,
             backend=_backend(file, name),
             budget=file.chunker.budget,

@@ -29,12 +29,14 @@ from filestore.chunks.layout import Layout, resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.stats import StatEntries, pack_folder, stat_entry
+from filestore.sidecar import commit_dates
 from filestore.sidecar.embedding_feed import EmbeddingFeed, OtherFeed
 from filestore.sidecar.file_rows import (
     Rewording,
@@ -86,6 +88,7 @@ class Commit:
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
         home: VectorHome,
+        keys: KeyNames,
         embed: bool = True,
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
@@ -100,7 +103,7 @@ class Commit:
             embed=embed,
             no_embedder=no_embedder,
         )
-        self._others = others
+        self._others, self._keys = others, keys
         self._rewording = Rewording(catalog, layout)
         self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
         self._records_changed = False
@@ -493,6 +496,10 @@ class Commit:
             other.finish()
         self.words.catch_up()
         self.catalog.forget_dead(self.words.seen_generation)
+        if not self._is_quick:
+            commit_dates.note(
+                self._places, self.catalog, self._keys, new_records=self._records_changed
+            )
         generation = self.catalog.commit()
         collect(self._places, self.catalog, self._previous)
         self.words.commit(generation)

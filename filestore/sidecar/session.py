@@ -462,6 +462,7 @@ class Parts:
             metric=self.settings.metric,
             home=self.home,
             others=other_feeds(self.models, catalog, embeddings, own, embed=embed, other=other),
+            keys=self.settings.keys,
         )
 
     def clock(self) -> disk.FileSystemClock:

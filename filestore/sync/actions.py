@@ -19,6 +19,7 @@ from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.stats import StatEntries, stat_entry
+from filestore.sidecar import commit_dates
 from filestore.sidecar.commit import Commit
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import drift, recorded_state
@@ -250,6 +251,13 @@ class CheckSources(Action):
         source_drift.check(snapshot, None, report := VerificationReport(), sources)
         self.left += report.findings
         return bool(sources.read or stale)
+
+
+class ReadHistory(Action):
+    """Read git's log, which every commit does, where HEAD is another than it was."""
+
+    def run(self, session: Session) -> bool:
+        return commit_dates.is_behind(session.snapshot.places, session.commit.catalog)
 
 
 def note_sources(
