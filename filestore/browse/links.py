@@ -19,7 +19,6 @@ from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
 from filestore.chunks.links import (
     Names,
-    called,
     document_of,
     link_key,
     path_keys,
@@ -35,6 +34,7 @@ from filestore.extract.markdown_read import destinations
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts
+from filestore.sidecar.standing import names_called
 
 State = Literal["there", "gone", "moved", "dangling", "not added"]
 BROKEN: Final = frozenset({"gone", "moved", "dangling"})
@@ -138,7 +138,7 @@ def note_links(
     What leads nowhere and would be no document, such as a picture, is left out.
     """
     found = _links_in(catalog.content(row.id) or b"")
-    names = _names(catalog, frozenset(map(link_key, found)))
+    names = names_called(catalog, frozenset(map(link_key, found)))
     links = _resolved(places, catalog, row.path, found, names)
     return [one for one in links if line in (None, one.line)]
 
@@ -146,7 +146,7 @@ def note_links(
 def backlinks(places: Places, catalog: Catalog, path: ChunkPath) -> list[Link]:
     """The links of other notes to a file, by path."""
     keys = path_keys(path, [alias for one, alias in _aliases(catalog) if one == path])
-    names, target = _names(catalog, keys), places.tree.store_path(path)
+    names, target = names_called(catalog, keys), places.tree.store_path(path)
     links: list[Link] = []
     for batch in in_batches(sorted(keys)):
         for linking, data in queries.contents_linking(catalog, batch):
@@ -184,20 +184,6 @@ def _resolved(
             is_there = is_there and not catalog.closes(path)
             written = f"{link.target}#{link.heading}" if link.heading else link.target
             yield _link(places.tree, note, line, written, "not added" if is_there else "dangling")
-
-
-def _names(catalog: Catalog, keys: frozenset[str]) -> Names:
-    """The names of the files that links of some keys may lead to."""
-    # Few of very many names are folded: one that is plain begins with the key it is called by.
-    starts = tuple(key.encode() for key in keys if key.isascii())
-    paths = (
-        decode_path(path)
-        for path in queries.all_paths(catalog)
-        if (name := path[path.rfind(b"/") + 1 :].lower()).startswith((*starts, b"index.md"))
-        or not name.isascii()
-    )
-    aliases = ((alias, path) for path, alias in _aliases(catalog))
-    return Names(called(paths, keys), aliases)
 
 
 def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:

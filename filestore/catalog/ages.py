@@ -8,6 +8,7 @@ since; then the stamp of its file.
 import posixpath
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -146,6 +147,15 @@ def _pairs(
         yield from catalog.rows(f"{start} {some}", [*owners, *keys])
 
 
+def has_key(catalog: Catalog, keys: Iterable[str]) -> bool:
+    """Whether any file or document has one of some keys; a look at a row each."""
+    return any(
+        catalog.rows(f"SELECT 1 FROM {table} WHERE key = ? LIMIT 1", (key,))
+        for key in keys
+        for table in ("facts", "record_facts")
+    )
+
+
 def with_key(catalog: Catalog, tree: Tree, key: str) -> list[tuple[str, str]]:
     """Each file or document whose metadata has a key, relative to the store root, and the value."""
     own = queries.files_with_key(catalog, key)
@@ -176,12 +186,41 @@ def ages(
         own = says.get(one.file, {})
         created, updated = _first(own.get("created", ())), _first(own.get("updated", ()))
         if created is None or updated is None:
-            first_s, last_s = _commits(one, known, at) or (0.0, 0.0)
-            last_s = last_s or stamps.written_s(one)
-            created = created or _moment(first_s or last_s)
-            updated = updated or _moment(last_s)
+            first_s, last_s = _commits(one, known, at) or (0, 0)
+            written_s = last_s or stamps.written_s(one)
+            created = created or _moment(first_s or written_s)
+            updated = updated or _moment(written_s)
         found[one.file] = Age(created, updated)
     return found
+
+
+def updated(catalog: Catalog, tree: Tree, names: KeyNames) -> "dict[int, Moment]":
+    """When the document of each searchable file last changed, by its id; made once a generation."""
+
+    def made() -> "dict[int, Moment]":
+        files = all_aged(catalog, tree)
+        says = said(catalog, files, names, only=("created", "updated"))
+        known = ages(catalog, tree, files, says).items()
+        return {file: age.updated for file, age in known if age.updated is not None}
+
+    return catalog.once(("updated", names), made)
+
+
+def stale_since(says: Said, today: date) -> str:
+    """The day after which a document calls itself stale, if that is over; "" if not."""
+    day = _first(says.get("stale_after", ()))
+    # A month or a year is over when it is.
+    return day.day if day is not None and today.isoformat()[: len(day.day)] > day.day else ""
+
+
+def last_day(values: Sequence[str]) -> str:
+    """The last of some values that are dates; "" for none."""
+    if not values:
+        return ""
+    from filestore.core.dates import read_date
+
+    found = max(filter(None, map(read_date, values)), default=None)
+    return found.day if found else ""
 
 
 def _first(values: Sequence[str]) -> "Moment | None":
@@ -211,9 +250,14 @@ def committed(catalog: Catalog, names: Collection[bytes]) -> dict[bytes, tuple[i
     return {path: (created, updated, edited) for path, created, updated, edited in rows}
 
 
+def last_commit(one: Aged, known: History, dates: Mapping[bytes, tuple[int, int, int]]) -> int:
+    """When a file, or its document, was committed last; 0 where it was edited since, or never."""
+    return int((_commits(one, known, dates) or (0, 0))[1])
+
+
 def _commits(
     one: Aged, known: History, dates: Mapping[bytes, tuple[int, int, int]]
-) -> tuple[float, float] | None:
+) -> tuple[int, int] | None:
     """The first and the last commit of a file; 0 for the last where it was edited since."""
     for name in (one.source, one.path):
         at = dates.get(known.path(name)) if name else None

@@ -66,6 +66,9 @@ FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "source": lambda hit: hit.source,
     "kind": lambda hit: hit.kind,
     "freshness": lambda hit: hit.freshness,
+    "date": lambda hit: hit.date,
+    "status": lambda hit: hit.status,
+    "notes": lambda hit: "; ".join(hit.notes),
     "score": lambda hit: f"{hit.score:.4f}",
     "others": lambda hit: hit.others,
     "question": lambda hit: hit.question,
@@ -283,8 +286,10 @@ def print_words(answer: "Answer") -> None:
         else:
             where = f"  {_clipped(hit.section, room)}" if hit.section else ""
             _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
-        if hit.reason:
-            _print_lines([f"({hit.reason})"], columns)
+        if details := "; ".join(one for one in (hit.date, hit.reason) if one):
+            _print_lines([f"({details})"], columns)
+        if hit.notes:
+            _print_lines(["; ".join(hit.notes)], columns)
         if hit.question:
             _print_lines([f"question: {hit.question}"], columns)
         _print_lines(hit.before, columns)

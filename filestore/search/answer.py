@@ -116,13 +116,10 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     nothing to do with it, 1 for the very question; None where no vectors answered."""
     date: str | None = None
     """The day on which its document was updated, ISO 8601 in UTC: as it says itself, else of its
-    last commit, else of its file; a month or a year where it says no more. None of a file that is
-    gone, and where nothing tells."""
+    last commit, else of its file; a month or a year where it says no more; None where nothing
+    tells."""
     status: str = ""
     """Of its document, as it says itself: `draft`, `stable`, `deprecated` or a word of its own."""
-    notes: tuple[str, ...] = ()
-    """What to know before one relies on it, in words: superseded by X, stale since 2026-05-01,
-    deprecated, draft, verified 2026-06-01, made from a source that changed."""
     copies: tuple[StorePath, ...] = ()
     """Other files with the very same text, by path, the first fifty: they take no place of their
     own."""

@@ -8,11 +8,14 @@ import fnmatch
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, product
+from math import inf
 from typing import TYPE_CHECKING, Final, cast
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, ages, queries
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.caller import leads
+from filestore.core.dates import iso_span
 from filestore.core.paths import around
 from filestore.core.safe_text import brief, listed
 from filestore.core.spelling import did_you_mean
@@ -29,13 +32,16 @@ _ASKED_SINGLY: Final = 64
 """Of more values the catalog is asked for all files that have the key."""
 
 
-def allowed(catalog: Catalog, query: Query, places: Places, notes: list[str]) -> set[int]:
+def allowed(
+    catalog: Catalog, query: Query, places: Places, keys: KeyNames, notes: list[str]
+) -> set[int]:
     """The ids of the files that satisfy the filters of a query.
 
     Args:
         catalog: Inside a snapshot.
         query: With one filter at least.
         places: Where the store lies.
+        keys: Which ones say how old a document is.
         notes: Takes why one of them holds for no file.
     """
     every: list[set[int]] = []
@@ -64,6 +70,8 @@ def allowed(catalog: Catalog, query: Query, places: Places, notes: list[str]) ->
         every.append({file for file, source in sources if source in chosen})
     if query.within:
         every.append(_inside(catalog, query.within, places, notes))
+    if query.since is not None or query.until is not None:
+        every.append(_updated(catalog, query, places, keys, notes))
     return set.intersection(*every)
 
 
@@ -128,6 +136,26 @@ def _inside(catalog: Catalog, folders: Sequence[str], places: Places, notes: lis
     return found
 
 
+def _updated(
+    catalog: Catalog, query: Query, places: Places, keys: KeyNames, notes: list[str]
+) -> set[int]:
+    """The files of documents that were updated between two days."""
+    known = ages.updated(catalog, places.tree, keys)
+    since, until = (one and iso_span(one) for one in (query.since, query.until))
+    first_s = since[0].timestamp() if since else -inf
+    end_s = until[1].timestamp() if until else inf
+    found = {file for file, at in known.items() if first_s <= at.at_s < end_s}
+    if not found:
+        days = sorted(at.day for at in known.values())
+        spans = f"; they are of {days[0]} to {days[-1]}" if days else "; no date of one is known"
+        asked = [f"since {query.since}"] if since else []
+        asked += [f"until {query.until}"] if until else []
+        notes.append(f"no document was updated {' and '.join(asked)}{spans}")
+    if problem := ages.history(catalog).problem:
+        notes.append(f"dates of commits are not known, and those of files count: {problem}")
+    return found
+
+
 def conditions(catalog: Catalog, query: Query) -> "Where":
     """The same filters as a backend takes them; empty where it cannot tell some of them.
 
@@ -138,6 +166,8 @@ def conditions(catalog: Catalog, query: Query) -> "Where":
         query: With one filter at least.
     """
     every: list[tuple[str, tuple[str, ...]]] = []
+    if query.since is not None or query.until is not None:
+        return ()
     for condition in cast("Sequence[Condition]", query.where):
         key = condition.key
         if key in ("kind", "path", "source") or queries.is_of_documents(catalog, key):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, FileRow, queries, summaries
+from filestore.catalog import Catalog, FileRow, ages, queries, summaries
 from filestore.catalog.summaries import Stale
 from filestore.chunks import frontmatter
 from filestore.chunks.layout import TREE, Layout
@@ -22,6 +22,7 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.frontmatter_yaml import Value
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.safe_text import listed, shown_path
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_SHOWN: Final = 200
+_NAMED: Final = 3
+"""So many sources that changed are named, in so many signs."""
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"
 """Of a file whose row in the catalog is damaged: its path may be another file's."""
@@ -48,8 +52,12 @@ class KnownFile(Struct, frozen=True, kw_only=True):
     source: str | None
     """The document it comes from."""
     freshness: Freshness
-    """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went, or a text that
-    this summary, or one below it, was made from; `edited` since; `gone`."""
+    """`fresh`: as indexed; `outdated`: as indexed, but its original, or a source that it names,
+    changed or went, or a text that this summary, or one below it, was made from; `edited` since;
+    `gone`."""
+    notes: tuple[str, ...] = ()
+    """What to know before one relies on it, in words: superseded by X, stale since 2026-05-01,
+    deprecated, draft, verified 2026-06-01, X changed since."""
 
 
 AnyFound = TypeVar("AnyFound", bound=KnownFile)
@@ -413,6 +421,8 @@ def outdated(
         stale: Knows which summaries are out of date.
     """
     hits, notes = _by_original(found, parts, catalog)
+    hits, of_sources = _by_sources(hits, parts, catalog)
+    notes += of_sources
     if not summaries.has_summaries(catalog):
         return hits, notes
     tree = parts.places.tree
@@ -482,6 +492,35 @@ def _by_original(
             " 'filestore update --plan' shows what can be done"
         )
     return hits, lines
+
+
+def _by_sources(
+    found: list[AnyFound], parts: "Parts", catalog: Catalog
+) -> tuple[list[AnyFound], list[str]]:
+    """The same, where a source that a document names changed since, or went."""
+    names = parts.settings.keys
+    keys = (*names.sources, *(f"{key}.path" for key in names.sources))
+    if not found or not ages.has_key(catalog, keys):
+        return found, []
+    from filestore.sidecar.standing import Sources
+
+    tree = parts.places.tree
+    rows = catalog.files([tree.chunk_path(one.path) for one in found if one.freshness == "fresh"])
+    files = {path: ages.aged(row, tree, catalog.source_of(row)) for path, row in rows.items()}
+    says = ages.said(catalog, list(files.values()), replace(names, sources=keys), only=("sources",))
+    sources = Sources(catalog, parts.reachable(), names)
+    hits, number = [], 0
+    for hit in found:
+        one = files.get(tree.chunk_path(hit.path))
+        changed = sources.judged(one).changed if one is not None and one.file in says else ()
+        if changed:
+            number += 1
+            named = listed([shown_path(path[:_SHOWN]) for path in changed], _NAMED)
+            note = f"{named} changed since"
+            hit = replace(hit, freshness="outdated", notes=(*hit.notes, note))
+        hits.append(hit)
+    verb = "names a source" if number == 1 else "name sources"
+    return hits, [f"{_results(number)} {verb} that changed since"] if number else []
 
 
 def _results(number: int) -> str:

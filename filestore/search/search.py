@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, FileRow, queries, summaries
+from filestore.catalog import Catalog, FileRow, ages, queries, summaries
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.settings import Which
 from filestore.core.paths import ChunkPath, StorePath
@@ -28,6 +28,7 @@ from filestore.fulltext import (
 )
 from filestore.search import Mode, Query, freshness
 from filestore.search.answer import Answer, Behind, Found, Hit, left_out, on_spelling
+from filestore.search.authority import Authority
 from filestore.search.freshness import Look, Looker
 from filestore.search.passage import Nearest, is_list
 from filestore.search.ranking import (
@@ -74,6 +75,7 @@ class Searcher:
         """
         self._parts = parts
         self._places, self._layout, self._catalog = parts.places, parts.layout, catalog
+        self._keys = parts.settings.keys
         self._retriever = Retriever(parts, catalog, model)
         self.generation = catalog.generation
         self._sources: dict[str, str] = {}
@@ -82,12 +84,15 @@ class Searcher:
         """What the user should know of the answer that is being made."""
         self._may_fold = True
         """Whether files with one text are one hit."""
+        self._by_date = False
+        """Whether what no word ranks is listed the newest first."""
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(parts, catalog)
         self.behind = Behind()
         """What the look at the files found."""
         self._ancestors = summaries.Ancestors(catalog)
         self.stale = summaries.Stale(catalog)
+        self.authority = Authority(parts.places, catalog, parts.settings.keys)
         self.found: dict[StorePath, Found] = {}
         """The files of the last answer's hits."""
 
@@ -138,6 +143,7 @@ class Searcher:
             phrases = " and ".join(one.written() for one in asked.of_need(Need.EXPECTED))
             notes.append(f"nothing holds {phrases}: searched for the words of it")
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
+        self._by_date = query.sort == "date"
         self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
         found = self._respellings(asked) if mode != "vector" else ()
         others = (parse_query(one, "plain") for one in rewrites)
@@ -181,7 +187,7 @@ class Searcher:
             return None
         from filestore.search import filters
 
-        return filters.allowed(self._catalog, query, self._places, self._notes)
+        return filters.allowed(self._catalog, query, self._places, self._keys, self._notes)
 
     def _parsed(self, query: Query) -> ParsedQuery:
         """What is asked, with as many words as can be searched for."""
@@ -278,10 +284,15 @@ class Searcher:
     ) -> tuple[list[Ranked], Mode, bool]:
         """Texts by all queries together, the mode that answered, and whether these are all.
 
-        Without a word the ones that the filters leave, by path.
+        Without a word the ones that the filters leave, by path, or the newest first.
         """
         if allowed is not None and not queries[0].clauses:
-            paths = sorted(self._catalog.indexed_paths(list(allowed)).values())
+            found = self._catalog.indexed_paths(list(allowed))
+            paths = sorted(found.values())
+            if self._by_date:
+                days = ages.updated(self._catalog, self._places.tree, self._keys)
+                at = {path: days[file].day for file, path in found.items() if file in days}
+                paths.sort(key=lambda path: at.get(path, ""), reverse=True)
             return [((path, 0), 0.0, dict) for path in paths], "keyword", True
         rankings = self._retriever.rankings(queries[0], mode, depth, allowed)
         mode = mode if "vector" in rankings else "keyword"

@@ -64,8 +64,13 @@ class SearchSession:
         with parts.reading() as catalog:
             found = by_document(self.search, query) if query.group else self.search(query)
             searcher = self._fresh_searcher(parts, catalog, query.model)
+            today, told = parts.today(), searcher.authority.told
+            hits = told(found.hits, searcher.found, today)
+            if query.sort == "date":
+                hits = newest_first(hits)
+            nearest = told(found.nearest, searcher.found, today)
             return present(
-                found,
+                replace(found, hits=tuple(hits), nearest=tuple(nearest)),
                 searcher.found,
                 marker=searcher.marker(),
                 knows_meaning=searcher.knows_meaning,
@@ -93,9 +98,11 @@ class SearchSession:
         if query.rerank:
             answer = rerank(answer, reranker, count=query.k)
         with catalog.snapshot():
-            stale = self._fresh_searcher(parts, catalog, query.model).stale
+            searcher = self._fresh_searcher(parts, catalog, query.model)
+            stale = searcher.stale
             hits, notes = freshness.outdated(answer.hits, parts, catalog, stale)
             nearest, _ = freshness.outdated(answer.nearest, parts, catalog, stale)
+            hits = searcher.authority.behind_successors(hits)
             indexed_at = catalog.indexed_at
         behind, every = self.behind, (*self.behind.notes, *answer.notes, *notes)
         made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)
@@ -118,6 +125,11 @@ class SearchSession:
             self._searchers[model] = Searcher(parts, catalog, model)
         self._searchers[model].behind = self.behind
         return self._searchers[model]
+
+
+def newest_first(hits: Sequence[Hit]) -> list[Hit]:
+    """Hits by the date of their document, the best of one day first; what has none comes last."""
+    return sorted(hits, key=lambda hit: hit.date or "", reverse=True)
 
 
 def by_document(ask: Callable[[Query], Answer], query: Query) -> Answer:

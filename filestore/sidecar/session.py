@@ -8,6 +8,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,8 @@ class Parts:
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
         """Called with the holder of the writer's lock, where the lock is waited for."""
+        self.today: Callable[[], date] = date.today
+        """On which day what documents say to be stale after a date is judged."""
         self.embed_for_s: float | None = None
         """For how long a command embeds texts that wait; None until none does."""
         self.watched_tree: WatchedTree | None = None

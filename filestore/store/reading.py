@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -79,6 +80,7 @@ class ReadableStore(ForPrograms, Closing):
         processes: int = 1,
         on_wait: Callable[[str], None] = lambda _: None,
         for_programs: bool = False,
+        today: Callable[[], date] = date.today,
     ) -> None:
         """Open the store at a root; `open` also looks around for it.
 
@@ -89,6 +91,7 @@ class ReadableStore(ForPrograms, Closing):
                 without threads.
             on_wait: Called with the holder of the writer's lock, where the lock is waited for.
             for_programs: Whether what the settings close to programs is neither seen nor changed.
+            today: On which day documents are judged that say to be stale after a date.
 
         Raises:
             NoStoreError, SettingsError: There are no settings, or they cannot be used.
@@ -103,7 +106,7 @@ class ReadableStore(ForPrograms, Closing):
             processes=processes,
             for_programs=for_programs,
         )
-        self._session.on_wait = on_wait
+        self._session.on_wait, self._session.today = on_wait, today
         self._thread = threading.get_ident()
 
     @classmethod
