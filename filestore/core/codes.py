@@ -268,6 +268,15 @@ CODES: Final[dict[str, Code]] = {
         sides="your edit and the new text of its source",
     ),
     "summary-stale": Code("W", "file", "'filestore enrich --refresh' makes it again", remark=True),
+    "past-date": Code(
+        "I", "file", "check it, then set the date anew or say what supersedes it", remark=True
+    ),
+    "superseded": Code(
+        "I", "file", "nothing: search ranks it below its successor", remark=True, other="by"
+    ),
+    "successor-missing": Code(
+        "W", "file", "name a document that is there, or remove the line", remark=True
+    ),
     "link-dangling": Code(
         "W",
         "file",

@@ -301,6 +301,7 @@ class Parts:
             lost=partial(losses.lost_of_git, self.places, self.layout),
             processes=self._processes,
             settings=self.settings,
+            today=self.today(),
             home=self.home,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
             originals=self.originals(),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from datetime import date
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from msgspec import Struct, field
@@ -105,6 +106,8 @@ class StoreSnapshot(Struct, frozen=True, kw_only=True):
     models: "Models | None" = None
     """All that the settings name; None where none is asked."""
     settings: Settings = field(default_factory=Settings)
+    today: date
+    """On which day dates are judged."""
     home: "VectorHome"
     """Where its vectors live."""
     unmerged: frozenset[ChunkPath] = frozenset()

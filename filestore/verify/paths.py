@@ -79,6 +79,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
             deleted=set,
             home=parts.home,
             settings=parts.settings,
+            today=parts.today(),
             originals=parts.originals(),
         )
         found = [*_drift(tree, parts.layout, rows, _look(parts, wanted))]

@@ -9,6 +9,7 @@ the top, where a text is in no summary.
 """
 
 from collections.abc import Container, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import orjson
@@ -19,6 +20,7 @@ from filestore.catalog import (
     Catalog,
     Conflict,
     LinkRow,
+    ages,
     decode_path,
     queries,
     summaries,
@@ -191,7 +193,30 @@ def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
             Finding(code="frontmatter-ignored", path=tree.store_path(path), detail=reason)
             for path, reason in queries.files_with_key(catalog, FRONTMATTER_ERROR)
         ]
-    return [*found, *stale_summaries(snapshot)]
+    return [*found, *stale_summaries(snapshot), *authority(snapshot)]
+
+
+def authority(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Documents that say to be stale after a day that is over, or what takes their place."""
+    places, catalog, names = snapshot.places, snapshot.catalog, snapshot.settings.keys
+    if ages.has_key(catalog, names.stale_after):
+        values = (ages.with_key(catalog, places.tree, key) for key in names.stale_after)
+        said = {document: {"stale_after": [day]} for document, day in chain.from_iterable(values)}
+        for document, says in sorted(said.items()):
+            if day := ages.stale_since(says, snapshot.today):
+                path, detail = StorePath(document), f"stale since {day}"
+                yield Finding(code="past-date", path=path, detail=detail)
+    if not ages.has_key(catalog, names.superseded_by):
+        return
+    from filestore.sidecar.standing import Successors
+
+    successors = Successors(places, catalog, names)
+    for document in successors.documents:
+        for by in successors.of(document):
+            is_known = by.is_address or (by.document and not by.in_circle)
+            code = "superseded" if is_known else "successor-missing"
+            other = StorePath(by.document)
+            yield Finding(code=code, path=StorePath(document), detail=by.words, other=other)
 
 
 def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:

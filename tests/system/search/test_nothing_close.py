@@ -58,7 +58,7 @@ def test_each_hit_says_why(notes: Any) -> None:
     assert ("meaning" in first["reason"]) == (notes.embedder == "minilm")
     (shown, reason, *_) = notes("search", "monkey bananas").stdout.splitlines()
     assert shown.startswith("zoo.md:3")
-    assert reason.strip() == f"({first['reason']})"
+    assert reason.strip() == f"({first['date']}; {first['reason']})"
     same = notes.json("search", "Monkey house. The monkey steals bananas from visitors.")["hits"][0]
     assert first["meaning"] < same["meaning"] <= 1
     for hit in notes.json("search", "monkey bananas", "--mode", "keyword")["hits"]:

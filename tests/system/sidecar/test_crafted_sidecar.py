@@ -87,8 +87,11 @@ class Laboratory:
         for name in ("one.md", "two.md"):
             document = self.root.parent / name
             document.write_text(f"---\ncolour: {name}\n---\n# {name}\n\nWords of {name}.\n")
+        for words in (["init"], ["add", "one.md", "two.md"], ["commit", "-m", "Write two"]):
+            subprocess.run(["git", *words], cwd=self.root.parent, check=True, capture_output=True)
+        for name in ("one.md", "two.md"):
             with self.open() as store:
-                store.add(document)
+                store.add(self.root.parent / name)
         notes = self.root / "chunked" / "notes"
         notes.mkdir()
         for number in range(6):

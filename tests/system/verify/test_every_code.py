@@ -252,6 +252,14 @@ def source_new(scene: Scene) -> str:
     return "../notes/two.md"
 
 
+def says(scene: Scene, line: str) -> str:
+    """A note of a person's own with a line of frontmatter, synced."""
+    path = scene.chunked / "own.md"
+    path.write_text(f"---\n{line}\n---\nMy own words.\n")
+    scene.workspace.sync(code=None)
+    return scene.shown(path)
+
+
 def edited_and_synced(scene: Scene) -> str:
     shown = edited(scene)
     scene.workspace.sync()
@@ -355,6 +363,15 @@ TREE: Final[dict[str, Case]] = {
     "ingest-conflict": Case(produce=both_changed, alone=False),
     "summary-stale": Case(
         produce=summarised_and_edited, says=("1 text that it was made from changed", "tokens")
+    ),
+    "past-date": Case(
+        produce=lambda scene: says(scene, "stale_after: 2020-02-29"), says=("since 2020-02-29",)
+    ),
+    "superseded": Case(
+        produce=lambda scene: says(scene, 'superseded_by: "[[b]]"'), says=("by", "b.md")
+    ),
+    "successor-missing": Case(
+        produce=lambda scene: says(scene, "superseded_by: gone.md"), says=("'gone.md'", "not here")
     ),
     "link-dangling": Case(
         produce=dangling, says=("links to chunked/there.md", "moved to chunked/elsewhere.md")

@@ -270,6 +270,7 @@ ROWS: Final[dict[str, Case]] = (
         ),
         "metric-mismatch": Case(produce=chunks.other_metric, says=("dot", "cosine")),
         "chunker-changed": Case(produce=cut_otherwise, says=("256", "100")),
+        **{code: chunks.TREE[code] for code in ("past-date", "superseded", "successor-missing")},
         "link-dangling": Case(
             produce=pointing_nowhere, level="full", says=("line 3", "sub/gone.md")
         ),
