@@ -87,7 +87,8 @@ class OpenCatalog(Catalog):
         catalog._rules, catalog._tree = rules, tree
         connection = catalog.connection
         with catalog_errors(), readable():
-            if connection.execute("SELECT 1 FROM temp.sqlite_master LIMIT 1").fetchone():
+            known = "SELECT 1 FROM temp.sqlite_master WHERE name = 'children'"
+            if connection.execute(known).fetchone():
                 # An earlier version had no such table, and nothing was made from others.
                 connection.execute("ALTER TABLE temp.children RENAME TO no_children")
                 catalog._children = "temp.no_children"

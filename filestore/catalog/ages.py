@@ -283,7 +283,9 @@ class _Stamps:
                 return written_s
         folder, _, name = encode_path(self._tree.chunk_path(one.path)).rpartition(b"/")
         if folder not in self._folders:
-            (packed, known), *_ = [*queries.folder_stats(self._catalog, folder), (b"", b"")]
+            # Of files that may be seen, also where the names of all files may not.
+            statement = "SELECT names, stats FROM main.folders WHERE path = ?"
+            (packed, known), *_ = [*self._catalog.rows(statement, (folder,)), (b"", b"")]
             self._folders[folder] = packed.split(b"\0"), known
         names, stats = self._folders[folder]
         at = bisect_left(names, name)

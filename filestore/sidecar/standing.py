@@ -226,6 +226,9 @@ class Sources:
         at = ages.committed(self._catalog, keys) if self._known.head else {}
         noted_s = ages.last_commit(one, self._known, at)
         for source, two in places.items():
+            if any(self._catalog.closes(ChunkPath(path)) or path in self._closed for path in two):
+                unknown.append(f"{source.path}: it is not looked at")
+                continue
             commits = (at.get(self._known.path(path)) for path in two)
             first, last_s, is_edited = next(filter(None, commits), (0, 0, True))
             if noted_s and first and not is_edited:
@@ -236,6 +239,10 @@ class Sources:
             changed += [source.path] if is_changed else []
             unknown += [f"{source.path}: {why_not}"] if why_not else []
         return Judged(changed=tuple(changed), unknown=tuple(unknown))
+
+    @cached_property
+    def _closed(self) -> set[str]:
+        return self._catalog.closed()
 
     def named(self, one: Aged) -> list[Source]:
         """The sources that a file, or its document, names."""

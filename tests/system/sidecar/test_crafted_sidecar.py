@@ -87,11 +87,8 @@ class Laboratory:
         for name in ("one.md", "two.md"):
             document = self.root.parent / name
             document.write_text(f"---\ncolour: {name}\n---\n# {name}\n\nWords of {name}.\n")
-        for words in (["init"], ["add", "one.md", "two.md"], ["commit", "-m", "Write two"]):
-            subprocess.run(["git", *words], cwd=self.root.parent, check=True, capture_output=True)
-        for name in ("one.md", "two.md"):
             with self.open() as store:
-                store.add(self.root.parent / name)
+                store.add(document)
         notes = self.root / "chunked" / "notes"
         notes.mkdir()
         for number in range(6):
@@ -119,6 +116,7 @@ class Laboratory:
         catalog = CatalogWriter.open(str(self.catalog))
         catalog.begin()
         catalog.note_moves([("a.md", "b.md"), ("c.md", "d.md")])
+        catalog.note_committed({b"one.md": (1, 2), b"two.md": (1, 2)}, (), is_whole=True)
         for name in ("e.md", "f.md"):
             catalog.put_conflict(Conflict(path=name, base="x", theirs=None, origin=None))
             catalog.note_deleted(b"v", [Deleted(path=name, origin="x", source=None)])
