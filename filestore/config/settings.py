@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
+from filestore.config.key_names import KeyNames
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
 from filestore.core.errors import UPGRADE, FilestoreError, UsageError
@@ -123,19 +124,6 @@ class GeneratorOptions(Struct, frozen=True, kw_only=True):
     """For one answer; with its repetitions twice as long. None for 300 s."""
     threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
     """The least mean cosine of chunks under one summary; None leaves it to the data."""
-
-
-class KeyNames(Struct, frozen=True, kw_only=True):
-    """Which keys of frontmatter say how old a document is and what holds of it: ``[keys]``."""
-
-    created: tuple[str, ...] = ("created", "date")
-    """The first that is a date counts, here and below."""
-    updated: tuple[str, ...] = ("updated", "modified", "date", "timestamp")
-    status: tuple[str, ...] = ("status",)
-    superseded_by: tuple[str, ...] = ("superseded_by",)
-    stale_after: tuple[str, ...] = ("stale_after",)
-    verified: tuple[str, ...] = ("verified",)
-    sources: tuple[str, ...] = ("sources",)
 
 
 class Follow(Struct, frozen=True, kw_only=True):

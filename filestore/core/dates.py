@@ -7,14 +7,23 @@ zone is one of UTC.
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
 
-_ISO: Final = re.compile(
+_ISO: Final = (
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})(?:[T ](?P<time>[0-9:.]{5,15})"
     r" ?(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?"
 )
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    """Compiled on first use: that takes milliseconds, and a stamp needs none of it."""
+    return re.compile(expression, re.IGNORECASE | re.ASCII)
+
+
 _LEAST: Final = timedelta(microseconds=1)
 
 Span = tuple[datetime, datetime]
@@ -23,12 +32,12 @@ Span = tuple[datetime, datetime]
 
 def is_iso(text: str) -> bool:
     """Whether a text is written as a date of ISO 8601, be it one of the calendar or not."""
-    return _ISO.fullmatch(text) is not None
+    return _pattern(_ISO).fullmatch(text) is not None
 
 
 def iso_span(text: str) -> Span | None:
     """The time that a date of ISO 8601 is, to the day, month or year; None for any other text."""
-    found = _ISO.fullmatch(text)
+    found = _pattern(_ISO).fullmatch(text)
     if found is None:
         return None
     year, month, day = (int(found[part] or 0) for part in ("year", "month", "day"))
@@ -60,7 +69,7 @@ class Moment(Struct, frozen=True, order=True):
 
 
 _LONGEST: Final = 60
-_EPOCH: Final = re.compile(r"([0-9]{9,10}(?:\.[0-9]{1,9})?)|([0-9]{13})")
+_EPOCH: Final = r"([0-9]{9,10}(?:\.[0-9]{1,9})?)|([0-9]{13})"
 """In seconds, or in milliseconds."""
 _MONTHS: Final[Mapping[str, int]] = {
     name: number
@@ -78,10 +87,10 @@ _YEAR: Final = r"(?P<year>[0-9]{4})"
 _REST: Final = r"(?![0-9]).{0,40}"
 _WEEKDAY: Final = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
 _WRITTEN: Final = (
-    re.compile(rf"{_YEAR}([-/.])(?P<month>[0-9]{{1,2}})\2(?P<day>[0-9]{{1,2}}){_REST}"),
-    re.compile(r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"),
-    re.compile(rf"{_WEEKDAY}{_MONTH} {_ORDINAL},? {_YEAR}{_REST}", re.IGNORECASE),
-    re.compile(rf"{_WEEKDAY}{_ORDINAL} {_MONTH},? {_YEAR}{_REST}", re.IGNORECASE),
+    rf"{_YEAR}([-/.])(?P<month>[0-9]{{1,2}})\2(?P<day>[0-9]{{1,2}}){_REST}",
+    r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})",
+    rf"{_WEEKDAY}{_MONTH} {_ORDINAL},? {_YEAR}{_REST}",
+    rf"{_WEEKDAY}{_ORDINAL} {_MONTH},? {_YEAR}{_REST}",
 )
 """2026/5/3, 20260503, May 3, 2026 and 3 May 2026; a time behind them is passed over. Numbers of
 day and month before the year are in no order that all agree on, and are no date."""
@@ -94,10 +103,10 @@ def read_date(text: str) -> Moment | None:
         return None
     if (span := iso_span(text)) is not None:
         return Moment(span[0].timestamp(), text if len(text) < 10 else span[0].date().isoformat())
-    if (number := _EPOCH.fullmatch(text)) is not None:
+    if (number := _pattern(_EPOCH).fullmatch(text)) is not None:
         return moment(float(number[1]) if number[1] else int(number[2]) / 1000)
     for form in _WRITTEN:
-        if (found := form.fullmatch(text)) is not None:
+        if (found := _pattern(form).fullmatch(text)) is not None:
             month = found["month"]
             day = _day(found["year"], month if month.isdigit() else _month(month), found["day"])
             if day is not None:
