@@ -28,6 +28,7 @@ from filestore.server.wire import ASKED
 
 if TYPE_CHECKING:
     from filestore.browse.named import Spot
+    from filestore.server.agents.install import Installation
     from filestore.store import Store
 
 
@@ -243,6 +244,11 @@ def streams() -> Iterator[None]:
         sys.stdout, sys.stderr = own
 
 
+_PROGRAMS: Final = (
+    "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed"
+)  # fmt: skip
+
+
 class Mcp(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
@@ -250,10 +256,14 @@ class Mcp(CommonOptions, frozen=True, kw_only=True):
     """a store, or NAME=PATH; none: the store that every command would use"""
     write: bool = False
     """let agents write notes, and sync"""
-    install: Literal["claude", "cursor", "vscode"] | None = None
-    """print the configuration of a program, and where it belongs"""
+    install: Annotated[str | None, option("PROGRAM", one_of=_PROGRAMS)] = None
+    """show the entry of a program's configuration, and where it belongs"""
     yes: Annotated[bool, option(needs="install")] = False
-    """with --install: write it there"""
+    """with --install: start the server as the program will, ask it something, write the entry"""
+    remove: Annotated[bool, option(needs="install")] = False
+    """with --install: take the entry out again"""
+    plan: Annotated[bool, option(needs="install")] = False
+    """with --install: only show what would be done"""
     to: Annotated[str | None, option("FILE", needs="install")] = None
     """with --install: another file, such as .mcp.json of a project"""
 
@@ -264,9 +274,9 @@ def run_mcp(options: Mcp) -> int:
     A program that speaks it, such as Claude, Cursor or VS Code, starts this command by itself.
     Tools that write are there with --write alone; what they change can be undone.
 
-    Example: filestore mcp handbook work=../work --write
+    Example: filestore mcp --install claude-code --yes
     """
-    if missing_packages("mcp"):
+    if missing_packages("mcp") and not options.remove:
         raise AgentsMissingError(
             "agents need the package mcp, which is not installed", remedy=extra_line("server")
         )
@@ -278,7 +288,7 @@ def run_mcp(options: Mcp) -> int:
 
     if sys.stdin.isatty():
         _output.say("waiting for an agent on standard input; Ctrl-C ends it")
-        _output.say("to configure a program: filestore mcp --install claude")
+        _output.say("to configure a program: filestore mcp --install claude-code")
 
     def opened() -> Stores:
         stores = Stores.open(given, Access(writes=options.write))
@@ -288,30 +298,71 @@ def run_mcp(options: Mcp) -> int:
     return run_stdio(opened)
 
 
-def _install(options: Mcp, program: str, stores: list[str]) -> int:
+def _install(options: Mcp, word: str, stores: list[str]) -> int:
+    """Show the entry of a program's configuration; write it, once the server has answered so."""
     from filestore.server.agents import install
+    from filestore.server.agents.entries import snippet
+    from filestore.server.agents.proof import ask_once
+    from filestore.server.stores import named_roots
 
+    program = install.program_of(word)
+    configuration = layout.configuration_folder()
     wanted = install.installation(program, stores, write=options.write, to=options.to)
+    is_planned = options.plan or not options.yes
+    if options.remove:
+        done = install.remove(wanted, program.form, configuration, plan=options.plan)
+        return _print_removed(options, done)
+    lines = snippet(program.form, wanted.key, wanted.name, wanted.server)
     if not options.json:
-        _output.line(wanted.lines)
-    done = install.install(wanted) if options.yes else wanted
+        _output.line(f"{wanted.program} reads {shown_path(wanted.file)}; its entry:")
+        _output.line(safe_text(lines.rstrip("\n")))
+    done = wanted
+    if not is_planned:
+        install.install(wanted, program.form, configuration, plan=True)
+        several = next(iter(named_roots(stores))) if len(stores) > 1 else ""
+        question, answer = ask_once(wanted.server, several)
+        wanted = replace(wanted, question=question, answer=answer)
+        done = install.install(wanted, program.form, configuration)
     if options.json:
         _output.write_json(done.to_dict())
-    elif not options.yes:
-        _output.line(f"belongs into {shown_path(done.file)} ({done.program})")
-        _output.line(f"or, for one project, into {install.PROGRAMS[program].project}")
-        if program == "claude":
-            _output.line(f"or, for Claude Code: {done.command_line}")
-        _output.line("to write it there: add --yes")
-    elif done.written:
-        _output.line(f"{'replaced' if done.replaced else 'added'} in {shown_path(done.file)}")
-        if done.replaced:
-            _output.line(f"it was: {json.dumps(done.before, ensure_ascii=False)}")
-        _output.line(f"restart {done.program} to use it")
-        _output.line(f"to take it back, remove {done.name!r} there")
+    elif is_planned:
+        if program.project:
+            _output.line(f"for one project: --to {program.project} in its folder")
+        if program is install.PROGRAMS["claude-code"]:
+            _output.line(f"the same by Claude Code itself: {install.command_line(wanted)}")
+        _output.line("to write it there: add --yes; to take it out again: --remove")
     else:
-        _output.line(f"{shown_path(done.file)} has it already")
+        _print_installed(done, word)
     return 0
+
+
+def _print_installed(done: "Installation", word: str) -> None:
+    _output.line(
+        f"started as {done.program} starts it, and asked for {safe_text(done.question)!r}:"
+    )
+    _output.line("\n".join(f"  {line}" for line in done.answer.splitlines()))
+    if not done.written:
+        _output.line(f"{shown_path(done.file)} has it already")
+        return
+    _output.line(f"{'replaced' if done.replaced else 'added'} in {shown_path(done.file)}")
+    if done.replaced:
+        _output.line(f"it was: {safe_text(json.dumps(done.before, ensure_ascii=False))}")
+    _output.line(f"restart {done.program} to use it")
+    _output.line(f"to take it out again: filestore mcp --install {word} --remove")
+
+
+def _print_removed(options: Mcp, done: "Installation") -> int:
+    file = shown_path(done.file)
+    if options.json:
+        _output.write_json(done.to_dict())
+    elif not done.removed:
+        _output.line(f"{file} has no entry {done.name!r}")
+    elif options.plan:
+        _output.line(f"would take {done.name!r} out of {file}")
+    else:
+        how = "is as it was before" if done.restored else "keeps all else"
+        _output.line(f"took {done.name!r} out of {file}, which {how}")
+    return 0 if done.removed else 1
 
 
 _DESKTOP = {"darwin": ("open",)}

@@ -192,6 +192,41 @@ def distrust(configuration: str, root: str) -> None:
         values["originals"].pop(stored_path(root), None)
 
 
+class Change(TypedDict):
+    """What was changed in a file of another program's: enough to undo it."""
+
+    after: str
+    """The hash of the text then."""
+    place: int
+    """Characters before what differs."""
+    length: int
+    """Of what took the place of what was cut."""
+    cut: str | None
+    """That; None where there was no file."""
+
+
+def changes_of_programs(configuration: str, file: str) -> dict[str, Change]:
+    """What was changed in a program's configuration and not undone, by the entry's name."""
+    found = _read(os.path.join(configuration, NAME))["programs"]
+    return found.get(stored_path(file), {})
+
+
+def remember_change(configuration: str, file: str, name: str, change: Change | None) -> None:
+    """Remember a change of a program's configuration, or that it was undone.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    with _changing(configuration) as values:
+        known = values["programs"].setdefault(stored_path(file), {})
+        known.pop(name, None)
+        if change is not None:
+            known[name] = change
+        if not known:
+            del values["programs"][stored_path(file)]
+
+
 def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
     """A keyed hash of some data that only this user can make: a forged one is recognised.
 
@@ -244,6 +279,7 @@ class _File(TypedDict, total=False):
     trusted: dict[str, list[str]]
     originals: dict[str, dict[str, list[str]]]
     closed: dict[str, dict[str, list[str]]]
+    programs: dict[str, dict[str, Change]]
 
 
 _RULES: Final = ("closed", "read_only")
@@ -261,7 +297,7 @@ def _read(path: str) -> _File:
         raise MachineError(
             f"{path} cannot be used: {error}", remedy=f"fix or remove {path}"
         ) from error
-    return _File(models={}, trusted={}, originals={}, closed={}) | found
+    return _File(models={}, trusted={}, originals={}, closed={}, programs={}) | found
 
 
 @contextlib.contextmanager

@@ -226,7 +226,9 @@ def _configuration(data: bytes, folder: Path) -> None:
     install.install(
         install.Installation(
             program="cursor", file=place, key="mcpServers", name="kb", server=entry
-        )
+        ),
+        "json",
+        str(folder / "settings"),
     )
 
 
@@ -234,7 +236,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "chunks/resource_record.parse": (RECORD, lambda data, _: resource_record.parse(data)),
     "history/batch.parse": (BATCH, lambda data, _: batch.parse(data, identifier="000001")),
     "config/user_config._read": (MACHINE, _machine),
-    "server/agents/install._parsed": (CONFIGURATION, _configuration),
+    "server/agents/entries.parsed": (CONFIGURATION, _configuration),
     "server/agents/server.refusals": (MESSAGE, _message),
     "server/http/answers.json_object": (REQUEST, _request),
     "server/operations._parsed": (FILTER, _value_in_address),
@@ -303,6 +305,8 @@ OURS: Final = {
     "settings that were read before": "config/settings._edited server/wire._sidecars",
     "any error of it is told": "index/_qdrant/folder._loaded"
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
+    "a text that was judged before": "server/agents/entries.at"
+    " server/agents/entries.without_entry server/agents/server._asked",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
     "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"
@@ -313,8 +317,9 @@ OURS: Final = {
     " index/_file_rows._checked index/__init__.parse",
     "a cache": "embed/models._remembered past/commits.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
-    " fs/programs.results tui/workers/tasks.unpack verify/_rows.main",
+    " server/agents/proof.ask fs/programs.results tui/workers/tasks.unpack verify/_rows.main",
     "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
+    " core/errors.extra_line"
     " server/operations.definitions",
 }
 """Places that read what this program wrote, or that are tried elsewhere."""

@@ -1,27 +1,30 @@
 """The configuration of programs that start this server: its entry, its file.
 
-One rule: the file is the user's. All else in it stays as it is, in its order, and what cannot be
-read as plain JSON is not touched.
+One rule: the file is the user's. All else in it stays as it is, what cannot be read is not touched,
+and what was written is taken back byte for byte where nobody changed the file since.
 """
 
-import json
-import math
 import os
 import re
 import shlex
 import stat
 import sys
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filestore.config.user_config import Change, changes_of_programs, remember_change
 from filestore.core.caller import absolute
-from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.schema import JsonObject, each_once
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.schema import JsonObject
+from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
 from filestore.fs.programs import find_program
+from filestore.server.agents import entries
+from filestore.server.agents.entries import Form, UnfitEntryError
 from filestore.server.stores import named_roots
 
 _LARGEST: Final = 16 * 1024 * 1024
@@ -30,7 +33,7 @@ _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ConfigurationUnreadableError(RefusedError):
-    """The configuration of a program is not plain JSON of the shape that it should have.
+    """The configuration of a program is not of its form, or has another shape than it should have.
 
     Or it is not to be written.
     """
@@ -45,19 +48,30 @@ class Program(Struct, frozen=True):
     folders: Mapping[str, str]
     """Where that lies, by system; "" for any other."""
     file: str
-    project: str
+    project: str = ""
     """Where it looks in a folder that is open in it, too."""
     extra: Mapping[str, str] = {}
     """What an entry has besides the command."""
+    form: Form = "json"
+    moved_by: str = ""
+    """The variable that names another folder for it."""
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
-    "claude": Program(
+    "claude-code": Program(
+        "Claude Code",
+        "mcpServers",
+        {"": "~"},
+        ".claude.json",
+        ".mcp.json",
+        {"type": "stdio"},
+        moved_by="CLAUDE_CONFIG_DIR",
+    ),
+    "claude-desktop": Program(
         "Claude Desktop",
         "mcpServers",
         {"darwin": "~/Library/Application Support/Claude", "": "{config}/Claude"},
         "claude_desktop_config.json",
-        ".mcp.json (Claude Code)",
     ),
     "cursor": Program("Cursor", "mcpServers", {"": "~/.cursor"}, "mcp.json", ".cursor/mcp.json"),
     "vscode": Program(
@@ -67,9 +81,36 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         "mcp.json",
         ".vscode/mcp.json",
         {"type": "stdio"},
+        "jsonc",
+    ),
+    "codex": Program(
+        "Codex",
+        "mcp_servers",
+        {"": "~/.codex"},
+        "config.toml",
+        ".codex/config.toml",
+        form="toml",
+        moved_by="CODEX_HOME",
+    ),
+    "gemini": Program(
+        "Gemini CLI",
+        "mcpServers",
+        {"": "~/.gemini"},
+        "settings.json",
+        ".gemini/settings.json",
+        form="jsonc",
+    ),
+    "zed": Program(
+        "Zed",
+        "context_servers",
+        {"darwin": "~/.config/zed", "": "{config}/zed"},
+        "settings.json",
+        ".zed/settings.json",
+        form="jsonc",
     ),
 }
 """By the word of ``--install``."""
+_OLD_WORDS: Final = {"claude": "claude-desktop"}
 
 
 class Installation(JsonObject, Struct, frozen=True, kw_only=True):
@@ -91,27 +132,35 @@ class Installation(JsonObject, Struct, frozen=True, kw_only=True):
     """Whether the file was changed, which `--yes` allows."""
     replaced: bool = False
     """Whether the file had another entry of this name."""
+    removed: bool = False
+    """Whether the entry was taken out, by `--remove`."""
+    restored: bool = False
+    """Whether the file then was byte for byte as before the entry was written."""
+    question: str = ""
+    """What the server was asked before the entry was written."""
+    answer: str = ""
+    """What it answered."""
     before: Any = None
-    """That entry."""
+    """The entry that was replaced."""
 
-    @property
-    def lines(self) -> str:
-        """The configuration with this server alone."""
-        return json.dumps({self.key: {self.name: self.server}}, ensure_ascii=False, indent=2)
 
-    @property
-    def command_line(self) -> str:
-        """What has Claude Code remember it for all projects of this user."""
-        environment = [
-            word for pair in self.server.get("env", {}).items() for word in ("-e", "=".join(pair))
-        ]
-        words = [self.server["command"], *self.server["args"]]
-        add = ["claude", "mcp", "add", "--scope", "user", *environment, self.name, "--"]
-        return shlex.join([*add, *words])
+def program_of(word: str) -> Program:
+    """The program that a word of ``--install`` names.
+
+    Raises:
+        UsageError: There is none.
+    """
+    found = PROGRAMS.get(_OLD_WORDS.get(word, word))
+    if found is None:
+        raise UsageError(
+            f"--install: unknown program {word[:80]!r}{did_you_mean(word[:80], PROGRAMS)}",
+            remedy=f"one of: {', '.join(PROGRAMS)}",
+        )
+    return found
 
 
 def installation(
-    word: str,
+    program: Program,
     stores: Sequence[str],
     *,
     write: bool,
@@ -120,7 +169,7 @@ def installation(
     """The entry for some stores in a program's configuration; changes nothing.
 
     Args:
-        word: The program, of `PROGRAMS`.
+        program: Whose.
         stores: Each a path, or ``NAME=PATH``.
         write: Whether agents may write.
         to: Another file than the program's own.
@@ -129,7 +178,6 @@ def installation(
         NoStoreError: There is none at a path.
         UsageError: Two have one name.
     """
-    program = PROGRAMS[word]
     roots = named_roots(stores)
     named = [f"{one}={root}" for one, root in roots.items()]
     given = named if len(roots) > 1 else list(roots.values())
@@ -139,7 +187,8 @@ def installation(
     command = [found] if found else [sys.executable, "-P", "-m", "filestore"]
     words = [*command, "mcp", *given, *(["--write"] if write else [])]
     folder = program.folders.get(sys.platform, program.folders[""])
-    own = os.path.expanduser(folder.format(config=moved or "~/.config"))
+    usual = os.path.expanduser(folder.format(config=moved or "~/.config"))
+    own = os.environ.get(program.moved_by) or usual if program.moved_by else usual
     # Programs make the names of tools of it, in few signs.
     plain = re.sub(r"[^A-Za-z0-9]+", "-", next(iter(roots))).strip("-")
     is_named = len(roots) == 1 and plain
@@ -154,41 +203,142 @@ def installation(
     )
 
 
-def install(wanted: Installation) -> Installation:
+def command_line(wanted: Installation) -> str:
+    """What has Claude Code itself remember a server, for all projects of this user."""
+    environment = [
+        word for pair in wanted.server.get("env", {}).items() for word in ("-e", "=".join(pair))
+    ]
+    words = [wanted.server["command"], *wanted.server["args"]]
+    add = ["claude", "mcp", "add", "--scope", "user", *environment, wanted.name, "--"]
+    return shlex.join([*add, *words])
+
+
+def install(
+    wanted: Installation, form: Form, configuration: str, *, plan: bool = False
+) -> Installation:
     """Write an entry into the configuration of a program; all else in it is kept.
 
+    Args:
+        wanted: The entry.
+        form: Of the file.
+        configuration: The user's folder of settings, where the change is remembered.
+        plan: Only see that it can be written.
+
     Raises:
-        ConfigurationUnreadableError: It is not plain JSON; nothing was written.
+        ConfigurationUnreadableError: It is not of its form; nothing was written.
         WriteFailedError: The disk refused; the file is as it was.
     """
     # A link stays one: some keep such files elsewhere.
     place = os.path.realpath(wanted.file)
     before = _read(place)
-    values = _parsed(before, wanted) if before and before.strip() else {}
+    text = _decoded(before, wanted)
+    known = changes_of_programs(configuration, place).get(wanted.name)
+    base = _undone(text, known) if _is_untouched(text, known) else text
+    try:
+        had = entries.parsed(text or "", form).get(wanted.key)
+        old = had.get(wanted.name) if isinstance(had, dict) else None
+        if old == wanted.server:
+            return wanted
+        after = entries.with_entry(base or "", form, wanted.key, wanted.name, wanted.server)
+    except UnfitEntryError as error:
+        raise _unreadable(wanted, str(error)) from error
+    if plan:
+        _require_writable(wanted, place, before)
+        return wanted
+    _write(wanted, place, before, after)
+    remember_change(configuration, place, wanted.name, _change(base, after))
+    return replace(wanted, written=True, replaced=old is not None, before=old)
+
+
+def remove(wanted: Installation, form: Form, configuration: str, *, plan: bool) -> Installation:
+    """Take an entry out of the configuration of a program, byte for byte where nobody touched it.
+
+    Args:
+        wanted: The entry.
+        form: Of the file.
+        configuration: As for `install`.
+        plan: Only say what would be done.
+
+    Raises:
+        ConfigurationUnreadableError: It is not of its form; nothing was written.
+        WriteFailedError: The disk refused; the file is as it was.
+    """
+    place = os.path.realpath(wanted.file)
+    before = _read(place)
+    text = _decoded(before, wanted)
+    known = changes_of_programs(configuration, place).get(wanted.name)
+    is_untouched = _is_untouched(text, known)
+    try:
+        if is_untouched:
+            after = _undone(text, known)
+        else:
+            after = text and entries.without_entry(text, form, wanted.key, wanted.name)
+    except UnfitEntryError as error:
+        raise _unreadable(wanted, str(error)) from error
+    is_there = after != text
+    if not plan:
+        if is_there:
+            _write(wanted, place, before, after)
+        remember_change(configuration, place, wanted.name, None)
+    return replace(
+        wanted, written=is_there and not plan, removed=is_there, restored=is_there and is_untouched
+    )
+
+
+def _change(before: str | None, after: str) -> Change:
+    """What a text became, by the only part of it that differs."""
+    old = before or ""
+    place = _shared(old, after)
+    end = _shared(old[place:][::-1], after[place:][::-1])
+    cut = old[place : len(old) - end]
+    return Change(
+        after=_hash(after),
+        place=place,
+        length=len(after) - end - place,
+        cut=None if before is None else cut,
+    )
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts have in common from their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _is_untouched(text: str | None, known: Change | None) -> bool:
+    return text is not None and known is not None and _hash(text) == known["after"]
+
+
+def _undone(text: str | None, known: Change | None) -> str | None:
+    """A text as it was before a change; None for no file."""
+    assert text is not None
+    assert known is not None
+    if known["cut"] is None:
+        return None
+    place = known["place"]
+    return text[:place] + known["cut"] + text[place + known["length"] :]
+
+
+def _require_writable(wanted: Installation, place: str, before: bytes | None) -> None:
     if before is not None and not os.stat(place).st_mode & _WRITABLE:
         # A rename would replace it all the same.
         raise _unreadable(wanted, "it is read-only")
-    servers = values.setdefault(wanted.key, {})
-    if not isinstance(servers, dict):
-        raise _unreadable(wanted, f"its {wanted.key!r} is no object")
-    had = servers.get(wanted.name)
-    servers[wanted.name] = dict(wanted.server)
-    is_other = had != servers[wanted.name]
-    if is_other:
-        # As the file is indented; two blanks where nothing says.
-        found = re.search(rb"\n([ \t]+)\S", before or b"")
-        blanks = found[1].decode() if found else "  "
-        indent = blanks if "\t" in blanks else len(blanks)
-        data = json.dumps(values, ensure_ascii=False, indent=indent) + "\n"
-        with disk.disk_errors(place):
-            disk.make_folders(os.path.dirname(place), 0o700)
-            if _read(place) != before:
-                raise _unreadable(wanted, "another program is writing it")
-            disk.write_path(place, data.encode("utf-8", "surrogatepass"))
-    is_replaced = had is not None and is_other
-    return replace(
-        wanted, written=is_other, replaced=is_replaced, before=had if is_replaced else None
-    )
+
+
+def _write(wanted: Installation, place: str, before: bytes | None, after: str | None) -> None:
+    _require_writable(wanted, place, before)
+    with disk.disk_errors(place):
+        disk.make_folders(os.path.dirname(place), 0o700)
+        if _read(place) != before:
+            raise _unreadable(wanted, "another program is writing it")
+        if after is None:
+            os.unlink(place)
+        else:
+            disk.write_path(place, after.encode())
 
 
 def _read(place: str) -> bytes | None:
@@ -200,25 +350,11 @@ def _read(place: str) -> bytes | None:
         raise FilestoreError(f"cannot read {place}: {error.strerror or error}") from error
 
 
-def _parsed(data: bytes, wanted: Installation) -> dict[str, Any]:
+def _decoded(data: bytes | None, wanted: Installation) -> str | None:
     try:
-        values = json.loads(
-            data.decode("utf-8"),
-            object_pairs_hook=each_once,
-            parse_float=_finite,
-            parse_constant=_finite,
-        )
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(wanted, "it is not plain JSON, or has comments") from error
-    if not isinstance(values, dict):
-        raise _unreadable(wanted, "it is no JSON object")
-    return values
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise ValueError(text)
-    return value
+        return None if data is None else data.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable(wanted, "it is not UTF-8") from error
 
 
 def _unreadable(wanted: Installation, reason: str) -> ConfigurationUnreadableError:

@@ -151,6 +151,7 @@ def test_the_lists_are_known() -> None:
         "search --source",
         "search --where",
         "serve --documents",
+        "serve --name",
     }
 
 
