@@ -328,6 +328,8 @@ def test_changes_are_listed_and_undone_after_a_restart(case):
         await session.read("000002")
         assert "add other.md" in session.seen()
         assert "u undoes it" in session.seen()
+        assert "by you" in session.seen()
+        await session.read("@@ -0,0 +1,")
         await session.press("u", *"yes", "enter")
         await session.read("undone: 000002")
         await session.press("b")

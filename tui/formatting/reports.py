@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
 from tui.formatting import Line, Role, Span, count, field, line, one_line, shortened, span
+from tui.formatting.findings import diff_lines
 from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
@@ -163,23 +164,31 @@ def batch_line(group: "Group") -> Line:
         span(f"{when}  ", "quiet"),
         span(f"{group.state:<10}  ", roles.get(group.state, "warning")),
         span(f"{shown_path(group.problem or group.what)}  "),
-        span(f"{files}, {group.bytes:,} bytes", "quiet"),
+        span(f"by {_by(group)}, {files}, {group.bytes:,} bytes", "quiet"),
     )
 
 
-def batch_lines(group: "Group") -> list[Line]:
-    """Everything about a change, and what undoing or redoing does to each file."""
+def _by(group: "Group") -> str:
+    # Of its own name a program could make any word.
+    return "you" if group.by is None else f"“{shown_path(group.by)}”"
+
+
+def batch_lines(group: "Group", diff: str = "") -> list[Line]:
+    """Everything about a change, what undoing or redoing does to each file, and its diff."""
     side: Side = "after" if group.state == "undone" else "before"
     head = _DONE["before" if side == "after" else "after"][1]
     found = [
         line(f"change {group.id}", "title"),
         field("command", shown_path(group.what)),
+        field("by", _by(group)),
         field("state", group.state),
         field("kept", f"{group.bytes:,} bytes"),
     ]
     if group.problem:
         return [*found, line(""), line(group.problem, "error")]
-    return [*found, line(""), line(f"{head}:"), *file_change_lines(file_changes(group, side))]
+    files = file_change_lines(file_changes(group, side))
+    shown = [line(""), *diff_lines(diff)] if diff else []
+    return [*found, line(""), line(f"{head}:"), *files, *shown]
 
 
 def file_change_lines(files: Sequence[tuple[str, Fate]]) -> list[Line]:

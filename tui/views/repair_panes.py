@@ -25,7 +25,7 @@ from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, UndoResult
-    from filestore.browse import Group
+    from filestore.browse import Change, Group
 
 PREVIEW_S: Final = 0.03
 """After the cursor came to rest."""
@@ -207,6 +207,16 @@ class Changes(Horizontal):
             self.text.show([line("no change is kept", "quiet")])
         else:
             self.text.show(texts.batch_lines(group), key=group.id)
+            self._host.task_manager.read(
+                lambda store: store.changes(group.id, diff=True).changes,
+                partial(self._show_diff, group),
+                group="diff of a change",
+                failed=lambda _: None,
+            )
+
+    def _show_diff(self, group: "Group", found: "Sequence[Change]") -> None:
+        if group is self.current and not self._message and found and found[0].diff:
+            self.text.show(texts.batch_lines(group, found[0].diff), key=group.id)
 
     # Undo and redo
 

@@ -5,7 +5,7 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import filestore
+from filestore.core.caller import writing_for
 from filestore.server.http import pages
 from filestore.server.http.pages import page_files
 from tests import chromium
@@ -86,7 +87,9 @@ def synced(folder: Path) -> Path:
     return folder
 
 
-def drive(tmp_path: Path, roots: list[Path], act: Act, *, is_refused: bool = False) -> None:
+def drive(
+    tmp_path: Path, roots: Sequence[Path | str], act: Act, *, is_refused: bool = False
+) -> None:
     """Open the page with its token, do something, and look at what must never happen."""
 
     async def run(server: Served) -> chromium.Browser:
@@ -443,6 +446,7 @@ def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
             assert not await browser.evaluate(too_wide), link
         for view in (
             "status",
+            "changes",
             "map",
             "resource?name=<img src=x>",
             "document?path=<svg/onload=1>",
@@ -663,12 +667,38 @@ def test_findings_are_told_by_code(tmp_path: Path, documents: Path) -> None:
     drive(tmp_path, [documents], act)
 
 
+@needs_chromium
+def test_a_change_is_shown_and_undone(tmp_path: Path, documents: Path) -> None:
+    """Who made it, its diff as text, and one button that takes it back after a second press."""
+    with filestore.open(documents) as store, writing_for("<b>cursor</b>"):
+        note = store.add_note("Pipes <img src=x onerror=window.ran=1> leak.\n", title="Pipes")
+    place = documents / note.path
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("location.hash = '#/changes'")
+        await browser.until("document.querySelector('.finding')")
+        shown = await text_of(browser)
+        assert "add_note notes/Pipes.md by “<b>cursor</b>”" in shown
+        assert "filestore undo 000001" in shown
+        await browser.evaluate("document.querySelectorAll('.steps button')[0].click()")
+        await browser.until("document.querySelector('.diff')")
+        assert "+Pipes <img src=x onerror=window.ran=1> leak." in await text_of(browser, ".diff")
+        await browser.evaluate("document.querySelectorAll('.steps button')[1].click()")
+        assert place.exists()
+        await browser.evaluate("document.querySelectorAll('.steps button')[1].click()")
+        await browser.until("document.querySelectorAll('.steps button').length === 1")
+        assert not place.exists()
+
+    drive(tmp_path, [documents, "--write"], act)
+
+
 VIEWS = {
     "start": "#/",
     "search": "#/?q=lease+cellar+writing",
     "document": "#/document?path=lease.md&line=9",
     "similar": "#/similar?path=lease.md",
     "status": "#/status",
+    "changes": "#/changes",
     "map": "#/map",
     "error": "#/document?path=none.md",
 }
@@ -679,6 +709,8 @@ VIEWS = {
 def test_whoever_comes_can_use_every_view(tmp_path: Path, documents: Path, scheme: str) -> None:
     """Names, headings in order, contrast of 4.5, a focus that is seen, no view wider than 320."""
     (documents / "new.md").write_text("# New\n\nNot indexed yet.\n")
+    with filestore.open(documents) as store, writing_for("cursor"):
+        store.add_note("Pipes leak.\n", title="Pipes")
 
     async def act(browser: chromium.Browser, server: Served) -> None:
         await browser.call(

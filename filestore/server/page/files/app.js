@@ -2,6 +2,7 @@
 
 import { Refused, ask, chooseStore, events, generation, keepToken, store, storeNames, takeToken, token } from "./api.js";
 import { read } from "./address.js";
+import { changesView } from "./changes.js";
 import { cameFrom, documentView, leave, step } from "./document.js";
 import { el, problem, say, show } from "./dom.js";
 import { mapView } from "./map.js";
@@ -23,6 +24,7 @@ const VIEWS = {
   resource: resourceView,
   document: documentView,
   status: (_, signal) => statusView(signal),
+  changes: (_, signal) => changesView(signal),
   map: (_, signal) => mapView(signal),
 };
 
@@ -36,7 +38,7 @@ async function route() {
   const returning = before === "document" && (page === "search" || page === "similar");
   before = page;
   if (page === "search" || page === "similar") cameFrom(location.hash);
-  for (const name of ["search", "status", "map"]) {
+  for (const name of ["search", "status", "changes", "map"]) {
     if (page === name) $(`to-${name}`).setAttribute("aria-current", "page");
     else $(`to-${name}`).removeAttribute("aria-current");
   }
