@@ -86,12 +86,16 @@ def all_aged(catalog: Catalog, tree: Tree, among: Iterable[int] | None = None) -
 
 def history(catalog: Catalog) -> History:
     """What is known of git's log."""
-    kept = catalog.meta(HISTORY)
-    if not kept:
-        return History()
-    with written_by_us():
-        values = orjson.loads(kept)
-        return History(**values | {"below": tuple(values["below"])})
+
+    def read() -> History:
+        kept = catalog.meta(HISTORY)
+        if not kept:
+            return History()
+        with written_by_us():
+            values = orjson.loads(kept)
+            return History(**values | {"below": tuple(values["below"])})
+
+    return catalog.once("history", read)
 
 
 def said(

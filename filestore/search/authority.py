@@ -66,6 +66,8 @@ class Authority:
             found: The file of each.
             today: On which day what is stale after a date is judged.
         """
+        if not hits:
+            return []
         tree = self._places.tree
         files = {hit.path: ages.aged(found[hit.path].row, tree, hit.source) for hit in hits}
         says = ages.said(self._catalog, list(files.values()), self._names)

@@ -502,13 +502,15 @@ def _by_sources(
     keys = (*names.sources, *(f"{key}.path" for key in names.sources))
     if not found or not ages.has_key(catalog, keys):
         return found, []
-    from filestore.sidecar.standing import Sources
-
     tree = parts.places.tree
     rows = catalog.files([tree.chunk_path(one.path) for one in found if one.freshness == "fresh"])
     files = {path: ages.aged(row, tree, catalog.source_of(row)) for path, row in rows.items()}
     says = ages.said(catalog, list(files.values()), replace(names, sources=keys), only=("sources",))
-    sources = Sources(catalog, parts.reachable(), names)
+    if not says:
+        return found, []
+    from filestore.sidecar.standing import Sources
+
+    sources = Sources(catalog, parts.reachable, names)
     hits, number = [], 0
     for hit in found:
         one = files.get(tree.chunk_path(hit.path))

@@ -7,7 +7,7 @@ store may look at anyway is looked at, and what cannot be judged is reported, no
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -207,10 +207,16 @@ class Judged(Struct, frozen=True, kw_only=True):
 class Sources:
     """Judges the sources of documents, in one snapshot of the catalog."""
 
-    def __init__(self, catalog: Catalog, reachable: Reachable, names: KeyNames) -> None:
+    def __init__(
+        self, catalog: Catalog, reachable: Callable[[], Reachable], names: KeyNames
+    ) -> None:
         """Prepare; `reachable` says where the store may look."""
-        self._catalog, self._reachable, self._keys = catalog, reachable, names.sources
+        self._catalog, self._where, self._keys = catalog, reachable, names.sources
         self._known = ages.history(catalog)
+
+    @cached_property
+    def _reachable(self) -> Reachable:
+        return self._where()
 
     def judged(self, one: Aged) -> Judged:
         """What became of the sources of a file, or of its document."""

@@ -26,6 +26,7 @@ PROGRAMS: Final = sorted({path.stem for path in BENCH.glob("*.py")} - MODULES)
 STORE: Final = ("--files", "40", "--folders", "2", "--runs", "2")
 SMALL: Final = {
     "about_documents": ("{data}", "--most", "6", "--only", "Python modules"),
+    "age_cost": STORE,
     "agents": STORE,
     "backend_store": STORE,
     "backends": ("--vectors", "400", "--queries", "5"),
