@@ -27,6 +27,7 @@ from filestore.browse.named import (
 from filestore.browse.original import data_of
 from filestore.browse.spans import FileText, NoLineError, Range, Rest, readings
 from filestore.catalog import Catalog, FileRow
+from filestore.catalog.ages import aged
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.layout import look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
@@ -39,6 +40,7 @@ from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search import freshness
+from filestore.search.authority import Authority
 from filestore.search.freshness import KnownFile
 from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
@@ -127,6 +129,22 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
     return shown(parts, catalog, path, wanted, asked.most)
 
 
+def _tell_authority(parts: Parts, catalog: Catalog, row: FileRow | None, record: Record) -> None:
+    """Add how old a file is, and what it says of itself."""
+    if row is None or row.state != INDEXED:
+        return
+    from filestore.sidecar.standing import Sources
+
+    names, one = parts.settings.keys, aged(row, parts.places.tree, catalog.source_of(row))
+    known = Authority(parts.places, catalog, names).known([one], parts.today())[row.id]
+    judged = Sources(catalog, parts.reachable, names).judged(one)
+    if judged.changed and record.get("freshness") == "fresh":
+        record["freshness"] = "outdated"
+    record["created"], record["updated"] = known.created, known.updated
+    record["status"], record["not_checked"] = known.status, list(judged.unknown)
+    record["notes"] = [*known.notes, *(f"{source} changed since" for source in judged.changed)]
+
+
 # Documents in place
 
 
@@ -144,6 +162,7 @@ def _document(
         if one.start < end - text.start and start - text.start < one.end
     ]
     record = _record_in_place(parts, catalog, row, chunk, is_fresh=is_fresh)
+    _tell_authority(parts, catalog, row, record)
     if left is not None:
         record["sections"] = [record["sections"][number] for number in inside]
         ids: list[int] = record.get("vector_ids", [])
@@ -267,6 +286,7 @@ def _chunk(
         )
         (marked,), _ = freshness.outdated([known], parts, catalog)
         record["freshness"] = marked.freshness
+    _tell_authority(parts, catalog, row, record)
     halves = frontmatter.split(data)
     head, body = (one.decode("utf-8", "replace") for one in (halves.head, halves.body))
     text = FileText(text=head + body, start=len(head), name=shown)
@@ -328,6 +348,7 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
         "document": document_metadata(catalog, row.resource, source),
         "hand_edited": any(one.edited for one in found.rows),
     }
+    _tell_authority(parts, catalog, row, record)
     return Shown(
         path=StorePath(source),
         frontmatter=about,

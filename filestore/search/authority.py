@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, ages
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 _MARKED: Final = frozenset(("deprecated", "draft"))
 """What a status warns of."""
 _SHOWN: Final = 100
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """What is to be known of one file."""
+
+    created: str | None
+    """The day, or what is known of it; None where nothing tells."""
+    updated: str | None
+    status: str
+    notes: tuple[str, ...]
 
 
 class Authority:
@@ -70,22 +81,28 @@ class Authority:
             return []
         tree = self._places.tree
         files = {hit.path: ages.aged(found[hit.path].row, tree, hit.source) for hit in hits}
-        says = ages.said(self._catalog, list(files.values()), self._names)
-        known = ages.ages(self._catalog, tree, list(files.values()), says)
-        made = []
-        for hit in hits:
-            one = files[hit.path]
-            own, updated = says.get(one.file, {}), known[one.file].updated
+        known = self.known(list(files.values()), today)
+        told = ((hit, known[files[hit.path].file]) for hit in hits)
+        return [
+            replace(hit, date=one.updated, status=one.status, notes=(*one.notes, *hit.notes))
+            for hit, one in told
+        ]
+
+    def known(self, files: Sequence[Aged], today: date) -> dict[int, Known]:
+        """What is to be known of files, by their ids."""
+        says = ages.said(self._catalog, files, self._names)
+        dates = ages.ages(self._catalog, self._places.tree, files, says)
+        found = {}
+        for one in files:
+            own, age = says.get(one.file, {}), dates[one.file]
             status = next(iter(own.get("status", ())), "")
-            made.append(
-                replace(
-                    hit,
-                    date=updated.day if updated else None,
-                    status=safe_text(status[:_SHOWN], keep_newlines=False),
-                    notes=(*self._notes(one, own, today), *hit.notes),
-                )
+            found[one.file] = Known(
+                created=age.created.day if age.created else None,
+                updated=age.updated.day if age.updated else None,
+                status=safe_text(status[:_SHOWN], keep_newlines=False),
+                notes=tuple(self._notes(one, own, today)),
             )
-        return made
+        return found
 
     def _notes(self, one: Aged, own: Said, today: date) -> list[str]:
         if not own:

@@ -22,7 +22,7 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.frontmatter_yaml import Value
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, StorePath
-from filestore.core.safe_text import listed, shown_path
+from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_SHOWN: Final = 200
 _NAMED: Final = 3
-"""So many sources that changed are named, in so many signs."""
+"""So many sources that changed are named."""
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"
 """Of a file whose row in the catalog is damaged: its path may be another file's."""
@@ -517,7 +516,7 @@ def _by_sources(
         changed = sources.judged(one).changed if one is not None and one.file in says else ()
         if changed:
             number += 1
-            named = listed([shown_path(path[:_SHOWN]) for path in changed], _NAMED)
+            named = listed(changed, _NAMED)
             note = f"{named} changed since"
             hit = replace(hit, freshness="outdated", notes=(*hit.notes, note))
         hits.append(hit)

@@ -21,7 +21,7 @@ from filestore.chunks.links import Names, called, link_key
 from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
 from filestore.core.hashing import ORIGIN_PREFIX
-from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.safe_text import brief, shown_path
 from filestore.extract.links import Link, is_external, links
 from filestore.git import repository
@@ -233,22 +233,44 @@ class Sources:
         noted_s = ages.last_commit(one, self._known, at)
         for source, two in places.items():
             if any(self._catalog.closes(ChunkPath(path)) or path in self._closed for path in two):
-                unknown.append(f"{source.path}: it is not looked at")
+                unknown.append(f"{shown_path(source.path[:_SHOWN])}: it is not looked at")
                 continue
             commits = (at.get(self._known.path(path)) for path in two)
             first, last_s, is_edited = next(filter(None, commits), (0, 0, True))
             if noted_s and first and not is_edited:
                 # Both are as they were committed.
-                changed += [source.path] if last_s > noted_s else []
+                changed += [shown_path(source.path[:_SHOWN])] if last_s > noted_s else []
                 continue
             is_changed, why_not = self._by_hash(source, two)
-            changed += [source.path] if is_changed else []
-            unknown += [f"{source.path}: {why_not}"] if why_not else []
+            shown = shown_path(source.path[:_SHOWN])
+            changed += [shown] if is_changed else []
+            unknown += [f"{shown}: {why_not}"] if why_not else []
         return Judged(changed=tuple(changed), unknown=tuple(unknown))
 
     @cached_property
     def _closed(self) -> set[str]:
         return self._catalog.closed()
+
+    def naming(self, tree: Tree) -> list[Aged]:
+        """One file of each document that names sources."""
+        keys = (*self._keys, *(f"{key}.path" for key in self._keys))
+        if not ages.has_key(self._catalog, keys):
+            return []
+        files = ages.all_aged(self._catalog, tree)
+        says = ages.said(self._catalog, files, KeyNames(sources=keys), only=("sources",))
+        found = {one.source or str(one.path): one for one in files if one.file in says}
+        return list(found.values())
+
+    def hashed(self, tree: Tree) -> list[originals.RecordedDocument]:
+        """The sources of which documents name a hash, as `originals.look` takes them."""
+        found = {}
+        for one in self.naming(tree):
+            document = one.source or str(one.path)
+            for source in self.named(one):
+                for folder in (posixpath.dirname(document) or ".", ".") if source.digest else ():
+                    path = posixpath.normpath(f"{folder}/{source.path}")
+                    found[path] = (ChunkPath(""), "", path, source.digest)
+        return list(found.values())
 
     def named(self, one: Aged) -> list[Source]:
         """The sources that a file, or its document, names."""

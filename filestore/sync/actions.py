@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import AWAITED, FileRow
+from filestore.catalog import AWAITED, FileRow, ages
 from filestore.chunks.layout import look_at, unreadable
 from filestore.chunks.observation import Observation
 from filestore.core.findings import Finding
@@ -251,6 +251,24 @@ class CheckSources(Action):
         source_drift.check(snapshot, None, report := VerificationReport(), sources)
         self.left += report.findings
         return bool(sources.read or stale)
+
+
+class HashSources(Action):
+    """Hash the sources of which documents name a hash, so that a stat tells of them in answers."""
+
+    def run(self, session: Session) -> bool:
+        snapshot, catalog = session.snapshot, session.commit.catalog
+        names = snapshot.settings.keys
+        if not ages.has_key(catalog, [f"{key}.sha256" for key in names.sources]):
+            return False
+        from filestore.sidecar import originals
+        from filestore.sidecar.standing import Sources
+
+        where = originals.Reachable(snapshot.places, snapshot.originals)
+        named = Sources(catalog, lambda: where, names).hashed(snapshot.places.tree)
+        seen = originals.look(catalog, where, documents=named, clock=session.clock)
+        catalog.put_source_stats(originals.entries(seen))
+        return bool(seen.read)
 
 
 class ReadHistory(Action):

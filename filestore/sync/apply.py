@@ -127,7 +127,7 @@ def plan(
     if not seen.mass_missing and catalog.meta(AWAITED):
         todo.append(actions.SettleRest())
     return SyncPlan(
-        actions=[*todo, actions.CheckSources(), actions.ReadHistory()],
+        actions=[*todo, actions.CheckSources(), actions.HashSources(), actions.ReadHistory()],
         left=[*left, *left_parts],
         mass_missing=seen.mass_missing,
     )

@@ -30,7 +30,7 @@ from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
-from filestore.core.safe_text import listed
+from filestore.core.safe_text import listed, shown_path
 from filestore.extract import FRONTMATTER_ERROR
 from filestore.sidecar import fulltext_file, originals, vector_file
 from filestore.sidecar.models import known
@@ -217,6 +217,27 @@ def authority(snapshot: StoreSnapshot) -> Iterator[Finding]:
             code = "superseded" if is_known else "successor-missing"
             other = StorePath(by.document)
             yield Finding(code=code, path=StorePath(document), detail=by.words, other=other)
+
+
+def unjudged(snapshot: StoreSnapshot, *, reads: bool) -> Iterator[str]:
+    """What is not known of the age of documents and of their sources, in words.
+
+    Args:
+        snapshot: The store.
+        reads: Whether sources are looked at, and hashed where their stat tells nothing.
+    """
+    places, catalog, names = snapshot.places, snapshot.catalog, snapshot.settings.keys
+    if problem := ages.history(catalog).problem:
+        yield f"dates of commits before the last ones: {problem}"
+    if not reads:
+        return
+    from filestore.sidecar.standing import Sources
+
+    sources = Sources(catalog, lambda: Reachable(places, snapshot.originals), names)
+    naming = sources.naming(places.tree)
+    judged = {one.source or one.path: sources.judged(one).unknown for one in naming}
+    if few := [f"{name} ({'; '.join(why)})" for name, why in judged.items() if why]:
+        yield f"sources that documents name: {listed(map(shown_path, few), _NAMED)}"
 
 
 def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from filestore import Store
 from filestore.git import process
-from filestore.sidecar import commit_dates
+from filestore.sidecar import commit_dates, originals
 
 LAYOUTS = ("in-place", "tree", "flat")
 TODAY = date(2026, 6, 15)
@@ -174,6 +174,58 @@ def test_sources_by_git_else_by_hash_else_not(notes: Notes) -> None:
     assert hits["later.md"].notes == ("later.csv changed since",)
     (notes.folder / "hashed.csv").write_text("1,2\n")
     assert notes.hits()["hashed.md"].freshness == "outdated"
+
+
+def test_what_is_not_judged_is_reported(notes: Notes) -> None:
+    """By `show` of the note and by a full verification; a hash is kept with the stat at sync."""
+    (notes.folder / "plain.csv").write_text("a,b\n")
+    (notes.folder / "big.csv").write_text("1,2\n")
+    digest = hashlib.sha256(b"1,2\n").hexdigest()
+    named = f"[plain.csv, 'https://example.org/x', {{path: big.csv, sha256: {digest}}}]"
+    notes.write("a.md", sources=named, created="2020-02-02", status="draft")
+    notes.index()
+    with notes.open() as store:
+        record = store.show(notes.hits()["a.md"].path).record
+        assert (record["created"], record["status"], record["notes"]) == (
+            *("2020-02-02", "draft"),
+            ["draft"],
+        )
+        assert [one.partition(": ")[0] for one in record["not_checked"]] == [
+            *("plain.csv", "https://example.org/x"),
+        ]
+        told = store.verify(level="full").not_checked
+        assert any("plain.csv: it is not committed" in one for one in told), told
+        assert record["freshness"] == "fresh"
+
+
+def test_a_source_is_hashed_at_sync_and_not_at_search(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stat tells that it is the same file."""
+    (notes.folder / "big.csv").write_text("1,2\n")
+    notes.write("a.md", sources=f"[{{path: big.csv, sha256: {'0' * 64}}}]")
+    notes.index()
+
+    def refused(path: str) -> None:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(originals, "read", refused)
+    assert notes.hits()["a.md"].freshness == "outdated"
+
+
+def test_a_closed_source_is_not_judged_for_programs(notes: Notes) -> None:
+    """Neither its hash nor its commits are told through a note that names it."""
+    (notes.folder / "secret").mkdir()
+    (notes.folder / "secret" / "x.csv").write_text("1\n")
+    notes.write("a.md", sources=f"[{{path: secret/x.csv, sha256: {'0' * 64}}}]")
+    notes.index()
+    with (notes.root / "filestore.toml").open("a") as file:
+        file.write('\n[agents]\nclosed = ["**/secret/**", "secret/**"]\n')
+    assert notes.hits()["a.md"].freshness == "outdated"
+    with Store(notes.root, for_programs=True) as store:
+        (hit,) = (one for one in store.search("harbour") if "a.md" in one.document)
+        assert (hit.freshness, hit.notes) == ("fresh", ())
+        assert hit.date is not None
 
 
 def test_names_of_keys_are_settable(notes: Notes) -> None:
