@@ -19,10 +19,10 @@ SEVERITIES = {
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
     "extraction-failed frontmatter-ignored left-out "
     "source-untracked summary-stale link-dangling embeddings-damaged index-missing index-behind "
-    "index-lost "
+    "index-lost successor-missing "
     "fulltext-missing fulltext-behind model-missing chunker-changed beside-behind",
     "I": "litter leftovers duplicate hand-edited index-foreign fulltext-foreign "
-    "git-operation locked "
+    "git-operation locked past-date superseded "
     "beside-unusable vector-pending",
 }
 SAFE = (
