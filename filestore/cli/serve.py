@@ -115,6 +115,7 @@ def run_serve(options: Serve) -> int:
             token=token,
             is_local=address.is_local,
             names=options.name,
+            configuration=configuration,
             collections=collections,
         )
         opened = running.listening(address)

@@ -7,8 +7,9 @@ that cannot be read allows nothing.
 import contextlib
 import fcntl
 import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Final, TypedDict
 
 import orjson
@@ -227,6 +228,62 @@ def remember_change(configuration: str, file: str, name: str, change: Change | N
             del values["programs"][stored_path(file)]
 
 
+class Token(TypedDict):
+    """What a client may do that has a token; the token itself is kept nowhere."""
+
+    hash: str
+    """SHA-256 of it, hexadecimal: of 256 random bits, so that no salt is needed."""
+    writes: bool
+    """Whether it may change stores that are served to be changed."""
+    person: bool
+    """Whether a person has it, who sees what is closed to programs."""
+
+
+def tokens(configuration: str) -> dict[str, Token]:
+    """The tokens of clients, by the client's name.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+    """
+    return _read(os.path.join(configuration, NAME))["tokens"]
+
+
+def add_token(configuration: str, name: str, *, writes: bool, person: bool) -> str | None:
+    """Make a client's token; None where it has one already.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    made = secrets.token_urlsafe(SECRET_BYTES)
+    path = os.path.join(configuration, NAME)
+    if not os.path.exists(path):
+        make_private(path, b"{}", bool)
+    with _changing(configuration) as values:
+        if name in values["tokens"]:
+            return None
+        values["tokens"][name] = Token(hash=token_hash(made), writes=writes, person=person)
+    with disk.disk_errors(path):
+        os.chmod(path, 0o600)
+    return made
+
+
+def revoke_token(configuration: str, name: str) -> bool:
+    """Forget a client's token; whether there was one.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    with _changing(configuration) as values:
+        return values["tokens"].pop(name, None) is not None
+
+
+def token_hash(token: str | bytes) -> str:
+    """What is kept of a token."""
+    return sha256(token.encode() if isinstance(token, str) else token).hexdigest()
+
+
 def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
     """A keyed hash of some data that only this user can make: a forged one is recognised.
 
@@ -280,6 +337,7 @@ class _File(TypedDict, total=False):
     originals: dict[str, dict[str, list[str]]]
     closed: dict[str, dict[str, list[str]]]
     programs: dict[str, dict[str, Change]]
+    tokens: dict[str, Token]
 
 
 _RULES: Final = ("closed", "read_only")
@@ -297,7 +355,8 @@ def _read(path: str) -> _File:
         raise MachineError(
             f"{path} cannot be used: {error}", remedy=f"fix or remove {path}"
         ) from error
-    return _File(models={}, trusted={}, originals={}, closed={}, programs={}) | found
+    known = _File(models={}, trusted={}, originals={}, closed={}, programs={}, tokens={})
+    return known | found
 
 
 @contextlib.contextmanager

@@ -547,6 +547,7 @@ OPERATIONS: Final = (
     Operation("reconstruct", "rebuild texts from chunks, also of other programs"),
     Operation("serve", "serve stores to programs, agents and browsers"),
     Operation("mcp", "answer agents over MCP"),
+    Operation("token", "tokens of clients that 'serve' answers"),
     Operation("demo", "a tour in a temporary folder"),
     Operation("tui", "open the inspector"),
 )

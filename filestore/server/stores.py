@@ -9,6 +9,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from shlex import quote
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
@@ -227,7 +228,8 @@ class ServedStore(Struct):
         if not caller.writes:
             raise ReadOnlyError(
                 f"the token {caller.name} may read only",
-                remedy=f"filestore token add {caller.name} --write",
+                remedy=f"filestore token revoke {quote(caller.name)} &&"
+                f" filestore token add {quote(caller.name)} --write",
             )
 
     def require_allowed(self, paths: Iterable[str]) -> list[str]:

@@ -74,6 +74,8 @@ class AppParts(Struct, frozen=True, kw_only=True):
     """Whether it only answers by names of this machine, and by its own."""
     names: Collection[str] = ()
     """Its own, such as that of a proxy in front of it."""
+    configuration: str = ""
+    """The user's folder of settings, where tokens of clients are; "" for none."""
     collections: "Collections | None" = None
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the server is to end."""
@@ -138,6 +140,7 @@ def make_app(parts: AppParts) -> "ASGIApp":
         token=parts.token,
         is_local=parts.is_local,
         names=parts.names,
+        configuration=parts.configuration,
     )
 
 

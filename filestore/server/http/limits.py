@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -23,6 +24,7 @@ from prometheus_client.process_collector import ProcessCollector
 from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from filestore.config.user_config import NAME, MachineError, Token, token_hash, tokens
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.server.http.answers import CompressedError, TooLargeError, TooSlowError, failure
 from filestore.server.stores import Caller
@@ -59,15 +61,20 @@ class Gate:
         token: str | None,
         is_local: bool,
         names: Collection[str] = (),
+        configuration: str = "",
     ) -> None:
         """Guard an application.
 
         Args:
             app: What answers.
-            token: What each request has to bear; None for nothing.
+            token: What each request has to bear, if not a client's own; None for nothing.
             is_local: Whether only names of this machine are its own.
             names: By which it is reached as well, such as those of a proxy.
+            configuration: The user's folder of settings, where tokens of clients are; "" for none.
         """
+        self._configuration = configuration
+        self._clients: Mapping[str, Token] = {}
+        self._seen: object = None
         self._app = app
         self._token = None if token is None else token.encode()
         self._is_local = is_local
@@ -78,12 +85,46 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            refused = self._refused(scope)
-            # Without a token anything on this machine asks.
-            scope["caller"] = Caller(name="", writes=True, person=self._token is not None)
+            caller = self._caller(scope)
+            refused = self._refused(scope, caller)
+            # What is open to all gets nothing of a store.
+            scope["caller"] = caller or Caller(name="", writes=False, person=False)
             await (refused or self._app)(scope, receive, send)
 
-    def _refused(self, scope: "Scope") -> "ASGIApp | None":
+    def _caller(self, scope: "Scope") -> Caller | None:
+        """Whose token a request has; one in its address counts for nothing."""
+        if self._token is None:
+            # Anything on this machine asks.
+            return Caller(name="", writes=True, person=False)
+        given = _headers_of(scope).get(b"authorization", [])
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        if scheme.lower() != b"bearer":
+            return None
+        # All are compared, so that the time says nothing of them.
+        found = None
+        if hmac.compare_digest(token, self._token):
+            found = Caller(name="", writes=True, person=True)
+        own = token_hash(token)
+        for name, one in self._known().items():
+            if hmac.compare_digest(own, one["hash"]):
+                found = Caller(name=name, writes=one["writes"], person=one["person"])
+        return found
+
+    def _known(self) -> "Mapping[str, Token]":
+        """The tokens of clients, as the user's file has them now; one that is broken has none."""
+        if not self._configuration:
+            return {}
+        try:
+            found = os.stat(os.path.join(self._configuration, NAME))
+            seen = found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+            if seen != self._seen:
+                self._clients, self._seen = {}, seen
+                self._clients = tokens(self._configuration)
+        except (OSError, MachineError):
+            self._clients = {}
+        return self._clients
+
+    def _refused(self, scope: "Scope", caller: Caller | None) -> "ASGIApp | None":
         headers = _headers_of(scope)
         hosts, path = headers.get(b"host", []), scope["path"]
         if b"transfer-encoding" in headers and b"content-length" in headers:
@@ -105,16 +146,12 @@ class Gate:
                     "pages of other sites may not ask this server", remedy=_NAME_REMEDY
                 )
                 return failure(other, path, status=403)
-        if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
-            return None
-        given = headers.get(b"authorization", [])
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
+        if caller is not None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
         error = FilestoreError(
             "this server asks for its token",
             remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
-            " where the token is",
+            " where the token is, and 'filestore token add NAME' makes one for a client",
         )
         refused = failure(error, path, status=401)
         refused.headers["WWW-Authenticate"] = "Bearer"

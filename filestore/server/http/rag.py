@@ -26,7 +26,7 @@ from filestore.server.collection import (
 )
 from filestore.server.http.answers import answer, json_object
 from filestore.server.operations import decoded
-from filestore.store.threads import BusyError
+from filestore.store.threads import BusyError, ReadOnlyError
 
 if TYPE_CHECKING:
     from filestore.server.collections import Collections
@@ -136,6 +136,7 @@ class CollectionRoute(Struct, frozen=True):
     asked: Asked
     given: type[Struct] | None = None
     """What its body holds."""
+    changes: bool = False
 
 
 COLLECTION_ROUTES: Final = (
@@ -147,6 +148,7 @@ COLLECTION_ROUTES: Final = (
         "RagIndexed",
         _index,
         IndexRequest,
+        changes=True,
     ),
     CollectionRoute(
         "POST",
@@ -169,6 +171,7 @@ COLLECTION_ROUTES: Final = (
         "Take up what changed on the disk",
         "RagReloaded",
         _of("write", "reload"),
+        changes=True,
     ),
     CollectionRoute(
         "DELETE",
@@ -176,6 +179,7 @@ COLLECTION_ROUTES: Final = (
         "Delete a collection with its folder",
         "RagDeleted",
         _of("write", "delete"),
+        changes=True,
     ),
 )
 
@@ -190,19 +194,23 @@ def collection_routes(collections: "Collections | None") -> list[Route]:
     """The routes below `/rag`; None where no folder of collections was named."""
     workers = Workers()
 
-    def route(path: str, asked: Asked, *methods: str) -> Route:
+    def route(path: str, asked: Asked, *methods: str, changes: bool = False) -> Route:
         async def respond(request: Request) -> Response:
             if collections is None:
                 raise NoRouteError(
                     "no folder of collections is served",
                     remedy="start the server with --collections FOLDER",
                 )
+            if changes and not request.scope["caller"].writes:
+                raise ReadOnlyError(
+                    "this token may read only", remedy="filestore token add NAME --write"
+                )
             return answer(await asked(collections, workers, request))
 
         return Route(path, respond, methods=methods)
 
     return [
-        *(route(one.path, one.asked, one.method) for one in COLLECTION_ROUTES),
+        *(route(one.path, one.asked, one.method, changes=one.changes) for one in COLLECTION_ROUTES),
         # Anything else gets an error of the same form.
         *(
             route(path, _nothing, "GET", "POST", "PUT", "PATCH", "DELETE")

@@ -170,6 +170,9 @@ def test_questions_about_texts(filled, says):
     says("ShownHome", "backend")
     says("Backends", "backend", "list")
     says("Pruning", "embeddings", "prune", "--plan")
+    says("ClientToken", "token", "add", "phone")
+    says("Clients", "token", "list")
+    says("ClientToken", "token", "revoke", "phone")
 
 
 def test_every_command_is_asked_here():
