@@ -42,7 +42,7 @@ class History(Struct, frozen=True, kw_only=True):
     generation: int = 0
     """In which that was."""
     problem: str = ""
-    """Why commits before are not known, in words."""
+    """Why dates are not known, in words; without a commit those of files are not either."""
 
     def path(self, named: str) -> bytes:
         """What git calls a path that is relative to the store root."""
@@ -191,7 +191,8 @@ def ages(
         created, updated = _first(own.get("created", ())), _first(own.get("updated", ()))
         if created is None or updated is None:
             first_s, last_s = _commits(one, known, at) or (0, 0)
-            written_s = last_s or stamps.written_s(one)
+            has_stamp = bool(known.head) or not known.problem
+            written_s = last_s or (stamps.written_s(one) if has_stamp else 0.0)
             created = created or _moment(first_s or written_s)
             updated = updated or _moment(written_s)
         found[one.file] = Age(created, updated)

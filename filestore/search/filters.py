@@ -152,7 +152,7 @@ def _updated(
         asked += [f"until {query.until}"] if until else []
         notes.append(f"no document was updated {' and '.join(asked)}{spans}")
     if problem := ages.history(catalog).problem:
-        notes.append(f"dates of commits are not known, and those of files count: {problem}")
+        notes.append(problem)
     return found
 
 

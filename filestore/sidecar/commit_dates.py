@@ -18,6 +18,7 @@ from filestore.git import dates, process
 
 _MOST_FOLDERS: Final = 200
 """Of more, the whole work tree is looked at."""
+_OF_BEFORE: Final = "of an earlier commit only the dates are known that documents say"
 
 
 def is_behind(places: Places, catalog: CatalogWriter) -> bool:
@@ -34,7 +35,13 @@ def note(places: Places, catalog: CatalogWriter, names: KeyNames, *, new_records
         names: Which keys name sources.
         new_records: Whether records changed, and so where originals lie.
     """
-    known, head = history(catalog), dates.head(places.root)
+    known = history(catalog)
+    if places.fetch is not None:
+        # The files of a view are written as they are looked at, and git's log is of today.
+        catalog.note_committed({}, (), is_whole=True)
+        catalog.note_history(History(problem=_OF_BEFORE))
+        return
+    head = dates.head(places.root)
     root = os.path.realpath(places.root)
     tree = process.work_tree(root) if head else None
     if tree is None:
@@ -59,7 +66,8 @@ def note(places: Places, catalog: CatalogWriter, names: KeyNames, *, new_records
         found = _merged(catalog if start else None, dates.changes(tree, below, head, start))
         edited = dates.edited(tree, below, head)
     except (process.NoAnswerError, OSError) as error:
-        start, found, edited, problem = "", {}, [], str(error)
+        start, found, edited = "", {}, []
+        problem = f"dates of commits are not known, and those of files count: {error}"
     catalog.note_committed(found, edited, is_whole=not start)
     catalog.note_history(
         History(

@@ -228,7 +228,7 @@ def unjudged(snapshot: StoreSnapshot, *, reads: bool) -> Iterator[str]:
     """
     places, catalog, names = snapshot.places, snapshot.catalog, snapshot.settings.keys
     if problem := ages.history(catalog).problem:
-        yield f"dates of commits before the last ones: {problem}"
+        yield problem
     if not reads:
         return
     from filestore.sidecar.standing import Sources

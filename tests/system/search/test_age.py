@@ -228,6 +228,21 @@ def test_a_closed_source_is_not_judged_for_programs(notes: Notes) -> None:
         assert hit.date is not None
 
 
+def test_an_earlier_commit_has_the_dates_that_documents_say(notes: Notes) -> None:
+    """Its files are made as they are looked at: their stamps say nothing."""
+    notes.write("said.md", updated="2020-02-02")
+    notes.write("silent.md")
+    notes.index()
+    notes.commit(".", at="2026-01-01T00:00:00Z")
+    notes.index()
+    with notes.open() as store, store.at("HEAD", embed=True) as past:
+        days = {Path(hit.document).name: hit.date for hit in past.search("harbour")}
+        assert days == {"said.md": "2020-02-02", "silent.md": None}
+        answer = past.search("harbour", since="2020")
+        assert [Path(hit.document).name for hit in answer] == ["said.md"]
+        assert any("earlier commit" in note for note in answer.notes)
+
+
 def test_names_of_keys_are_settable(notes: Notes) -> None:
     """Own names take the place of ours."""
     notes.write("a.md", changed="2020-02-02", updated="2021-01-01", state="draft")
