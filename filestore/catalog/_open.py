@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHUT: Final = "SELECT id FROM temp.shut_files"
 _PATHS: Final = "SELECT path FROM temp.shut_files"
 _SOURCES: Final = "SELECT source FROM temp.shut_sources"
-_VIEWS: Final = {
+VIEWS: Final = {
     "files": f"id NOT IN ({_SHUT})",
     "contents": f"file NOT IN ({_SHUT})",
     "parts": f"file NOT IN ({_SHUT})",
@@ -93,7 +93,7 @@ class OpenCatalog(Catalog):
                 connection.execute("ALTER TABLE temp.children RENAME TO no_children")
                 catalog._children = "temp.no_children"
             connection.executescript(_TABLES)
-            for table, is_open in _VIEWS.items():
+            for table, is_open in VIEWS.items():
                 place = catalog._children if table == "children" else f"main.{table}"
                 connection.execute(
                     f"CREATE TEMP VIEW {table} AS SELECT * FROM {place} WHERE {is_open}"

@@ -152,6 +152,8 @@ class Trust(CommonOptions, frozen=True, kw_only=True):
 def run_trust(options: Trust) -> int:
     """Allow what a store uses outside itself: services, its own prompts, originals elsewhere.
 
+    Also what its settings tell programs, and what they keep from programs no more.
+
     Example: filestore trust
     """
     with _context.open_store(options) as store:

@@ -42,7 +42,7 @@ from filestore.ingest import put
 from filestore.ingest.edits import Edit, changed, check_revision
 from filestore.ingest.put import refuse_unmerged
 from filestore.sync.actions import put_settled
-from filestore.verify.names import why_unportable
+from filestore.verify.names import why_misleading, why_unportable
 
 if TYPE_CHECKING:
     from filestore.fs.scan import TreeRules
@@ -114,6 +114,9 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
             f"the title has {len(title):,} characters, expected at most {_LONGEST_TITLE:,}",
             remedy="shorten it",
         )
+    for key in metadata or ():
+        if reason := why_misleading(str(key)):
+            raise UsageError(f"{brief(str(key))} is no key of metadata: {reason}")
     (checked,) = put.new_chunks(written.removeprefix("\ufeff"), None, metadata)
     head, body, own = _own_frontmatter(checked.text)
     heading = safe_text(" ".join(title.split()), keep_newlines=False)

@@ -42,8 +42,11 @@ def why_no_name(name: str) -> str:
     Args:
         name: Of a folder or a file, as a person or a program thought of it.
     """
-    if reason := why_impossible(name):
-        return reason
+    return why_impossible(name) or why_misleading(name)
+
+
+def why_misleading(name: str) -> str:
+    """Why a name is not seen as it is, "" for one that is; pure."""
     found = re.search(f"[{DECEIVING}]", name)
     return f"it holds U+{ord(found[0]):04X}, which hides or misleads" if found else ""
 

@@ -50,15 +50,18 @@ def _words_of(*names: str) -> Callable[[Callable[[Answer], Iterator[str]]], obje
     return lambda put: _WORDED.update(dict.fromkeys(names, put))
 
 
-def text_of(name: str, answer: Answer, root: str) -> str:
+def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
     """What an operation answered, in few words.
 
     Args:
         name: Of the operation.
         answer: As `--json` has it.
         root: Of the store.
+        conventions: How notes are written there, as the user allowed to say.
     """
     pieces = [*_WORDED[name](answer)]
+    if conventions:
+        pieces += ["how notes are written in this store:", Passage(conventions)]
     if undo := answer.get("undo"):
         # The person who undoes it may be in another store.
         pieces.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
