@@ -274,6 +274,37 @@ def test_another_frontmatter_is_not_signed(tmp_path: Path, head: str) -> None:
     assert place.read_text() == f"{head}\n# A\n\nOthers.\n"
 
 
+ADDING = """
+import sys
+from filestore import RefusedError, Store
+
+root, path, name = sys.argv[1:]
+with Store(root) as store:
+    for number in range(6):
+        while True:
+            revision = store.show(path).revision
+            try:
+                store.append_note(path, f"- {name} {number}", revision=revision)
+            except RefusedError as error:
+                assert "has revision" in str(error), error
+            else:
+                break
+"""
+
+
+def test_two_processes_on_one_file_lose_nothing(store: Store) -> None:
+    """Each adds to the revision that it read, or reads again."""
+    note = store.add_note(TEXT, title="Rent")
+    words = [sys.executable, "-c", ADDING, store.root, note.path]
+    store.close()
+    running = [subprocess.Popen([*words, name]) for name in ("one", "two")]
+    assert [process.wait() for process in running] == [0, 0]
+    text = Path(store.root, note.path).read_text()
+    for line in (f"- {name} {number}\n" for name in ("one", "two") for number in range(6)):
+        assert text.count(line) == 1
+    assert store.status().clean
+
+
 def test_what_is_read_only_is_left(store: Store) -> None:
     """Though a rename would replace it."""
     note = store.add_note(TEXT, title="Rent")

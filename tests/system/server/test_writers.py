@@ -1,6 +1,7 @@
 """Every operation that writes, of the table: kept with who asked, undone, and planned."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ import pytest
 
 import filestore
 from filestore import FilestoreError, RefusedError, Store
+from filestore.core.hashing import revision_of
 from filestore.server.operations import OPERATIONS
-from filestore.server.stores import Access, Caller, ServedStore, Stores
-from tests.system.conftest import files_below
+from filestore.server.stores import Access, Caller, ServedStore, Stores, caller_name
 from tests.system.server.conftest import AGENT, PERSON
 
 TEXT = "# Rent\n\nPaid in May.\n"
@@ -64,16 +65,20 @@ def served(stores: Stores) -> ServedStore:
 
 
 def everything(root: str) -> dict[str, bytes]:
-    """Every file, apart from those that readers of the catalog open beside it, empty."""
-    found = files_below(Path(root)).items()
-    return {path: data for path, data in found if data and not path.endswith("-shm")}
+    """Every file, apart from those that readers of the catalog open beside it, empty or shared."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            place = Path(folder, name)
+            if not name.endswith(("-shm", "-wal")) and place.is_file():
+                found[place.relative_to(root).as_posix()] = place.read_bytes()
+    return found
 
 
 def truth(root: str) -> dict[str, bytes]:
     """Every file but what is derived or kept."""
-    found = files_below(Path(root))
     derived = (".sidecar/", ".undo/", ".filestore/")
-    return {path: data for path, data in found.items() if not path.startswith(derived)}
+    return {path: data for path, data in everything(root).items() if not path.startswith(derived)}
 
 
 def asked(store: Store, name: str) -> dict[str, Any]:
@@ -166,3 +171,86 @@ def test_a_program_sees_its_own_changes_alone(stores: Stores) -> None:
     assert seen(Caller("other", True, False)) == seen(Caller("", False, False)) == []
     assert seen(PERSON, diff=True)[:2] == [None, "agent"]
     assert seen(PERSON, by="agent") == ["agent"]
+
+
+STRANGE = [
+    *("a\nb", "a\r\nb", "\x1b[2Jx", "\u202egnp.exe", "a\u2028b", "..", "../../x", "/etc/x", ".git"),
+    *("a\0b", "\ud800", "con", "x" * 10_000, "---\na: b\n---", "000001  by you", "`", "> x", "# x"),
+]
+BOMB = "---\na: &a [x, x, x]\n" + "".join(
+    f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, one in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def tried(stores: Stores, name: str, caller: Caller = AGENT, **given: Any) -> str:
+    """The path that was written; "" where it was refused, with nothing changed."""
+    root = served(stores).root
+    before = truth(root)
+    try:
+        path = str(ask(stores, name, caller, **given)["path"])
+    except FilestoreError:
+        assert truth(root) == before, given
+        return ""
+    assert {one for one, data in truth(root).items() if before.get(one) != data} == {path}
+    return path
+
+
+@pytest.mark.parametrize("stores", ["tree", "in-place"], indirect=True)
+def test_titles_and_names_of_programs_are_plain(stores: Stores) -> None:
+    """Whatever is in them: a file of a plain name in its folder, one heading, one line."""
+    root = served(stores).root
+    for one in STRANGE:
+        caller = Caller(caller_name(one), True, False)
+        path = tried(stores, "add_note", caller, text="Words.\n", title=one)
+        if path:
+            assert path.isprintable()
+            assert len(path) < 120
+            assert path.rpartition("/")[0] in ("chunked/notes", "notes", "chunked")
+            lines = Path(root, path).read_text().rpartition("---\n")[2].split("\n")
+            assert [line.isprintable() for line in lines] == [True] * len(lines)
+            with filestore.open(root) as store:
+                by = store.changes(limit=1).changes[0].group.by
+            assert by is not None
+            assert by.isprintable()
+            assert len(by) <= 80
+    with filestore.open(root) as store:
+        assert store.status().clean
+
+
+@pytest.mark.parametrize("stores", ["in-place"], indirect=True)
+def test_texts_that_are_too_much_are_refused_or_found(stores: Stores) -> None:
+    """Bombs of frontmatter, a million characters, none; each quickly, and nothing half."""
+    for text in (BOMB, f"{BOMB}---\nx\n", "---\n" * 100_000, "a: " * 300_000, "\ud800", "\n" * 99):
+        path = tried(stores, "add_note", text=text, title="Strange")
+        if path:
+            ask(stores, "undo", id=undo_of(stores))
+    for given in ({"text": "x" * 1_000_001}, {"text": ""}, {"text": "x", "title": "x" * 1_001}):
+        assert tried(stores, "add_note", **given) == ""
+
+
+def undo_of(stores: Stores) -> str:
+    """The newest change."""
+    with filestore.open(served(stores).root) as store:
+        return store.batches()[-1].id
+
+
+def test_nothing_is_written_through_a_link_or_elsewhere(stores: Stores) -> None:
+    """By whatever path; a revision that fits does not help."""
+    root = Path(served(stores).root)
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "x.md").write_text("Paid in May.\n")
+    with filestore.open(root) as store:
+        tree = Path(store.places.chunked)
+    (tree / "link.md").symlink_to(outside / "x.md")
+    (tree / "folder").symlink_to(outside)
+    paths = ["link.md", "folder/x.md", "../outside/x.md", str(outside / "x.md"), *STRANGE]
+    paths += [f"chunked/{path}" for path in paths] + ["filestore.toml", ".filestore/catalog.sqlite"]
+    for path in paths:
+        name = path.encode("utf-8", "replace").decode()
+        for revision in (revision_of(name, b"Paid in May.\n"), ""):
+            given = {"path": path, "revision": revision}
+            assert tried(stores, "append", **given, text="x") == ""
+            assert tried(stores, "edit", **given, old="May", new="x") == ""
+    assert (outside / "x.md").read_text() == "Paid in May.\n"
