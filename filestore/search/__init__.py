@@ -118,12 +118,18 @@ class Query(Struct, frozen=True, kw_only=True):
     def _check_dates(self) -> None:
         from filestore.core.dates import iso_span
 
-        for name in ("since", "until"):
-            if (value := getattr(self, name)) is not None and iso_span(value) is None:
+        since, until = (None if one is None else iso_span(one) for one in (self.since, self.until))
+        for name, span in (("since", since), ("until", until)):
+            if (value := getattr(self, name)) is not None and span is None:
                 raise UsageError(
                     f"--{name} takes a date, found {brief(value)}",
                     remedy=f"--{name} 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
                 )
+        if since and until and since[0] >= until[1]:
+            raise UsageError(
+                f"--since {self.since} is after --until {self.until}",
+                remedy=f"--since {self.until} --until {self.since}",
+            )
 
     @property
     def has_filters(self) -> bool:

@@ -72,3 +72,9 @@ def test_dates_that_a_query_refuses(value: str) -> None:
             Query(text="x", **{name: value})  # type: ignore[arg-type]
         assert "2026-05-03" in caught.value.remedy
         assert "\x1b" not in caught.value.message
+
+
+def test_a_query_from_after_its_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="--since 2026-03 is after --until 2026-02"):
+        Query(text="x", since="2026-03", until="2026-02")
+    Query(text="x", since="2026-03-31", until="2026-03")
