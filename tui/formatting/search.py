@@ -210,6 +210,8 @@ def hit_lines(hit: "Hit | None") -> list[Line]:
         parts.append(f"{retriever}{points} ({rank}{score})")
     if hit.reason:
         lines.append(line(cut(hit.reason, 200), "quiet"))
+    if hit.notes:
+        lines.append(line(cut("; ".join(hit.notes), 200), "warning"))
     if hit.copies:
         copies = ", ".join(map(shown_path, hit.copies))
         number = "1 copy" if len(hit.copies) == 1 else f"{len(hit.copies)} copies"

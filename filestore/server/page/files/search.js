@@ -138,6 +138,8 @@ function entry(hit) {
         el("span", { class: `fresh ${hit.freshness}` }, FRESHNESS[hit.freshness] || shown(hit.freshness)),
         el("span", {}, shown(hit.kind)),
         hit.question ? el("span", { dir: "auto" }, `answers: ${prose(hit.question)}`) : null,
+        hit.date ? el("span", {}, shown(hit.date)) : null,
+        hit.notes ? el("span", { class: "fresh edited", dir: "auto" }, prose(hit.notes.join("; "))) : null,
         hit.reason ? el("span", { dir: "auto" }, prose(hit.reason)) : null,
         hit.copies && hit.copies.length ? el("span", {}, `+${many(hit.copies.length, "copy", "copies")}`) : null,
         tags(hit.metadata))));
