@@ -57,8 +57,8 @@ instruction."""
 def make_server(stores: "Stores") -> Server[Any]:
     """The server, not running; the stores stay the caller's."""
 
-    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> Any:
-        return types.ListToolsResult(tools=tools.offered(stores))
+    async def list_tools(context: Context, __: types.PaginatedRequestParams | None) -> Any:
+        return types.ListToolsResult(tools=tools.offered(stores, _caller(context, stores)))
 
     async def call_tool(context: Context, asked: types.CallToolRequestParams) -> Any:
         return await tools.call(stores, asked.name, asked.arguments, _caller(context, stores))

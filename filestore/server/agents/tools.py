@@ -42,10 +42,12 @@ _DESTROYING: Final = frozenset(["edit", "move"])
 """Tools that remove text; the others add, or repair what can be derived again."""
 
 
-def offered(stores: "Stores") -> list[types.Tool]:
-    """The tools for some stores; tools that write only where a store may be written."""
+def offered(stores: "Stores", caller: "Caller") -> list[types.Tool]:
+    """The tools for some stores; tools that write only for a caller that may write one."""
     tools = []
     for operation in _operations(stores):
+        if operation.writes and not caller.writes:
+            continue
         hints = types.ToolAnnotations(
             title=operation.name.replace("_", " ").capitalize(),
             read_only_hint=not operation.writes,

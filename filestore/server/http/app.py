@@ -100,8 +100,9 @@ def make_app(parts: AppParts) -> "ASGIApp":
     async def openapi(_: Request) -> Response:
         return answer(pages.openapi(COLLECTION_ROUTES))
 
-    async def served(_: Request) -> Response:
-        listed = [{"name": one.name, "writes": one.access.writes} for one in stores]
+    async def served(request: Request) -> Response:
+        may_write = caller_of(request).writes
+        listed = [{"name": one.name, "writes": one.access.writes and may_write} for one in stores]
         return answer({"stores": listed})
 
     async def listen(request: Request) -> Response:

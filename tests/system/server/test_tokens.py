@@ -42,6 +42,15 @@ def test_each_client_has_its_own(
 
             for name in given:
                 assert status(name, "/search", {"query": "rent"}) == 200
+                stores = client.get("/stores", headers={"Authorization": f"Bearer {given[name]}"})
+                assert stores.json()["stores"][0]["writes"] == (name == "writer")
+                asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+                accept = {"Accept": "application/json, text/event-stream"}
+                tools = client.post(
+                    "/mcp", json=asked, headers=dict(stores.request.headers) | accept
+                )
+                named = [one["name"] for one in tools.json()["result"]["tools"]]
+                assert ("add_note" in named) == (name == "writer")
             assert status("writer", "/sync", {}) == 200
             for path in ("/sync", "/undo", "/rag/index", "/rag/a/index/reload"):
                 assert status("reader", path, {}) == 403, path
