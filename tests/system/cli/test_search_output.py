@@ -49,8 +49,9 @@ def test_the_document_comes_first_then_the_place(vault: Workspace) -> None:
     """Relative to the folder the user is in, with line and headings, and the lines that match."""
     first, *rest = vault("search", "rename links", "-k", "1").stdout.splitlines()
     assert first.startswith("Vault/Plugins/File explorer.md:7  File explorer > Rename a note")
+    day = vault.json("search", "rename links", "-k", "1")["hits"][0]["date"]
     assert rest == [
-        "   ('rename' in the heading; 'links' in the text)",
+        f"   ({day}; 'rename' in the heading; 'links' in the text)",
         "   Press F2 on a note to rename it.",
         "   Links to it follow.",
     ]
