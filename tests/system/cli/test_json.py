@@ -91,6 +91,7 @@ def test_documents_in_and_out(filled, says):
     says("Rebuilt", "reconstruct", "file_index/chunked", "--from", "folder")
     says("RemovedResources", "rm", "notes.md")
     says("Batches", "undo", "--list")
+    assert says("Changes", "changes", "--diff")["changes"][0]["diff"]
     assert says("UndoResult", "undo")["undone"]
     assert says("UndoResult", "redo")["redone"]
     assert says("UndoResult", "redo", code=1)["id"] is None
@@ -154,6 +155,7 @@ def test_questions_about_texts(filled, says):
     filled("add", "handbook/lease.md", "notes.md")
     filled.git("add", "-A")
     filled.git("commit", "-q", "-m", "one")
+    says("Move", "mv", "handbook/lease.md", "handbook/rent.md", "--plan")
     says("Overview", "about", "notes.md")
     says("Similar", "similar", "notes.md")
     says("Duplicates", "duplicates", code=1)
