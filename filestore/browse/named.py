@@ -27,7 +27,7 @@ from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import TOP, ChunkPath, StorePath, is_below, is_made
 from filestore.core.safe_text import shown_path
 from filestore.core.spelling import did_you_mean, nearest_paths
@@ -284,8 +284,10 @@ def file_at(places: Places, text: str) -> ChunkPath:
     raise unknown_path(places, text)
 
 
-def unknown_path(places: Places, text: str, catalog: Catalog | None = None) -> UnknownPathError:
+def unknown_path(places: Places, text: str, catalog: Catalog | None = None) -> FilestoreError:
     """The error for a path that leads to no file; with a catalog, it names the nearest three."""
+    if not text.strip():
+        return UsageError("no path was named", remedy="name one as search prints it")
     near = "" if catalog is None else nearest(places, catalog, text)
     shown = f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text
     if places.tree.has_sections:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog
 from filestore.config.settings import Which
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.search import Query, freshness
 from filestore.search.answer import Answer, Behind, Hit, present
 from filestore.search.search import Searcher
@@ -56,10 +56,16 @@ class SearchSession:
         """Unique files, best first, each with its document, its place and its passage.
 
         Raises:
+            UsageError: Nothing is asked.
             CatalogMissingError: There is no catalog yet.
             NothingBeside: The store has no second model.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
+        if not (query.text.strip() or query.has_filters):
+            raise UsageError(
+                "nothing is asked: type a query, or a filter such as --where tags=git",
+                remedy="filestore search --help",
+            )
         parts = self._parts()
         with parts.reading() as catalog:
             found = by_document(self.search, query) if query.group else self.search(query)

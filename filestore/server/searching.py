@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict
 from msgspec import Meta, field
 
 from filestore.config.settings import Which
-from filestore.core.errors import UsageError
 from filestore.search import Extra, Query
 from filestore.server.operations import (
     LONGEST_QUERY,
@@ -61,14 +60,5 @@ class Search(Request, Query, frozen=True, kw_only=True):
     without: Annotated[Sequence[Extra], option(inner=True)] = ()
 
     def answer(self, store: "Searching") -> Any:
-        """The hits.
-
-        Raises:
-            UsageError: Nothing is asked.
-        """
-        if not (self.text or self.has_filters):
-            raise UsageError(
-                "nothing is asked: type a query, or a filter such as --where tags=git",
-                remedy="filestore search --help",
-            )
+        """The hits."""
         return store.search(self)

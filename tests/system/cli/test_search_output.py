@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import filestore
+from filestore.core.errors import UsageError
 from tests.system.conftest import Workspace
 
 NOTE = (
@@ -289,3 +291,12 @@ def test_context_has_a_place_in_a_template(vault: Workspace) -> None:
     assert done.stdout == "## Rename a note|7|## Colours\n"
     for records in (("--format", "oneline"), ("-l",)):
         assert "no place" in vault(*asked, *records, code=2).stderr
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\t\n"])
+def test_a_question_without_a_word_is_wrong_usage(vault: Workspace, query: str) -> None:
+    """In every command that takes one, and in the library."""
+    for command in ("search", "similar", "links", "show", "log"):
+        assert "try:" in vault(command, query, code=2).stderr
+    with filestore.open(vault.store) as store, pytest.raises(UsageError, match="nothing is asked"):
+        store.search(query)

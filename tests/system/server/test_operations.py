@@ -172,7 +172,7 @@ def test_what_is_too_long_is_not_looked_through(
 
 def test_who_asks_nothing_is_told(stores: Stores) -> None:
     """Neither words nor a filter: what may be left out is not both."""
-    for given in ({}, {"query": ""}, {"where": {}, "kind": []}):
+    for given in ({}, {"query": ""}, {"query": " "}, {"where": {}, "kind": []}):
         with pytest.raises(UsageError, match="nothing is asked"):
             ask(stores, "search", **given)
 
