@@ -7,6 +7,8 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -70,6 +72,12 @@ _RESPELLED_WEIGHT: Final = 0.7
 and German ones without a mistake, whose words a small store lacks, lose a quarter of a point."""
 
 
+class _Found(Struct, frozen=True):
+    """What a search found."""
+
+    hits: list[Any]
+
+
 class OpenSearcher:
     """A searcher of an index in which some documents count for nothing."""
 
@@ -79,40 +87,43 @@ class OpenSearcher:
         """Leave out some documents, by their ids."""
         import tantivy
 
-        self._searcher, self._schema, self._most = searcher, schema, len(shut)
+        self._searcher, self._schema, self._shut = searcher, schema, frozenset(shut)
         # A query by term takes a number for a signed one and silently finds nothing.
         without = tantivy.Query.term_set_query(schema, "id", shut)
         self._without = tantivy.Occur.MustNot, without
         # The library's stubs leave out this property of a result.
         self.num_docs: int = searcher.num_docs - searcher.search(without, 1, count=True).count  # type: ignore[attr-defined]
         self.fast_field_values = searcher.fast_field_values
+        self.terms_with_prefix = searcher.terms_with_prefix
+        """Also of what is left out: a term that is offered is counted first."""
 
     def search(self, query: "tantivy.Query", limit: int, *, count: bool) -> Any:
         """What the query finds among the others."""
-        from tantivy import Occur
-        from tantivy import Query as TantivyQuery
+        if count:
+            from tantivy import Occur
+            from tantivy import Query as TantivyQuery
 
-        open_ones = TantivyQuery.boolean_query([(Occur.Must, query), self._without])
-        return self._searcher.search(open_ones, limit, count=count)
+            open_ones = TantivyQuery.boolean_query([(Occur.Must, query), self._without])
+            return self._searcher.search(open_ones, limit, count=True)
+        # To leave them out afterwards is quicker: they are few, and it keeps the query flat.
+        fetch = limit
+        while True:
+            hits = self._searcher.search(query, fetch, count=False).hits
+            ids = self.fast_field_values("id", [address for _, address in hits])
+            others = [hit for hit, one in zip(hits, ids, strict=True) if one not in self._shut]
+            if len(others) >= limit or len(hits) < fetch:
+                return _Found(others[:limit])
+            fetch = 2 * fetch + 1
 
     def doc_freq(self, field: str, term: str) -> int:
-        """How many of the others have a term."""
+        """How many of the others have a term; of a frequent one a few more count."""
         count = int(self._searcher.doc_freq(field, term))
-        if not count:
-            return 0
+        if not 0 < count <= len(self._shut):
+            return min(count, self.num_docs)
         import tantivy
 
         query = tantivy.Query.term_query(self._schema, field, term)
         return int(self.search(query, 1, count=True).count or 0)
-
-    def terms_with_prefix(self, field: str, start: str, **more: Any) -> list[tuple[str, int]]:
-        """The terms of the others that begin so."""
-        terms = self._searcher.terms_with_prefix(field, start, **more)
-        return [
-            (term, count)
-            for term, known in terms
-            if (count := known - self._most if known > self._most else self.doc_freq(field, term))
-        ]
 
 
 class Compiler:

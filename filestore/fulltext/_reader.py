@@ -377,9 +377,9 @@ class Reader(Closing):
         (folded, *rest) = self._exact.analyze(word) or [""]
         if rest or not folded.isalpha():
             return ()
-        near = dict.fromkeys(one_edit_away(folded))
+        edited = dict.fromkeys(one_edit_away(folded))
         found = best(
-            (one, count) for one in near if (count := self._live().frequency("exact", one))
+            (one, count) for one in edited if (count := self._live().frequency("exact", one))
         )
         if found or len(folded) < LONG_LETTERS:
             return found
@@ -390,7 +390,8 @@ class Reader(Closing):
         if not self._live().searcher.search(query, 1, count=False).hits:
             return ()
         terms = self._live().searcher.terms_with_prefix("exact", folded[0])
-        return best(two_edits_away(folded, terms))
+        near = two_edits_away(folded, terms)
+        return best(one for one in near if self._live().frequency("exact", one[0]))
 
     def _live(self) -> Compiler:
         if self._compiler is None:
