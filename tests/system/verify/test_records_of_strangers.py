@@ -58,8 +58,8 @@ COMMANDS_TRIED = {
     "import": [["import", "jsonl", "none.jsonl"]],
     "convert": [["convert", "none.ragmd", "none"]],
 }
-ELSEWHERE = {"init", "demo", "tui", "serve", "mcp", "watch"}
-"""They make a store of their own, or go on until they are ended and do what `update` does."""
+ELSEWHERE = {"init", "demo", "tui", "serve", "mcp", "token", "watch"}
+"""They make a store of their own or open none, or go on until they are ended and do what `update` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

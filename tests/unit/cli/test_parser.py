@@ -105,6 +105,7 @@ NEEDED: Final = {
     "search": ["words"],
     "show": ["a"],
     "similar": ["a"],
+    "token": ["list"],
 }
 """The least that a command wants besides its options."""
 BESIDE: Final = {"reconstruct": ["--from", "jsonl"]}
