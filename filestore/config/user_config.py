@@ -7,7 +7,6 @@ that cannot be read allows nothing.
 import contextlib
 import fcntl
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b, sha256
 from typing import Final, TypedDict
@@ -255,6 +254,8 @@ def add_token(configuration: str, name: str, *, writes: bool, person: bool) -> s
         MachineError: The file that is there cannot be read.
         WriteFailedError: The disk refused.
     """
+    import secrets
+
     made = secrets.token_urlsafe(SECRET_BYTES)
     path = os.path.join(configuration, NAME)
     if not os.path.exists(path):

@@ -408,9 +408,10 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 """What the screen does itself, and the options that it takes there."""
 ELSEWHERE: Final = frozenset(
     [
-        "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
-        "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "mcp", "open",
-        "reconstruct", "rm", "serve", "similar", "trust", "tui", "update", "watch",
+        "about", "backend", "changes", "compare", "convert", "demo", "duplicates", "embedder",
+        "embeddings", "enrich", "evaluate", "export", "git", "import", "init", "links", "log",
+        "mcp", "mv", "open", "reconstruct", "rm", "serve", "similar", "token", "trust", "tui",
+        "update", "watch",
     ]
 )  # fmt: skip
 """Commands of the program that need a terminal of their own."""
