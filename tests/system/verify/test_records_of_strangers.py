@@ -59,7 +59,7 @@ COMMANDS_TRIED = {
     "convert": [["convert", "none.ragmd", "none"]],
 }
 ELSEWHERE = {"init", "demo", "tui", "serve", "mcp", "token", "watch"}
-"""They make a store of their own or open none, or go on until they are ended and do what `update` does."""
+"""They make a store or open none, or go on until they are ended and do what `update` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
