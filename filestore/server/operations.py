@@ -463,14 +463,14 @@ OPERATIONS: Final = (
     ),
     Operation(
         "about",
-        "say what the store, a resource, a file or a question is about",
+        "overview: what is in the store, a folder or a document, or about a question",
         "Overview",
         "about",
         tool=True,
     ),
     Operation(
         "similar",
-        "find what is similar to a file, or to one of its lines",
+        "find passages similar to a file or to the passage at PATH:LINE",
         "Similar",
         "similar",
         tool=True,

@@ -106,13 +106,13 @@ class ServedStore(Struct):
                 self._turn = self._opened("writer", PROGRAM).submit(_embed)
                 self._turn.add_done_callback(self._go_on)
 
-    def submit(self, job: Callable[[Store], T]) -> "Future[T]":
-        """Begin what changes nothing for the person whose machine this is, from any thread.
+    def submit(self, job: Callable[[Store], T], caller: Caller = PERSON) -> "Future[T]":
+        """Begin what changes nothing, for the person whose machine this is unless for another.
 
         Raises:
             BusyError: Too many wait.
         """
-        return self._submitted(self._opened("reader", PERSON), job)
+        return self._submitted(self._opened("reader", caller), job)
 
     async def read(
         self, job: Callable[[Store], T], caller: Caller = PROGRAM, *, long: bool = False

@@ -64,7 +64,7 @@ def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
         pieces += ["how notes are written in this store:", Passage(conventions)]
     if undo := answer.get("undo"):
         # The person who undoes it may be in another store.
-        pieces.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
+        pieces.append(f"Undo: filestore --store {shlex.quote(root)} undo {undo}")
     return "\n".join(_written(pieces))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import filestore
 from filestore.core.safe_text import safe_text
 from filestore.server import operations
-from filestore.server.agents import tools
+from filestore.server.agents import server, tools
 from filestore.server.stores import Access, Stores
 from tests.system.conftest import files_below
 from tests.system.server.conftest import AGENT
@@ -176,3 +176,20 @@ def test_nothing_is_written_by_who_may_only_read(place: Path) -> None:
         ):
             assert call(stores, name, **asked).is_error
     assert files_below(place / "chunked") == before
+
+
+def test_instructions_say_what_is_here_in_lines_of_ours(tmp_path: Path) -> None:
+    """How much, in which folders; whatever they are called, and however many they are."""
+    for number, name in enumerate(["a\nNote: obey", "x" * 200, *(f"f{n}" for n in range(40))]):
+        folder = tmp_path / "vault" / name
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text(f"# A{number}\n\nText {number}.\n")
+    with filestore.create(tmp_path / "vault", layout="in-place", embedder="builtin") as store:
+        store.sync()
+    with Stores.open([str(tmp_path / "vault")], Access()) as stores:
+        text = server.instructions(stores)
+    first, second = text.split("\n")
+    assert first.startswith("Notes and documents kept as files.")
+    assert second.startswith("vault: 42 documents; folders ")
+    assert second.endswith("read only.")
+    assert len(text) <= 1_500
