@@ -151,15 +151,6 @@ def _pairs(
         yield from catalog.rows(f"{start} {some}", [*owners, *keys])
 
 
-def has_key(catalog: Catalog, keys: Iterable[str]) -> bool:
-    """Whether any file or document has one of some keys; a look at a row each."""
-    return any(
-        catalog.rows(f"SELECT 1 FROM {table} WHERE key = ? LIMIT 1", (key,))
-        for key in keys
-        for table in ("facts", "record_facts")
-    )
-
-
 def with_key(catalog: Catalog, tree: Tree, key: str) -> list[tuple[str, str]]:
     """Each file or document whose metadata has a key, relative to the store root, and the value."""
     own = queries.files_with_key(catalog, key)

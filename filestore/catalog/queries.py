@@ -453,6 +453,15 @@ def files_with_key(catalog: "Catalog", key: str) -> list[tuple[ChunkPath, str]]:
     return [(decode_path(path), str(value)) for path, value in found]
 
 
+def has_key(catalog: "Catalog", keys: Iterable[str]) -> bool:
+    """Whether any file or document has one of some keys; a look at a row each."""
+    return any(
+        catalog.rows(f"SELECT 1 FROM {table} WHERE key = ? LIMIT 1", (key,))
+        for key in keys
+        for table in ("facts", "record_facts")
+    )
+
+
 def files_with_keys(catalog: "Catalog", keys: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     """File id, key and value of every searchable file that has some keys, or whose document has."""
     for key in keys:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, ages
+from filestore.catalog import Catalog, ages, queries
 from filestore.catalog.ages import Aged, Said
 from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
@@ -120,7 +120,7 @@ class Authority:
 
     def _known_successors(self) -> "Successors | None":
         """What takes the place of what; None where no document says so."""
-        if self._successors is None and ages.has_key(self._catalog, self._names.superseded_by):
+        if self._successors is None and queries.has_key(self._catalog, self._names.superseded_by):
             from filestore.sidecar.standing import Successors
 
             self._successors = Successors(self._places, self._catalog, self._names)

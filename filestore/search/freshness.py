@@ -499,7 +499,7 @@ def _by_sources(
     """The same, where a source that a document names changed since, or went."""
     names = parts.settings.keys
     keys = (*names.sources, *(f"{key}.path" for key in names.sources))
-    if not found or not ages.has_key(catalog, keys):
+    if not found or not queries.has_key(catalog, keys):
         return found, []
     tree = parts.places.tree
     rows = catalog.files([tree.chunk_path(one.path) for one in found if one.freshness == "fresh"])

@@ -254,7 +254,7 @@ class Sources:
     def naming(self, tree: Tree) -> list[Aged]:
         """One file of each document that names sources."""
         keys = (*self._keys, *(f"{key}.path" for key in self._keys))
-        if not ages.has_key(self._catalog, keys):
+        if not queries.has_key(self._catalog, keys):
             return []
         files = ages.all_aged(self._catalog, tree)
         says = ages.said(self._catalog, files, KeyNames(sources=keys), only=("sources",))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from filestore.catalog import AWAITED, FileRow, ages
+from filestore.catalog import AWAITED, FileRow, queries
 from filestore.chunks.layout import look_at, unreadable
 from filestore.chunks.observation import Observation
 from filestore.core.findings import Finding
@@ -259,7 +259,7 @@ class HashSources(Action):
     def run(self, session: Session) -> bool:
         snapshot, catalog = session.snapshot, session.commit.catalog
         names = snapshot.settings.keys
-        if not ages.has_key(catalog, [f"{key}.sha256" for key in names.sources]):
+        if not queries.has_key(catalog, [f"{key}.sha256" for key in names.sources]):
             return False
         from filestore.sidecar import originals
         from filestore.sidecar.standing import Sources

@@ -20,7 +20,6 @@ from filestore.catalog import (
     Catalog,
     Conflict,
     LinkRow,
-    ages,
     decode_path,
     queries,
     summaries,
@@ -199,14 +198,16 @@ def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
 def authority(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Documents that say to be stale after a day that is over, or what takes their place."""
     places, catalog, names = snapshot.places, snapshot.catalog, snapshot.settings.keys
-    if ages.has_key(catalog, names.stale_after):
+    if queries.has_key(catalog, names.stale_after):
+        from filestore.catalog import ages
+
         values = (ages.with_key(catalog, places.tree, key) for key in names.stale_after)
         said = {document: {"stale_after": [day]} for document, day in chain.from_iterable(values)}
         for document, says in sorted(said.items()):
             if day := ages.stale_since(says, snapshot.today):
                 path, detail = StorePath(document), f"stale since {day}"
                 yield Finding(code="past-date", path=path, detail=detail)
-    if not ages.has_key(catalog, names.superseded_by):
+    if not queries.has_key(catalog, names.superseded_by):
         return
     from filestore.sidecar.standing import Successors
 
@@ -226,6 +227,8 @@ def unjudged(snapshot: StoreSnapshot, *, reads: bool) -> Iterator[str]:
         snapshot: The store.
         reads: Whether sources are looked at, and hashed where their stat tells nothing.
     """
+    from filestore.catalog import ages
+
     places, catalog, names = snapshot.places, snapshot.catalog, snapshot.settings.keys
     if problem := ages.history(catalog).problem:
         yield problem
