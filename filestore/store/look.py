@@ -6,7 +6,7 @@ or much differs, the answer is given as the index has it, and says what that lac
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from statistics import median
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -171,9 +171,9 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedA
         found = replace(found, gone=losses.apart_from_left_out(parts.places, found.gone)[0])
         is_away = losses.needs_word(parts.places, parts.layout, catalog, tree, found)
     behind = Behind(
-        new=len(found.added),
-        edited=len(found.changed),
-        gone=len(found.gone),
+        new=_count(parts, found.added),
+        edited=_count(parts, found.changed),
+        gone=_count(parts, found.gone),
         unembedded=catalog.waiting_count(),
         shows_gone=is_away,
     )
@@ -191,6 +191,18 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedA
     return _LookedAt(behind=behind, of=of, tree=tree, came=came)
 
 
+def _hides(parts: "Parts") -> bool:
+    return parts.places.door is not None and parts.places.door.hides
+
+
+def _count(parts: "Parts", paths: Collection[ChunkPath]) -> int:
+    """How many of some files who asks may see, as far as their names and the catalog tell."""
+    if not paths or not _hides(parts):
+        return len(paths)
+    with parts.reading() as seen:
+        return sum(not seen.closes(path) for path in paths)
+
+
 def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _LookedAt:
     """What the index lacks once it has what is little."""
     if not seen.came or seen.tree is None:
@@ -206,7 +218,7 @@ def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _Loo
         reason = str(error)
     with parts.comparing() as catalog:
         now = _compared(parts, catalog, seen.tree)
-        if not now.came:
+        if not now.came or _hides(parts):
             return now
         # They are few, so that reading tells which of them really differ.
         new, edited, moved = count_differing(parts, catalog, seen.tree)

@@ -366,3 +366,15 @@ def test_every_table_of_the_catalog_is_judged() -> None:
     # of the files that are known.
     whole = {"meta", "dead", "index_delta", "committed_files"}
     assert {*re.findall(r"CREATE TABLE (\w+)", TABLES)} == {*VIEWS} | whole
+
+
+def test_what_the_index_lacks_is_counted_without_them(tmp_path: Path) -> None:
+    """Closed documents that were edited, or came, or went, are none that an answer lacks."""
+    root = made(tmp_path / "kb", "in-place", OPEN | CLOSED)
+    for name in ("garden/kraspel.md", "garden/humdrin.md", "zibarro/wexform.md"):
+        (root / name).unlink()
+    with Store.open(root, for_programs=True) as store:
+        behind = store.search("gate").behind
+    assert (behind.new, behind.edited, behind.gone) == (0, 0, 0)
+    with Store.open(root) as store:
+        assert store.search("gate").behind.gone == 3
