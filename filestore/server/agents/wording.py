@@ -274,17 +274,21 @@ def _about(answer: Answer) -> Iterator[str]:
     yield f"{', '.join(counts)} in {shown_name(answer['name']) if answer['name'] else 'the store'}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
-        yield from (f"{'  ' * one['depth']}- {one['title']}" for one in answer["outline"])
+        yield from (Passage(f"{'  ' * one['depth']}- {one['title']}") for one in answer["outline"])
     for one in answer["documents"]:
         name = shown_name(one["resource"])
-        yield f"- {one['title']} ({name})" if one["title"] else f"- {name}"
+        yield f"- {name}"
+        if one["title"] and one["title"] != one["resource"]:
+            yield Passage(one["title"])
     yield from (f"Note: {note}" for note in answer["notes"])
 
 
 def _nodes(nodes: Iterable[Answer], indent: str) -> Iterator[str]:
     for node in nodes:
         path = shown_name(node["path"])
-        yield f"{indent}- {node['title'] or path}{_fresh(node)} ({path})"
+        yield f"{indent}- {path}{_fresh(node)}"
+        if node["title"]:
+            yield Passage(node["title"])
         if node["text"]:
             yield Passage(_brief(node["text"]))
         yield from _nodes(node["below"], indent + "  ")
