@@ -226,6 +226,25 @@ def documents_with_sections(
     )
 
 
+def documents_of_chunks(catalog: "Catalog") -> list[tuple[ChunkPath, str | None]]:
+    """A chunk file of each original, with that; and every one that was made from none."""
+    found = catalog.rows(
+        "SELECT min(path), coalesce(files.source, CASE WHEN origin IS NULL THEN NULL ELSE"
+        " (SELECT source FROM records WHERE records.resource = files.resource) END) AS of"
+        " FROM files WHERE state = '' AND kind <> 'summary'"
+        " GROUP BY coalesce(of, path) ORDER BY 1"
+    )
+    return [(decode_path(path), source) for path, source in found]
+
+
+def counts_of_link_keys(catalog: "Catalog") -> dict[str, int]:
+    """How many documents have links of each of the keys that most have."""
+    found = catalog.rows(
+        "SELECT target, count(*) FROM links GROUP BY target ORDER BY 2 DESC LIMIT 1000"
+    )
+    return {decode_path(target): count for target, count in found}
+
+
 def documents_of(
     catalog: "Catalog", ids: Sequence[int]
 ) -> dict[int, tuple[ChunkPath, tuple[str, str | None], int]]:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from filestore.chunks.observation import DOCUMENT
@@ -14,15 +15,24 @@ from filestore.server.operations import CommonOptions, option
 
 if TYPE_CHECKING:
     from filestore.browse import alike
+    from filestore.browse.contents import Contents, Listed
     from filestore.browse.links import Link
     from filestore.browse.overview import OverviewNode
     from filestore.browse.shown import Shown
 
 
-def run_ls(options: requests.Ls) -> int:
+class Ls(requests.Ls, frozen=True, kw_only=True):
+    """What the command takes."""
+
+    recent: Annotated[Annotated[int, Meta(ge=0)], option("N", local=True)] = 0
+    """the N documents that changed last, newest first"""
+
+
+def run_ls(options: Ls) -> int:
     """List the resources of the store, or the chunks of one in reading order.
 
-    In place: the documents, those of a folder, or the sections of one with their lines.
+    In place: the folders with counts and the documents, those of a folder, or the sections of a
+    document with their lines. A glob, such as 'notes/*plan*', lists the documents that match.
 
     Example: filestore ls field-guide
     """
@@ -31,13 +41,28 @@ def run_ls(options: requests.Ls) -> int:
     with _context.open_store(options) as store:
         part = "section" if store.places.tree.has_sections else "chunk"
         first = "sync" if store.places.tree.has_sections else "add PATH…"
+        if options.recent or any(sign in options.resource for sign in "*?["):
+            return _ls_contents(options, store.contents(options.resource, recent=options.recent))
         found = options.answer(store)
+        around = None
+        if isinstance(found, Resources) and found.items and store.places.tree.has_sections:
+            around = store.contents(options.resource)
     if _context.printed_json(options, found):
         return 0
+    direct = set[str]()
+    if around is not None:
+        direct = {one.path for one in around.items}
+        for folder in around.folders:
+            documents = _output.count(folder.documents, "document")
+            _output.line(f"{shown_path(folder.path)}  {documents}")
     for item in found.items if isinstance(found, Resources) else ():
-        name = shown_path(item["resource"]) or "(no resource)"
-        source = f"  from {shown_path(item['source'])}" if item["source"] else ""
-        _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
+        if around is None or item["resource"] in direct:
+            name = shown_path(item["resource"]) or "(no resource)"
+            source = f"  from {shown_path(item['source'])}" if item["source"] else ""
+            _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
+    if around is not None and around.documents > _MANY:
+        _print_listed("newest", around.newest)
+        _print_listed("most linked", around.linked)
     for item in () if isinstance(found, Resources) else found.items:
         notes = [word for word in ("edited" if item["edited"] else "", item["withheld"]) if word]
         line = f":{item['line']}" if item.get("line") else ""
@@ -48,6 +73,25 @@ def run_ls(options: requests.Ls) -> int:
     if not found.items:
         _output.line(f"nothing yet: filestore {first}")
     return 0
+
+
+_MANY: Final = 20
+"""Documents, of which a person wants to see the newest."""
+
+
+def _ls_contents(options: Ls, found: "Contents") -> int:
+    if not _context.printed_json(options, found):
+        for one in found.items:
+            _output.line(f"{one.date}  {shown_path(one.path)}".strip())
+    return 0
+
+
+def _print_listed(head: str, found: "Sequence[Listed]") -> None:
+    if found:
+        _output.line(f"{head}:", style="2")
+    for one in found:
+        more = _output.count(one.links, "link") if one.links else one.date
+        _output.line(f"   {shown_path(one.path)}  {more}", style="2")
 
 
 _LISTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {

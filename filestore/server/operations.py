@@ -440,6 +440,14 @@ OPERATIONS: Final = (
     Operation("mv", "move a file or a folder, with the links to it"),
     Operation("ls", "list resources, or the chunks of one", "Resources", "ls"),
     Operation(
+        "list",
+        "list folders with counts, the newest and most linked documents, then those of a folder",
+        "Contents",
+        "list",
+        command=False,
+        tool=True,
+    ),
+    Operation(
         "show", "show one chunk file or document with its record", "Shown", "show", tool=True
     ),
     Operation("status", "show what drifted between files and index", "Status", "status", tool=True),

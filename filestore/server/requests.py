@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from filestore.core.errors import RefusedError
 from filestore.core.progress import OnProgress, ignore
 from filestore.server.operations import (
+    MOST_HITS,
     Caller,
     CommonOptions,
     Count,
@@ -106,6 +107,24 @@ class Ls(Request, CommonOptions, frozen=True, kw_only=True):
         if listed is not None:
             return Resources(listed)
         return ChunkFiles(store.chunks(self.resource))
+
+
+class List(Request, CommonOptions, frozen=True, kw_only=True):
+    """What one finds in the store who looks around."""
+
+    folder: Text = ""
+    """a folder, or a glob such as notes/*.md; the whole store if left out"""
+    recent: bool | Count = False
+    """only the newest, with dates"""
+    after: Text = ""
+    """go on behind this entry"""
+    most: Annotated[int, Meta(ge=1)] | None = None
+    """at most about N characters"""
+
+    def answer(self, store: "Store") -> Any:
+        """Folders with counts, newest, most linked, documents."""
+        recent = MOST_HITS if self.recent is True else int(self.recent)
+        return store.contents(self.folder, recent=recent, after=self.after, most=self.most)
 
 
 class About(Request, CommonOptions, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from filestore.store.for_programs import ForPrograms
 
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
+    from filestore.browse.contents import Contents
     from filestore.browse.documents import WholeDocument
     from filestore.browse.file import ChunkFile, Resource
     from filestore.browse.links import Links
@@ -528,6 +529,31 @@ class ReadableStore(ForPrograms, Closing):
             return None
         with self._parts.reading() as catalog:
             return documents.documents(self.places, catalog, found)
+
+    def contents(
+        self,
+        folder: str = "",
+        *,
+        recent: int = 0,
+        after: str = "",
+        most: int | None = None,
+    ) -> "Contents":
+        """Folders with counts, the newest, the most linked, and a folder's documents.
+
+        Args:
+            folder: A folder or a glob; "" for the store.
+            recent: Only the n newest of it; 0 for the folder as it is.
+            after: Begin behind this entry of the page before.
+            most: Characters, about; None for all.
+
+        Raises:
+            UnknownPathError: There is no such folder, and nothing matches.
+        """
+        from filestore.browse import contents
+
+        wanted = contents.Wanted(folder=folder, recent=recent, after=after, most=most)
+        with self._parts.reading() as catalog:
+            return contents.contents(self._parts, catalog, wanted)
 
     def show(self, path: StrPath, *, lines: str = "", most: int | None = None) -> "Shown":
         """One file, or a part of it, with what the store knows of it; see `shown.show`.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|[:#]|\s)')
 """A name as `shown_name` writes one that has blanks in it."""
-_MOST: Final = {"show": 9_000}
+_MOST: Final = {"show": 9_000, "list": 3_400}
 """Characters of what a tool gives of a store at once; agents ask on for the rest."""
 _DESTROYING: Final = frozenset(["edit", "move"])
 """Tools that remove text; the others add, or repair what can be derived again."""
@@ -111,14 +111,17 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
 
 def _cleaned(name: str, values: dict[str, Any]) -> dict[str, Any]:
     """What is asked, with a path as an agent takes it out of a text, and no more than it reads."""
-    path = values.get("path")
-    if isinstance(path, str):
-        path = _QUOTED.sub(_unquoted, path)
-        values = {**values, "path": path}
-        if most := _MOST.get(name):
-            # The path is in the answer as well, and in what is to be asked next.
-            values["most"] = max(1_000, most - 3 * len(path))
-    return values
+    read = {
+        key: _QUOTED.sub(_unquoted, value)
+        if key in ("path", "folder", "after") and isinstance(value, str)
+        else value
+        for key, value in values.items()
+    }
+    if most := _MOST.get(name):
+        # The path is in the answer as well, and in what is to be asked next.
+        path = read.get("path", read.get("folder", ""))
+        read["most"] = max(1_000, most - 3 * len(str(path)))
+    return read
 
 
 def _unquoted(found: re.Match[str]) -> str:

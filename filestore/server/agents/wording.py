@@ -234,6 +234,24 @@ def _closing(answer: Answer) -> Iterator[str]:
     yield from (f"Note: {note}" for note in answer["notes"])
 
 
+@_words_of("list")
+def _list(answer: Answer) -> Iterator[str]:
+    where = f" in {shown_name(answer['folder'])}" if answer["folder"] else ""
+    yield f"{counted(answer['documents'], 'document')}{where}"
+    for one in answer["folders"]:
+        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
+    for key, head in (("newest", "newest:"), ("linked", "most linked:"), ("items", "documents:")):
+        if answer[key]:
+            yield head
+        for one in answer[key]:
+            words = [shown_name(one["path"]), one.get("date", "")]
+            words += [f"({one['title']})"] if one.get("title") else []
+            words += [counted(one["links"], "link")] if one.get("links") else []
+            yield f"- {' '.join(filter(None, words))}"
+    if answer["next"]:
+        yield f"… {answer['left']:,} more: list with after {shown_name(answer['next'])}"
+
+
 @_words_of("show")
 def _show(answer: Answer) -> Iterator[str]:
     record, left = answer["record"], answer["left"]

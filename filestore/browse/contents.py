@@ -1,0 +1,274 @@
+"""What is in a store, as one looks around: folders with counts, newest, most linked, documents.
+
+Documents of a store in place are its files; of a chunk store they are the originals that its
+records name, and chunk files that were made from none. One rule: what is given at once is bounded,
+what is left is counted, and the next page begins behind the last entry of this one.
+"""
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from heapq import nlargest
+from typing import Final
+
+from msgspec import Struct
+
+from filestore.browse.named import UnknownPathError
+from filestore.browse.rows import documents as rows_of_documents
+from filestore.browse.rows import stats_of
+from filestore.catalog import Catalog, decode_path, queries
+from filestore.chunks.links import path_keys
+from filestore.core.paths import ChunkPath, StorePath, around
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import JsonObject
+from filestore.core.spelling import nearest_paths
+from filestore.fs.path_names import composed
+from filestore.fs.stats import unpack_stat
+from filestore.search.answer import stem
+from filestore.sidecar.session import Parts
+
+_FEW: Final = 5
+"""Of the newest, and of the most linked."""
+_LONG_NAME: Final = 300
+"""Characters: a longer one is listed as a document only."""
+_ENTRY: Final = 30
+"""Characters that a row takes besides its name."""
+_LONG_TITLE: Final = 60
+_NO_END: Final = 1 << 62
+
+
+class Folder(JsonObject, Struct, frozen=True, kw_only=True):
+    """A folder with documents."""
+
+    path: str
+    """Its path, with "/" behind it."""
+    documents: int
+    """How many lie in it and below it."""
+
+
+class Listed(JsonObject, Struct, frozen=True, kw_only=True):
+    """A document."""
+
+    SPARSE = "title date links"
+
+    path: str
+    """As `show` takes it."""
+    title: str = ""
+    """What it calls itself; empty where it does not."""
+    date: str = ""
+    """When it changed last: ``2026-05-01``."""
+    links: int = 0
+    """How many documents have a link to it, in the list of the most linked."""
+
+
+class Contents(JsonObject, Struct, frozen=True, kw_only=True):
+    """What a store or a folder holds."""
+
+    folder: str
+    """That was named; empty for the store."""
+    documents: int
+    """How many are in it and below it, or match."""
+    folders: tuple[Folder, ...]
+    """The ones that lie in it."""
+    newest: tuple[Listed, ...]
+    """The documents that changed last, newest first."""
+    linked: tuple[Listed, ...]
+    """The ones that most others link to."""
+    items: tuple[Listed, ...]
+    """The documents that lie in it, by path; or those that match; or the newest first."""
+    left: int
+    """Folders and documents that are not given."""
+    next: str
+    """The last entry, behind which the next page begins; empty where none is left."""
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What is to be listed."""
+
+    folder: str = ""
+    """A folder or a glob; "" for the store."""
+    recent: int = 0
+    """Only the n newest; 0 for the folder as it is."""
+    after: str = ""
+    """Begin behind this entry of the page before."""
+    most: int | None = None
+    """Characters, about; None for all."""
+
+
+def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
+    """What is in a store or a folder, or what a glob matches.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        wanted: What is to be listed.
+
+    Raises:
+        UnknownPathError: There is no such folder, and nothing matches.
+    """
+    known = _documents(parts, catalog)
+    folder = _folder(parts, wanted.folder)
+    is_glob = any(sign in folder for sign in "*?[")
+    if is_glob:
+        names = sorted(one for one in known if fnmatchcase(composed(one), composed(folder)))
+    else:
+        names = sorted(one for one in known if one.startswith(folder))
+    if not names and folder:
+        raise _unknown(wanted.folder, known, is_glob=is_glob)
+    dates = _dates(parts, catalog, known)
+    entries = [(name, 0) for name in names]
+    if wanted.recent:
+        newest = nlargest(wanted.recent, names, key=lambda name: (dates.get(name, 0), name))
+        entries = [(name, 0) for name in newest]
+    elif not is_glob:
+        folder, entries = _lying_in(names, folder, is_named=bool(folder))
+    marked: tuple[Listed, ...] = ()
+    linked: tuple[Listed, ...] = ()
+    left = _NO_END if wanted.most is None else wanted.most
+    if not (wanted.recent or is_glob or wanted.after):
+        short = [name for name in names if len(name) <= _LONG_NAME]
+        dated = nlargest(_FEW, short, key=lambda name: (dates.get(name, 0), name))
+        marked = tuple(_listed(name, dates, dated=True) for name in dated if name in dates)
+        linked = _most_linked(parts, catalog, short)
+        left -= sum(len(one.path) + _ENTRY for one in (*marked, *linked))
+    before = [number for number, (name, _) in enumerate(entries, 1) if name == wanted.after]
+    behind = before[0] if before else 0
+    given = 0
+    for name, _ in entries[behind:]:
+        left -= len(name) + _ENTRY
+        if left < 0 and given:
+            break
+        given += 1
+    page, rest = entries[behind : behind + given], entries[behind + given :]
+    shown = [name for name, count in page if not count]
+    titles = _titles(parts, catalog, shown, known) if wanted.most is not None else {}
+    return Contents(
+        folder=folder,
+        documents=len(names),
+        folders=tuple(Folder(path=name, documents=count) for name, count in page if count),
+        newest=marked,
+        linked=linked,
+        items=tuple(
+            _listed(name, dates, dated=bool(wanted.recent), title=titles.get(name, ""))
+            for name in shown
+        ),
+        left=len(rest),
+        next=page[-1][0] if rest and page else "",
+    )
+
+
+def _folder(parts: Parts, typed: str) -> str:
+    """A folder that was named, with "/" behind it; a glob as it is; "" for the store."""
+    name = os.path.relpath(typed, parts.places.root) if os.path.isabs(typed) else typed
+    if any(sign in name for sign in "*?["):
+        return name.removeprefix("./")
+    name = os.path.normpath(name) if name else "."
+    return "" if name == "." else f"{name}/"
+
+
+def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathError:
+    shown = brief(typed)
+    if is_glob:
+        return UnknownPathError(
+            f"nothing matches {shown}", remedy="* matches anything, also /: notes/*, *plan*"
+        )
+    folders = {one.rpartition("/")[0] for one in known if "/" in one}
+    folders |= {above for one in folders for above in around(one)}
+    near = [f"'{shown_path(one)}/'" for one in nearest_paths(typed, sorted(folders - {".."}))]
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return UnknownPathError(
+        f"no folder {shown} has documents{meant}", remedy="leave it out to see which folders do"
+    )
+
+
+def _lying_in(
+    names: Sequence[str], folder: str, *, is_named: bool
+) -> tuple[str, list[tuple[str, int]]]:
+    """The folders in a folder, with counts, then its documents; one that holds all is entered."""
+    while True:
+        folders: Counter[str] = Counter()
+        direct = []
+        for name in names:
+            first, slash, _ = name[len(folder) :].partition("/")
+            if slash:
+                folders[f"{folder}{first}/"] += 1
+            else:
+                direct.append((name, 0))
+        if direct or is_named or len(folders) != 1:
+            return folder, [*sorted(folders.items()), *direct]
+        (folder,) = folders
+
+
+def _documents(parts: Parts, catalog: Catalog) -> dict[str, ChunkPath]:
+    """Every document by the name that `show` takes, with a file of it."""
+    tree = parts.places.tree
+    if tree.has_sections:
+        paths = (decode_path(path) for path, _ in queries.documents_with_sections(catalog))
+        return {tree.store_path(path): path for path in paths}
+    return {
+        source if source is not None else tree.store_path(path): path
+        for path, source in queries.documents_of_chunks(catalog)
+    }
+
+
+def _dates(parts: Parts, catalog: Catalog, known: Mapping[str, ChunkPath]) -> dict[str, int]:
+    """When each document changed last, in seconds; what is not known is left out."""
+    if parts.places.tree.has_sections:
+        names = {path: name for name, path in known.items()}
+        return {
+            names[path]: values[1] // 10**9
+            for path, values in stats_of(catalog, known.values())
+            if values[1]
+        }
+    stats = catalog.source_stats()
+    found = {name: unpack_stat(stats[name][1])[1] // 10**9 for name in known if name in stats}
+    lone = {path: name for name, path in known.items() if name not in stats}
+    return found | {
+        lone[path]: values[1] // 10**9 for path, values in stats_of(catalog, lone) if values[1]
+    }
+
+
+def _listed(name: str, dates: Mapping[str, int], *, dated: bool, title: str = "") -> Listed:
+    date = ""
+    if dated and name in dates:
+        with contextlib.suppress(OverflowError, ValueError, OSError):
+            date = time.strftime("%Y-%m-%d", time.localtime(dates[name]))
+    return Listed(path=name, date=date, title=title)
+
+
+def _titles(
+    parts: Parts, catalog: Catalog, names: Sequence[str], known: Mapping[str, ChunkPath]
+) -> dict[str, str]:
+    """The titles of documents that their names do not tell."""
+    if parts.places.tree.has_sections:
+        rows = catalog.files([known[name] for name in names])
+        paths = {row.id: parts.places.tree.store_path(row.path) for row in rows.values()}
+        of_rows = rows_of_documents(parts.places.tree, catalog, list(paths))
+        found = {paths[one]: row.title for one, row in of_rows.items()}
+    else:
+        of_sources = queries.titles_of_documents(catalog, names)
+        found = {StorePath(source): title for (_, source), title in of_sources.items()}
+    return {
+        name: title[:_LONG_TITLE]
+        for name, title in found.items()
+        if title and title.casefold() != stem(name).casefold()
+    }
+
+
+def _most_linked(parts: Parts, catalog: Catalog, names: Sequence[str]) -> tuple[Listed, ...]:
+    """The documents in place that most others link to, by a name that no other has."""
+    if not parts.places.tree.has_sections:
+        return ()
+    counts = queries.counts_of_link_keys(catalog)
+    named: dict[str, list[str]] = {}
+    for name in names:
+        for key in path_keys(parts.places.tree.chunk_path(StorePath(name))):
+            if key in counts:
+                named.setdefault(key, []).append(name)
+    only = ((counts[key], of_key[0]) for key, of_key in named.items() if len(of_key) == 1)
+    return tuple(
+        Listed(path=name, links=count) for count, name in nlargest(_FEW, only) if count > 1
+    )
