@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filestore.browse.named import UnknownPathError
+from filestore.browse.named import UnknownPathError, folder_named
 from filestore.browse.rows import documents as rows_of_documents
 from filestore.browse.rows import stats_of
 from filestore.catalog import Catalog, decode_path, queries
@@ -111,11 +111,12 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     """
     known = _documents(parts, catalog)
     folder = _folder(parts, wanted.folder)
-    is_glob = any(sign in folder for sign in "*?[")
+    names = sorted(one for one in known if one.startswith(folder))
+    # A folder may be called like a glob.
+    is_glob = not names and any(sign in folder for sign in "*?[")
     if is_glob:
+        folder = wanted.folder.removeprefix("./")
         names = sorted(one for one in known if fnmatchcase(composed(one), composed(folder)))
-    else:
-        names = sorted(one for one in known if one.startswith(folder))
     if not names and folder:
         raise _unknown(wanted.folder, known, is_glob=is_glob)
     dates = _dates(parts, catalog, known)
@@ -161,10 +162,12 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
 
 
 def _folder(parts: Parts, typed: str) -> str:
-    """A folder that was named, with "/" behind it; a glob as it is; "" for the store."""
+    """A folder that was named, with "/" behind it; "" for the store."""
+    tree = parts.places.tree
+    there = folder_named(parts.places, typed) if typed and tree.has_sections else None
+    if there is not None:
+        return f"{tree.store_path(there)}/" if there else ""
     name = os.path.relpath(typed, parts.places.root) if os.path.isabs(typed) else typed
-    if any(sign in name for sign in "*?["):
-        return name.removeprefix("./")
     name = os.path.normpath(name) if name else "."
     return "" if name == "." else f"{name}/"
 

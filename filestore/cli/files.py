@@ -41,9 +41,14 @@ def run_ls(options: Ls) -> int:
     with _context.open_store(options) as store:
         part = "section" if store.places.tree.has_sections else "chunk"
         first = "sync" if store.places.tree.has_sections else "add PATH…"
-        if options.recent or any(sign in options.resource for sign in "*?["):
+        if options.recent:
             return _ls_contents(options, store.contents(options.resource, recent=options.recent))
-        found = options.answer(store)
+        try:
+            found = options.answer(store)
+        except LookupError:
+            if not any(sign in options.resource for sign in "*?["):
+                raise
+            return _ls_contents(options, store.contents(options.resource))
         around = None
         if isinstance(found, Resources) and found.items and store.places.tree.has_sections:
             around = store.contents(options.resource)

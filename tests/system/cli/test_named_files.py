@@ -52,7 +52,7 @@ NO_FILE: Final = {
     *("--above", "--at", "--budget", "--context", "--depth", "--embedder", "--endpoint"),
     *("--format", "--from", "--generator", "--host", "--in", "--into", "--kind"),
     *("--layout", "--limit", "--lines", "--max", "--max-loss", "--min-overlap", "--most"),
-    *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--remove"),
+    *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--recent", "--remove"),
     *(
         "--rerank",
         "--rewrite",

@@ -19,7 +19,7 @@ from tests.system.server.conftest import AGENT, RENT
 T = TypeVar("T")
 
 RENT_PATH = "chunked/notes/rent.md"
-READING = ["search", "show", "similar", "about", "status"]
+READING = ["list", "search", "show", "similar", "about", "status"]
 
 
 def with_client(stores: Stores, use: Callable[[Client], Awaitable[T]]) -> T:

@@ -42,6 +42,7 @@ ONCE: Final = frozenset(
         "--page",
         "--port",
         "--queries",
+        "--recent",
         "--rerank",
         "--sample",
         "--select",
