@@ -26,6 +26,7 @@ from msgspec import UnsetType
 
 import filestore
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.schema import JsonObject, Problem, keys
 
 ROOT: Final = Path(__file__).parent.parent
@@ -79,6 +80,8 @@ def kinds() -> dict[str, Any]:
             raise ValueError(f"two objects are called {kind.__name__}: rename one")
         waiting += [] if is_typeddict(kind) else kind.__subclasses__()
         waiting += [one for _, hint, _, _ in fields(kind) for one in _named(hint)]
+    # A base whose key each of its answers has.
+    del found[FromIndex.__name__]
     printed = {
         name: kind for name, kind in found.items() if kind.__module__.startswith("filestore")
     }

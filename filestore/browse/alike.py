@@ -14,6 +14,7 @@ from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core import diff
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
@@ -44,7 +45,7 @@ class SimilarHit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """The body as it is now; empty for a file that is gone."""
 
 
-class Similar(JsonObject, Struct, frozen=True, kw_only=True):
+class Similar(FromIndex, frozen=True, kw_only=True):
     """The files most similar to some."""
 
     to: tuple[StorePath, ...]
@@ -180,7 +181,7 @@ class DuplicateGroup(JsonObject, Struct, frozen=True, kw_only=True):
     """Two or more, by path; in place one for each section."""
 
 
-class Duplicates(JsonObject, Struct, frozen=True, kw_only=True):
+class Duplicates(FromIndex, frozen=True, kw_only=True):
     """All groups of a store."""
 
     above: float

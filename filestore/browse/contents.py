@@ -21,6 +21,7 @@ from filestore.browse.rows import documents as rows_of_documents
 from filestore.browse.rows import stats_of
 from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks.links import path_keys
+from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, around
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -64,7 +65,7 @@ class Listed(JsonObject, Struct, frozen=True, kw_only=True):
     """How many documents have a link to it, in the list of the most linked."""
 
 
-class Contents(JsonObject, Struct, frozen=True, kw_only=True):
+class Contents(FromIndex, frozen=True, kw_only=True):
     """What a store or a folder holds."""
 
     folder: str

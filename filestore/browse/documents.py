@@ -14,14 +14,19 @@ from msgspec.structs import replace
 
 from filestore.browse.file import (
     ChunkFile,
+    ChunkFiles,
     Resource,
+    Resources,
     ShownSection,
+    chunks,
     document_metadata,
 )
 from filestore.browse.named import (
     UnknownPathError,
     files_named,
+    folder_named,
     require_open_text,
+    resource_named,
     rows_of,
 )
 from filestore.browse.rows import read
@@ -38,6 +43,7 @@ from filestore.chunks.observation import (
 )
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
@@ -85,6 +91,41 @@ def documents(
             queries.documents_with_sections(catalog, behind, limit),
         )
     ]
+
+
+def resources(parts: Parts, after: str | None, limit: int | None) -> list[Resource]:
+    """Every resource; in place, every document."""
+    with parts.reading() as catalog:
+        if parts.places.tree.has_sections:
+            return documents(parts.places, catalog, after=after or "", limit=limit)
+        found = catalog.resources(after, limit)
+    return [
+        {"resource": name, "source": source or None, "chunks": chunks}
+        for name, source, chunks in found
+    ]
+
+
+def files_of(parts: Parts, resource: str) -> list[ChunkFile]:
+    """The files of a resource; in place, the sections of a document."""
+    with parts.reading() as catalog:
+        if parts.places.tree.has_sections:
+            return sections(parts.places, catalog, resource)
+        return chunks(parts.places, catalog, resource_named(catalog, resource, parts.places))
+
+
+def in_folder(parts: Parts, folder: str) -> list[Resource] | None:
+    """The documents of a folder in place; None if there is none."""
+    found = folder_named(parts.places, folder) if parts.places.tree.has_sections else None
+    if found is None:
+        return None
+    with parts.reading() as catalog:
+        return documents(parts.places, catalog, found)
+
+
+def listed(parts: Parts, name: str) -> Resources | ChunkFiles:
+    """Everything, or what a folder or a resource has."""
+    found = in_folder(parts, name) if name else resources(parts, None, None)
+    return ChunkFiles(files_of(parts, name)) if found is None else Resources(found)
 
 
 def sections(places: Places, catalog: Catalog, path: str) -> list[ChunkFile]:
@@ -177,7 +218,7 @@ class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
     """Why there is no text; None where there is."""
 
 
-class WholeDocument(JsonObject, Struct, frozen=True, kw_only=True):
+class WholeDocument(FromIndex, frozen=True, kw_only=True):
     """A document, as much of it as is given at once."""
 
     path: StorePath

@@ -27,8 +27,8 @@ from filestore.chunks.reading_order import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
-from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search.freshness import Freshness
@@ -155,14 +155,14 @@ class Resource(TypedDict):
     """How many it has; in place, how many sections."""
 
 
-class Resources(JsonObject, Struct, frozen=True):
+class Resources(FromIndex, frozen=True):
     """What `ls` prints."""
 
     items: list[Resource]
     """The resources; in place the documents, those of a folder where one is named."""
 
 
-class ChunkFiles(JsonObject, Struct, frozen=True):
+class ChunkFiles(FromIndex, frozen=True):
     """What `ls RESOURCE` prints."""
 
     items: list[ChunkFile]

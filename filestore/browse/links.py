@@ -26,6 +26,7 @@ from filestore.chunks.links import (
     written_path,
 )
 from filestore.config.layout import Places
+from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
@@ -61,7 +62,7 @@ class Link(JsonObject, Struct, frozen=True, kw_only=True):
     """Where the target went."""
 
 
-class Links(JsonObject, Struct, frozen=True, kw_only=True):
+class Links(FromIndex, frozen=True, kw_only=True):
     """The links of some chunk files, and those to them or to their original."""
 
     to: tuple[StorePath, ...]

@@ -25,6 +25,7 @@ from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import shown_name
 from filestore.chunks.observation import DOCUMENT, INDEXED
 from filestore.core.errors import UsageError
+from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.extract import is_code
@@ -95,7 +96,7 @@ class OutlineEntry(JsonObject, Struct, frozen=True, kw_only=True):
     """The file in which it comes first."""
 
 
-class Overview(JsonObject, Struct, frozen=True, kw_only=True):
+class Overview(FromIndex, frozen=True, kw_only=True):
     """What something is about."""
 
     about: str

@@ -33,10 +33,10 @@ from filestore.chunks.layout import look_at
 from filestore.chunks.observation import DOCUMENT, INDEXED, MAX_CHUNK_BYTES, Observation
 from filestore.chunks.reading_order import reconstruct
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import ChunkPath, StorePath
-from filestore.core.schema import JsonObject
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search import freshness
@@ -49,7 +49,7 @@ _CHUNKS: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
 _MARKUP: Final = (".html", ".htm", ".xhtml")
 
 
-class Shown(JsonObject, Struct, frozen=True, kw_only=True):
+class Shown(FromIndex, frozen=True, kw_only=True):
     """One file with what the store knows of it."""
 
     path: StorePath

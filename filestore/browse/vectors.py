@@ -16,6 +16,7 @@ from filestore.chunks import kept
 from filestore.chunks.layout import look_at
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
@@ -82,10 +83,10 @@ class MapPoint(JsonObject, Struct, frozen=True):
     """The same."""
 
 
-class VectorMap(JsonObject, Struct, frozen=True, kw_only=True):
+class VectorMap(FromIndex, frozen=True, kw_only=True):
     """The bodies of a store as points; the first five fields are parallel."""
 
-    KEYS = "points total left_out explained generation"
+    KEYS = "points total left_out explained generation behind"
 
     paths: tuple[StorePath, ...]
     resources: tuple[str, ...]

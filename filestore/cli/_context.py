@@ -13,6 +13,7 @@ from filestore.cli import _output
 from filestore.config.layout import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import FromIndex
 from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.store import Store
@@ -53,6 +54,7 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
             raise UsageError("the command names another store")
         tell_unknown(open_already.settings.unknown)
+        open_already.looks = getattr(options, "update", True)
         return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     store = Store(
@@ -61,6 +63,7 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         on_wait=lambda holder: _output.say(f"filestore: waiting for {holder}, which is writing"),
     )
     tell_unknown(store.settings.unknown)
+    store.looks = getattr(options, "update", True)
     return store
 
 
@@ -102,7 +105,8 @@ def printed_json(options: "Common", found: Any) -> bool:
     if options.json:
         _output.write_json(found.to_dict())
         return True
-    for note in getattr(found, "notes", ()):
+    behind = found.behind.notes if isinstance(found, FromIndex) else ()
+    for note in dict.fromkeys((*behind, *getattr(found, "notes", ()))):
         _output.say(note)
     return False
 

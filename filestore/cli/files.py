@@ -11,7 +11,7 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _output
 from filestore.core.safe_text import shown_path
 from filestore.server import requests
-from filestore.server.operations import CommonOptions, option
+from filestore.server.operations import option
 
 if TYPE_CHECKING:
     from filestore.browse import alike
@@ -312,7 +312,7 @@ _DUPLICATES_LINES: Final = 20
 """Lines printed of one diff."""
 
 
-class Duplicates(CommonOptions, frozen=True, kw_only=True):
+class Duplicates(requests.ReadingOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     above: Annotated[float, option("C")] = 0.95

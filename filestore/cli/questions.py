@@ -17,6 +17,7 @@ from filestore.past import moment
 from filestore.past.compare import Gate
 from filestore.search import Mode
 from filestore.search.evaluate import Compared
+from filestore.server import requests
 from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _QUERY_COLUMNS = 36
 
 
-class Evaluate(CommonOptions, frozen=True, kw_only=True):
+class Evaluate(requests.ReadingOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     queries: Annotated[str, argument("QUERIES")]

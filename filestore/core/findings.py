@@ -80,6 +80,32 @@ class Finding(JsonObject, Struct, frozen=True, kw_only=True, eq=False):
         return code.safe or (code.safe_for_documents and not self.tree.is_written)
 
 
+class Behind(JsonObject, Struct, frozen=True, kw_only=True):
+    """What the index lacked when an answer was made; None where no one looked at the files."""
+
+    KEYS = "new edited gone unembedded"
+
+    new: int | None = None
+    """Files that it does not have, with those that were moved."""
+    edited: int | None = None
+    """Files that changed since they were indexed."""
+    gone: int | None = None
+    """Files that it has and that are deleted; they are no hits."""
+    unembedded: int = 0
+    """Texts without vector: keywords alone find them."""
+    notes: tuple[str, ...] = ()
+    """The same in words, but for texts without vector."""
+    shows_gone: bool = False
+    """Whether so much is gone that deleted files are hits, with their text as it was indexed."""
+
+
+class FromIndex(JsonObject, Struct, frozen=True, kw_only=True):
+    """What the index answered."""
+
+    behind: Behind = Behind()
+    """What the index lacks of the files as they are."""
+
+
 def worst_first(findings: list[Finding]) -> list[Finding]:
     """Findings ordered for a person: errors first, then by code, then by path."""
     return sorted(

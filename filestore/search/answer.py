@@ -16,6 +16,7 @@ from filestore.catalog import Catalog, FileRow, queries
 from filestore.chunking import blanked_data
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.settings import Which
+from filestore.core.findings import FromIndex
 from filestore.core.paths import NO_PATH, StorePath
 from filestore.core.schema import JsonObject
 from filestore.extract.markdown_read import Markdown
@@ -227,26 +228,7 @@ class At(JsonObject, Struct, frozen=True, kw_only=True):
     """How many of its texts have no vector here: keywords alone find them."""
 
 
-class Behind(JsonObject, Struct, frozen=True, kw_only=True):
-    """What the index lacked when an answer was made; None where no one looked at the files."""
-
-    KEYS = "new edited gone unembedded"
-
-    new: int | None = None
-    """Files that it does not have, with those that were moved."""
-    edited: int | None = None
-    """Files that changed since they were indexed."""
-    gone: int | None = None
-    """Files that it has and that are deleted; they are no hits."""
-    unembedded: int = 0
-    """Texts without vector: keywords alone find them."""
-    notes: tuple[str, ...] = ()
-    """The same in words, but for texts without vector."""
-    shows_gone: bool = False
-    """Whether so much is gone that deleted files are hits, with their text as it was indexed."""
-
-
-class Answer(JsonObject, Struct, frozen=True, kw_only=True):
+class Answer(FromIndex, frozen=True, kw_only=True):
     """An answer of one generation."""
 
     KEYS = (
@@ -265,8 +247,6 @@ class Answer(JsonObject, Struct, frozen=True, kw_only=True):
     """Of the index that answered."""
     indexed_at: str | None = None
     """When that was made, ISO 8601 in UTC; None of an index that an earlier version made."""
-    behind: Behind = Behind()
-    """What it lacks of the files as they are."""
     hits: tuple[Hit, ...]
     """Best first. Deleted files are hits only where so much is gone that a disk may be missing."""
     nearest: tuple[Hit, ...] = ()

@@ -17,6 +17,7 @@ from filestore.chunks import chunk_file
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import FromIndex
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
@@ -141,10 +142,10 @@ class Variant(JsonObject, Struct, frozen=True, kw_only=True):
         return self.against_plain.mean if self.against_plain else None
 
 
-class Evaluation(JsonObject, Struct, frozen=True, kw_only=True, rename={"count": "k"}):
+class Evaluation(FromIndex, frozen=True, kw_only=True, rename={"count": "k"}):
     """What a store made of a set of questions."""
 
-    KEYS = "queries count modes unwanted hybrid compared notes per_query"
+    KEYS = "queries count modes unwanted hybrid compared notes behind per_query"
     SPARSE = "compared per_query"
 
     count: int

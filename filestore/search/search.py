@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog, FileRow, ages, queries, summaries
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.settings import Which
+from filestore.core.findings import Behind
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fulltext import (
     BINDING,
@@ -27,7 +28,7 @@ from filestore.fulltext import (
     respelled,
 )
 from filestore.search import Mode, Query, freshness
-from filestore.search.answer import Answer, Behind, Found, Hit, left_out, on_spelling
+from filestore.search.answer import Answer, Found, Hit, left_out, on_spelling
 from filestore.search.authority import Authority
 from filestore.search.freshness import Look, Looker
 from filestore.search.passage import Nearest, is_list

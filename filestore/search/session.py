@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from filestore.catalog import Catalog
 from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import Behind
 from filestore.search import Query, freshness
-from filestore.search.answer import Answer, Behind, Hit, present
+from filestore.search.answer import Answer, Hit, present
 from filestore.search.search import Searcher
 
 if TYPE_CHECKING:

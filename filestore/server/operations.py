@@ -402,6 +402,10 @@ class Operation(Struct, frozen=True, dict=True):
     """Of `server`, which has the options that clients give."""
     slow: bool = False
     """Whether it reads for long: such operations wait for each other, and no others for them."""
+    options: str = ""
+    """The name of its options in the module; "" for that of the operation."""
+    for_readers: "Operation | None" = None
+    """What callers get that may only read, where they get something."""
 
     @property
     def sentence(self) -> str:
@@ -411,7 +415,7 @@ class Operation(Struct, frozen=True, dict=True):
     @cached_property
     def kind(self) -> type[Any]:
         """The options that clients give, as a value that answers."""
-        name = (self.route or self.name).title().replace("_", "")
+        name = self.options or (self.route or self.name).title().replace("_", "")
         found: type[Any] = getattr(import_module(f"filestore.server.{self.module}"), name)
         return found
 
@@ -419,6 +423,10 @@ class Operation(Struct, frozen=True, dict=True):
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its options."""
         return schema_of(self.kind)
+
+    def of(self, *, writes: bool) -> "Operation":
+        """What a caller gets who may write, or may only read."""
+        return self if writes or self.for_readers is None else self.for_readers
 
     def checked(self, given: Any) -> Request:
         """The options that a client gives; see `decoded`."""
@@ -453,7 +461,15 @@ OPERATIONS: Final = (
     Operation("status", "show what drifted between files and index", "Status", "status", tool=True),
     Operation("verify", "check everything, change nothing", "Checked", "verify", slow=True),
     Operation(
-        "sync", "update the index from the files", "SyncReport", "sync", tool=True, writes=True
+        "sync",
+        "update the index from the files",
+        "SyncReport",
+        "sync",
+        tool=True,
+        writes=True,
+        for_readers=Operation(
+            "sync", "index new, edited and moved files; forget nothing", slow=True, options="TakeUp"
+        ),
     ),
     Operation("repair", "plan repairs, ask, and apply them"),
     Operation("changes", "list what was changed, by whom, newest first", "Changes", "changes"),

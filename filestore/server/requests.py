@@ -31,7 +31,14 @@ Name = Annotated[str, Meta(max_length=255)]
 Passage = Annotated[str, Meta(max_length=1_000_000)]
 
 
-class Similar(Request, CommonOptions, frozen=True, kw_only=True):
+class ReadingOptions(CommonOptions, frozen=True, kw_only=True):
+    """What every command takes that answers from the index."""
+
+    update: Annotated[bool, option(local=True)] = True
+    """do not look at the files first"""
+
+
+class Similar(Request, ReadingOptions, frozen=True, kw_only=True):
     """What is similar to a file."""
 
     path: Annotated[Text, argument("PATH[:LINE]")]
@@ -47,7 +54,7 @@ class Similar(Request, CommonOptions, frozen=True, kw_only=True):
 Lines = str | int | Annotated[list[int], Meta(min_length=1, max_length=2)]
 
 
-class Show(Request, CommonOptions, frozen=True, kw_only=True):
+class Show(Request, ReadingOptions, frozen=True, kw_only=True):
     """One file."""
 
     path: Annotated[Text, argument("PATH[:LINE]")]
@@ -67,7 +74,7 @@ class Show(Request, CommonOptions, frozen=True, kw_only=True):
         return store.show(self.path, lines=str(lines), most=self.most)
 
 
-class Document(Request, CommonOptions, frozen=True, kw_only=True):
+class Document(Request, ReadingOptions, frozen=True, kw_only=True):
     """A whole document."""
 
     path: Text
@@ -82,7 +89,7 @@ class Document(Request, CommonOptions, frozen=True, kw_only=True):
         return store.document(self.path, line=self.line, first=self.first)
 
 
-class Map(Request, CommonOptions, frozen=True, kw_only=True):
+class Map(Request, ReadingOptions, frozen=True, kw_only=True):
     """The texts in a plane."""
 
     most: Annotated[int, Meta(ge=1, le=20_000)] = 2_000
@@ -93,7 +100,7 @@ class Map(Request, CommonOptions, frozen=True, kw_only=True):
         return store.vector_map(most=self.most)
 
 
-class Ls(Request, CommonOptions, frozen=True, kw_only=True):
+class Ls(Request, ReadingOptions, frozen=True, kw_only=True):
     """What is in the store."""
 
     resource: Annotated[Text, argument("RESOURCE")] = ""
@@ -101,15 +108,10 @@ class Ls(Request, CommonOptions, frozen=True, kw_only=True):
 
     def answer(self, store: "Store") -> Any:
         """Resources, documents in place, or the chunks of one."""
-        from filestore.browse.file import ChunkFiles, Resources
-
-        listed = store.documents(self.resource) if self.resource else store.resources()
-        if listed is not None:
-            return Resources(listed)
-        return ChunkFiles(store.chunks(self.resource))
+        return store.ls(self.resource)
 
 
-class List(Request, CommonOptions, frozen=True, kw_only=True):
+class List(Request, ReadingOptions, frozen=True, kw_only=True):
     """What one finds in the store who looks around."""
 
     folder: Text = ""
@@ -127,7 +129,7 @@ class List(Request, CommonOptions, frozen=True, kw_only=True):
         return store.contents(self.folder, recent=recent, after=self.after, most=self.most)
 
 
-class About(Request, CommonOptions, frozen=True, kw_only=True):
+class About(Request, ReadingOptions, frozen=True, kw_only=True):
     """What the store, or something in it, is about."""
 
     asked: Annotated[Text, argument("RESOURCE|QUERY", joined=True)] = ""
@@ -140,7 +142,7 @@ class About(Request, CommonOptions, frozen=True, kw_only=True):
         return store.about(self.asked, depth=self.depth)
 
 
-class Links(Request, CommonOptions, frozen=True, kw_only=True):
+class Links(Request, ReadingOptions, frozen=True, kw_only=True):
     """The links of a file."""
 
     path: Annotated[Text, argument("PATH")]
@@ -171,7 +173,7 @@ class Verify(Request, CommonOptions, frozen=True, kw_only=True):
         return store.verify(level=self.level)
 
 
-class Evaluate(Request, CommonOptions, frozen=True, kw_only=True):
+class Evaluate(Request, ReadingOptions, frozen=True, kw_only=True):
     """How good search is."""
 
     questions: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=10_000)]
@@ -211,6 +213,14 @@ class Sync(Request, CommonOptions, frozen=True, kw_only=True):
             deep=self.deep,
             on_progress=on_progress,
         )
+
+
+class TakeUp(Request, CommonOptions, frozen=True, kw_only=True):
+    """New, edited and moved files."""
+
+    def answer(self, store: "Store") -> Any:
+        """What was done, and what is left."""
+        return store.take_up()
 
 
 class Update(Request, CommonOptions, frozen=True, kw_only=True):

@@ -161,6 +161,7 @@ class ServedStore(Struct):
         Raises:
             FilestoreError: What the library raises.
         """
+        operation = operation.of(writes=self.access.writes and caller.writes)
         request = operation.checked(given)
         if operation.writes:
             self.require_writes(caller)

@@ -90,6 +90,11 @@ class Store(ChangingStore):
         applied, remaining = self.shown(report.applied), self.shown(report.remaining)
         return replace(report, applied=applied, remaining=remaining)
 
+    def take_up(self, *, for_s: float = 60.0) -> "SyncReport":
+        """Index new, edited and moved files for some time, and do nothing else."""
+        done = self._look.take_up(self._parts, self.close, for_s=for_s)
+        return replace(done, applied=self.shown(done.applied), remaining=self.shown(done.remaining))
+
     def plan(
         self,
         policy: "Policy | None" = None,

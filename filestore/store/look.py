@@ -1,30 +1,36 @@
 """The look at the files before an answer: what the index lacks, indexed first where that is little.
 
 One rule: it forgets nothing, and never holds an answer up. Where it may not write, another writes,
-or much differs, the answer is given as the index has it, and says what that lacks.
+or much differs, the answer is given as the index has it, and says what that lacks. A caller that
+may only read has the rest indexed by `TreeLook.take_up`, turn by turn, as long as it waits.
 """
 
 import os
 import time
 from collections.abc import Callable, Collection
-from statistics import median
+from functools import cached_property, wraps
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import Behind, FromIndex
 from filestore.core.paths import TOP, ChunkPath
 from filestore.fs import scan
-from filestore.search.answer import Behind
+from filestore.fs.disk import Closing
 
 if TYPE_CHECKING:
-    from filestore.search import Query
-    from filestore.search.answer import Answer
     from filestore.search.session import SearchSession
     from filestore.sidecar.session import Parts
+    from filestore.sync.apply import SyncReport
+
+T = TypeVar("T")
+P = ParamSpec("P")
+A = TypeVar("A", bound=FromIndex)
+L = TypeVar("L", bound="LookingStore")
 
 HOLDS_S: Final = 1.0
 """So long a look is not repeated in one process, unless a walk that is kept tells of changes."""
@@ -65,31 +71,34 @@ class TreeLook:
         self._last: _LookedAt | None = None
         self._looked_s = 0.0
 
-    def answer(
-        self, query: "Query", parts: "Parts", session: "SearchSession", close: Callable[[], None]
-    ) -> "Answer":
+    def before(
+        self,
+        ask: Callable[[Behind], T],
+        parts: "Parts",
+        close: Callable[[], None],
+        *,
+        update: bool,
+    ) -> T:
         """Look at the files, index what is quickly indexed, then ask.
 
         Args:
-            query: What is to be answered.
+            ask: Answers, with what the index lacks.
             parts: Of the store.
-            session: Answers it.
             close: Lets go of all that is open; called before anything is written.
+            update: Whether anyone wants a look.
 
         Raises:
-            CatalogMissingError: There is no catalog yet; what else `session.answer` raises.
+            CatalogMissingError: There is no catalog yet; what else `ask` raises.
         """
         with parts.comparing() as catalog:
             last = self._last
-            if not (query.update and parts.settings.updates):
+            if not (update and parts.settings.updates):
                 last = _LookedAt(behind=Behind(unembedded=catalog.waiting_count()))
             elif last is not None and not self._holds(last, parts, catalog):
                 last = None
             if last is not None:
-                session.behind = last.behind
-                return session.answer(query)
-        session.behind = self._looked(parts, close).behind
-        return session.answer(query)
+                return ask(last.behind)
+        return ask(self._looked(parts, close).behind)
 
     def _looked(self, parts: "Parts", close: Callable[[], None]) -> _LookedAt:
         has_turn = self._lock.acquire(timeout=_TURN_S)
@@ -111,6 +120,53 @@ class TreeLook:
         finally:
             if has_turn:
                 self._lock.release()
+
+    def take_up(
+        self,
+        parts: "Parts",
+        close: Callable[[], None],
+        *,
+        for_s: float,
+    ) -> "SyncReport":
+        """Index what a look would, however many files that are, turn by turn until a time.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+            LockedError: Another writer holds the store.
+            FilestoreError: Nothing can be written.
+        """
+        from filestore.sync.apply import NOTHING, embed_waiting
+        from filestore.sync.little import WAIT_S, Turn, take_up
+
+        ends_s, turn, report, why = time.monotonic() + for_s, Turn(), NOTHING, ""
+        tree, remedy = _whole_tree(parts, ends_s), "see 'filestore status'"
+        while True:
+            with parts.comparing() as catalog:
+                seen = _compared(parts, catalog, tree)
+            left_s = ends_s - time.monotonic()
+            if turn.done.issuperset(seen.came):
+                break
+            if left_s <= 0:
+                why, remedy = f"{for_s:,.0f} s are over", "sync goes on"
+                break
+            close()
+            with self._lock:
+                taken = take_up(parts, tree, seen.of, replace(turn, wait_s=left_s))
+            report, why = taken.report.after(report), taken.why_not
+            if why:
+                break
+            turn = turn.after(taken.paths, left_s - (ends_s - time.monotonic()))
+        if not why and parts.model.reaches is None and not parts.home.elsewhere:
+            close()
+            before, parts.embed_for_s = parts.embed_for_s, max(0.0, left_s)
+            try:
+                report = embed_waiting(parts, wait_s=WAIT_S).added_to(report)
+            finally:
+                parts.embed_for_s = before
+        with self._lock:
+            self._last = left = _left(parts, tree, why, remedy)
+            self._looked_s = time.monotonic()
+        return replace(report, behind=left.behind, generation=left.of[1])
 
     def _holds(self, last: _LookedAt, parts: "Parts", catalog: Catalog) -> bool:
         if last.of != (catalog.identity, catalog.generation):
@@ -144,13 +200,28 @@ def _scanned(parts: "Parts", catalog: Catalog) -> scan.TreeScan:
             one_s = time.perf_counter()
             os.path.lexists(os.path.join(root, path))
             took_s.append(time.perf_counter() - one_s)
-        if (takes_s := files * max(_LEAST_S, median(took_s))) > MOST_S:
+        if (takes_s := files * max(_LEAST_S, sorted(took_s)[len(took_s) // 2])) > MOST_S:
             raise _too_slow(f"its {files:,} files would take about {takes_s:,.0f} s")
     try:
         return scan.scan_tree(root, rules=parts.places.rules, until_s=begun_s + MOST_S)
     except scan.SlowScanError as error:
         takes_s = (time.monotonic() - begun_s) * max(1.0, files / max(1, error.seen))
         raise _too_slow(f"its files would take more than {takes_s:,.0f} s") from error
+    except OSError as error:
+        from filestore.sidecar.losses import unlistable
+
+        return unlistable(error)
+
+
+def _whole_tree(parts: "Parts", until_s: float) -> scan.TreeScan:
+    """The tree as it is now, however long that takes.
+
+    Raises:
+        SlowScanError: It takes until a time.
+    """
+    try:
+        root, rules = parts.places.chunked, parts.places.rules
+        return _watched(parts) or scan.scan_tree(root, rules=rules, until_s=until_s)
     except OSError as error:
         from filestore.sidecar.losses import unlistable
 
@@ -207,27 +278,38 @@ def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _Loo
     """What the index lacks once it has what is little."""
     if not seen.came or seen.tree is None:
         return seen
-    from filestore.sync.apply import count_differing, is_little, take_up
+    from filestore.sync.little import is_little, take_up
 
     if not is_little(seen.tree, seen.came):
         return seen
     close()
     try:
-        reason = take_up(parts, seen.tree, seen.of)
+        reason = take_up(parts, seen.tree, seen.of).why_not
     except (FilestoreError, OSError) as error:
         reason = str(error)
+    return _left(parts, seen.tree, reason)
+
+
+def _left(parts: "Parts", tree: scan.TreeScan, why: str, remedy: str = _SYNC) -> _LookedAt:
+    """What the index lacks still, and why."""
+    from filestore.sync.little import count_differing, is_little
+
     with parts.comparing() as catalog:
-        now = _compared(parts, catalog, seen.tree)
+        now = _compared(parts, catalog, tree)
         if not now.came or _hides(parts):
             return now
+        if not is_little(tree, now.came):
+            return replace(now, behind=_with_notes(now.behind, why, remedy))
         # They are few, so that reading tells which of them really differ.
-        new, edited, moved = count_differing(parts, catalog, seen.tree)
+        new, edited, moved = count_differing(parts, catalog, tree)
         gone = (now.behind.gone or 0) - moved
         behind = replace(now.behind, new=new + moved, edited=edited, gone=gone)
-        return replace(now, behind=_with_notes(behind, reason, is_sure=True))
+        return replace(now, behind=_with_notes(behind, why, remedy, is_sure=True))
 
 
-def _with_notes(behind: Behind, why: str = "", *, is_sure: bool = False) -> Behind:
+def _with_notes(
+    behind: Behind, why: str = "", remedy: str = _SYNC, *, is_sure: bool = False
+) -> Behind:
     """The same, with its notes."""
     edited = ("edited file", "edited files")
     if not is_sure:
@@ -240,8 +322,55 @@ def _with_notes(behind: Behind, why: str = "", *, is_sure: bool = False) -> Behi
     notes = []
     if differing:
         are = "is" if (behind.new or 0) + (behind.edited or 0) == 1 else "are"
-        notes.append(f"{' and '.join(differing)} {are} not indexed{why and f' ({why})'}: {_SYNC}")
+        notes.append(f"{' and '.join(differing)} {are} not indexed{why and f' ({why})'}: {remedy}")
     if behind.gone:
         files = "1 indexed file is" if behind.gone == 1 else f"{behind.gone:,} indexed files are"
         notes.append(f"{files} gone: {_SYNC}")
     return replace(behind, notes=tuple(notes))
+
+
+class LookingStore(Closing):
+    """An open store whose files are looked at before it answers."""
+
+    looks = True
+    """Whether they are."""
+
+    @property
+    def _parts(self) -> "Parts":
+        raise NotImplementedError
+
+    @cached_property
+    def _search_session(self) -> "SearchSession":
+        from filestore.search.session import SearchSession
+
+        return SearchSession(lambda: self._parts)
+
+    @cached_property
+    def _look(self) -> TreeLook:
+        return TreeLook()
+
+    def share_look(self, look: TreeLook) -> None:
+        """Use a look at the files that several stores of this root share, in any threads."""
+        vars(self)["_look"] = look
+
+    def after_look(self, ask: Callable[[Behind], T], *, update: bool = True) -> T:
+        """What is answered once the files were looked at, with what the index lacks."""
+
+        def asked(behind: Behind) -> T:
+            if "_search_session" in vars(self):
+                self._search_session.behind = behind
+            return ask(behind)
+
+        return self._look.before(asked, self._parts, self.close, update=update and self.looks)
+
+
+def from_index(answer: Callable[Concatenate[L, P], A]) -> Callable[Concatenate[L, P], A]:
+    """Have the files looked at before the index answers, and what it lacks in the answer."""
+
+    @wraps(answer)
+    def looked(store: L, /, *args: P.args, **options: P.kwargs) -> A:
+        return store.after_look(
+            lambda behind: replace(answer(store, *args, **options), behind=behind)
+        )
+
+    return looked

@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from datetime import date
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -20,17 +19,17 @@ from filestore.core.caller import absolute, leads
 from filestore.core.errors import UsageError
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
-from filestore.fs.disk import Closing
 from filestore.fs.programs import require_utf8
 from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
 from filestore.store.for_programs import ForPrograms
+from filestore.store.look import LookingStore, from_index
 
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
     from filestore.browse.contents import Contents
     from filestore.browse.documents import WholeDocument
-    from filestore.browse.file import ChunkFile, Resource
+    from filestore.browse.file import ChunkFile, ChunkFiles, Resource, Resources
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
     from filestore.browse.shown import Shown
@@ -51,11 +50,9 @@ if TYPE_CHECKING:
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
-    from filestore.search.session import SearchSession
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_home import VectorHome
-    from filestore.store.look import TreeLook
     from filestore.sync.packs import ExportedEmbeddings
     from filestore.sync.switching import BackendChange
     from filestore.verify.run import Checked, Status
@@ -70,7 +67,7 @@ class OtherThreadError(UsageError):
     """A store is used by another thread than the one that opened it."""
 
 
-class ReadableStore(ForPrograms, Closing):
+class ReadableStore(ForPrograms, LookingStore):
     """A store that is open for the thread that opened it, and asked. A context manager."""
 
     def __init__(
@@ -249,18 +246,8 @@ class ReadableStore(ForPrograms, Closing):
         """
         from filestore.search import Query
 
-        asked = Query.of(query, options)
-        return self._look.answer(asked, self._parts, self._search_session, self.close)
-
-    @cached_property
-    def _look(self) -> "TreeLook":
-        from filestore.store.look import TreeLook
-
-        return TreeLook()
-
-    def share_look(self, look: "TreeLook") -> None:
-        """Use a look at the files that several stores of this root share, in any threads."""
-        vars(self)["_look"] = look
+        asked, session = Query.of(query, options), self._search_session
+        return self.after_look(lambda _: session.answer(asked), update=asked.update)
 
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
@@ -367,12 +354,14 @@ class ReadableStore(ForPrograms, Closing):
         calls: Any = {"on_progress": on_progress, "on_entry": on_entry}
         return moment.log(self._parts, asked, most=most, embed=embed, **calls)
 
+    @from_index
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
         from filestore.browse import alike
 
         return alike.similar(self._parts, os.fsdecode(path), k)
 
+    @from_index
     def duplicates(self, *, above: float = 0.95, on_progress: OnProgress = ignore) -> "Duplicates":
         """Files with the same text, or nearly; see `alike.duplicates`.
 
@@ -384,24 +373,21 @@ class ReadableStore(ForPrograms, Closing):
 
         return alike.duplicates(self._parts, above, on_progress)
 
+    @from_index
     def about(self, asked: StrPath = "", *, depth: int = 2) -> "Overview":
         """What the store, a resource, a file or a question is about; see `overview.overview`."""
         from filestore.browse import overview
 
         return overview.overview(self._parts, self._search_session, os.fsdecode(asked), depth)
 
+    @from_index
     def links(self, path: StrPath) -> "Links":
         """The links of a chunk file or an original, and those to it; see `links.links`."""
         from filestore.browse import links
 
         return links.links(self._parts, os.fsdecode(path))
 
-    @cached_property
-    def _search_session(self) -> "SearchSession":
-        from filestore.search.session import SearchSession
-
-        return SearchSession(lambda: self._parts)
-
+    @from_index
     def evaluate(
         self,
         questions: "Sequence[Question]",
@@ -493,43 +479,24 @@ class ReadableStore(ForPrograms, Closing):
         return compare_models.compare(searching, self._parts, questions, way, on_progress)
 
     def resources(self, *, after: str | None = None, limit: int | None = None) -> "list[Resource]":
-        """Name, source and number of chunks of every resource; in place, of every document.
-
-        Args:
-            after: Only those behind this name.
-            limit: At most n; None for all.
-        """
+        """Name, source and number of chunks of resources, or documents in place; behind a name."""
         from filestore.browse import documents
 
-        with self._parts.reading() as catalog:
-            if self.places.tree.has_sections:
-                return documents.documents(self.places, catalog, after=after or "", limit=limit)
-            found = catalog.resources(after, limit)
-        return [
-            {"resource": name, "source": source or None, "chunks": chunks}
-            for name, source, chunks in found
-        ]
+        return documents.resources(self._parts, after, limit)
 
     def chunks(self, resource: str) -> "list[ChunkFile]":
         """The indexed files of a resource, in reading order; in place, sections of a document."""
-        from filestore.browse import documents, file, named
+        from filestore.browse import documents
 
-        with self._parts.reading() as catalog:
-            if self.places.tree.has_sections:
-                return documents.sections(self.places, catalog, resource)
-            name = named.resource_named(catalog, resource, self.places)
-            return file.chunks(self.places, catalog, name)
+        return documents.files_of(self._parts, resource)
 
     def documents(self, folder: str) -> "list[Resource] | None":
         """The documents of a folder in place, as `resources` has them; None if there is none."""
-        from filestore.browse import documents, named
+        from filestore.browse import documents
 
-        found = named.folder_named(self.places, folder) if self.places.tree.has_sections else None
-        if found is None:
-            return None
-        with self._parts.reading() as catalog:
-            return documents.documents(self.places, catalog, found)
+        return documents.in_folder(self._parts, folder)
 
+    @from_index
     def contents(
         self,
         folder: str = "",
@@ -555,6 +522,14 @@ class ReadableStore(ForPrograms, Closing):
         with self._parts.reading() as catalog:
             return contents.contents(self._parts, catalog, wanted)
 
+    @from_index
+    def ls(self, name: str = "") -> "Resources | ChunkFiles":
+        """What `resources` lists, the documents of a folder, or what `chunks` lists of one."""
+        from filestore.browse import documents
+
+        return documents.listed(self._parts, name)
+
+    @from_index
     def show(self, path: StrPath, *, lines: str = "", most: int | None = None) -> "Shown":
         """One file, or a part of it, with what the store knows of it; see `shown.show`.
 
@@ -569,6 +544,7 @@ class ReadableStore(ForPrograms, Closing):
         with self._parts.reading() as catalog:
             return shown.show(self._parts, catalog, asked)
 
+    @from_index
     def document(
         self,
         path: StrPath,
@@ -591,6 +567,7 @@ class ReadableStore(ForPrograms, Closing):
         with self._parts.reading() as catalog:
             return documents.whole(self._parts, catalog, os.fsdecode(path), wanted)
 
+    @from_index
     def vector_map(self, *, most: int = 2_000) -> "VectorMap":
         """The texts of the store as points in a plane; see `Explorer.vector_map`."""
         from filestore.browse.vectors import Explorer

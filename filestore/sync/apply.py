@@ -17,27 +17,21 @@ second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s.
 import math
 import time
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import AWAITED, Catalog, CatalogDamagedError, CatalogMissingError, queries
-from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.catalog import AWAITED, CatalogDamagedError, CatalogMissingError
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, with_tree, worst_first
-from filestore.core.paths import ChunkPath, StorePath, folder_of
+from filestore.core.findings import Behind, Finding, FromIndex, with_tree, worst_first
+from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
-from filestore.fs.scan import TreeScan
-from filestore.fs.stats import unpack_stat
 from filestore.sidecar.commit import Commit
-from filestore.sidecar.fulltext_file import own_stamp
 from filestore.sidecar.losses import gone_findings
 from filestore.sidecar.models import lost_vectors
 from filestore.sidecar.recover import condemned, part_finding
@@ -51,10 +45,10 @@ if TYPE_CHECKING:
     from filestore.verify.run import Checked
 
 
-class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
+class SyncReport(FromIndex, frozen=True, kw_only=True):
     """What `sync` did."""
 
-    KEYS = "applied remaining embedded reused pruned uncounted generation"
+    KEYS = "applied remaining embedded reused pruned uncounted generation behind"
     SPARSE = "pruned uncounted"
 
     generation: int
@@ -75,6 +69,19 @@ class SyncReport(JsonObject, Struct, frozen=True, kw_only=True):
     """Why texts were left without embedding, where they were to be embedded."""
     pruned: int = 0
     """Embeddings that nothing needed and `sync --full`, typed outside a git work tree, removed."""
+
+    def after(self, earlier: "SyncReport") -> "SyncReport":
+        """Both as one."""
+        return replace(
+            self,
+            applied=(*earlier.applied, *self.applied),
+            remaining=(*earlier.remaining, *self.remaining),
+            embedded=earlier.embedded + self.embedded,
+            reused=earlier.reused + self.reused,
+        )
+
+
+NOTHING: Final = SyncReport(generation=0, applied=(), remaining=(), embedded=0, reused=0)
 
 
 class SyncPlan(Struct, frozen=True, kw_only=True):
@@ -256,7 +263,7 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
         report = replace(report, applied=_once(parts.places, [*repaired, *report.applied]))
     waited = [one for one in report.remaining if one.meaning.awaits_model and one.meaning.step]
     if is_complete:
-        return _with_waiting(report, waited, ())
+        return _with_waiting(report, waited, (), 0)
     if request.embed and report.problem is None:
         embedded = embed_waiting(parts, wait_s=request.wait_s, on_progress=on_progress)
         report = embedded.added_to(report)
@@ -264,20 +271,25 @@ def catch_up(parts: Parts, request: SyncRequest, on_progress: OnProgress = ignor
         snapshot = parts.snapshot(catalog, parts.embeddings())
         waits = with_tree(recorded_state.waiting(snapshot), parts.places.tree)
         report = replace(report, generation=catalog.generation)
-    return _with_waiting(report, waited, waits)
+        unembedded = catalog.waiting_count()
+    return _with_waiting(report, waited, waits, unembedded)
 
 
 def _with_waiting(
-    report: SyncReport, before: Sequence[Finding], now: Sequence[Finding]
+    report: SyncReport, before: Sequence[Finding], now: Sequence[Finding], unembedded: int
 ) -> SyncReport:
     """A report with what awaits a model now in place of what did when the plan was made."""
     codes = {one.code for one in now}
+    gone = sum(one.code == "missing" for one in report.remaining)
     done = [one for one in before if one.code not in codes]
     remaining = [one for one in report.remaining if one not in before]
     return replace(
         report,
         applied=tuple(worst_first([*report.applied, *done])),
         remaining=tuple(worst_first([*remaining, *now])),
+        behind=Behind(
+            new=0, edited=0, gone=None if report.mass_missing else gone, unembedded=unembedded
+        ),
     )
 
 
@@ -474,88 +486,3 @@ def _waiting(parts: Parts) -> int:
             return parts.models.waiting(catalog)
     except CatalogMissingError:
         return 0
-
-
-# Before an answer: it forgets nothing. What is gone keeps its last text until a person syncs.
-
-MOST_FILES: Final = 50
-MOST_BYTES: Final = 1_000_000
-EMBED_S: Final = 2.0
-"""For so long texts get their vectors before the answer."""
-WAIT_S: Final = 0.2
-"""So long another writer is waited for."""
-
-
-def is_little(tree: TreeScan, paths: Sequence[ChunkPath]) -> bool:
-    """Whether files are few and small enough to be indexed before an answer."""
-    if len(paths) > MOST_FILES:
-        return False
-    folders = {folder: tree.folders[folder].entries() for folder in set(map(folder_of, paths))}
-    entries = (folders[folder_of(path)][path.rpartition("/")[2]] for path in paths)
-    return sum(unpack_stat(entry)[0] for entry in entries) <= MOST_BYTES
-
-
-def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int]) -> str:
-    """Index what is new, edited or moved, and embed for two seconds what that brought.
-
-    Args:
-        parts: Of the store; not read meanwhile.
-        tree: As it is.
-        of: Identity and generation of the catalog that it was compared with.
-
-    Returns:
-        Why nothing was indexed, or "".
-
-    Raises:
-        LockedError: Another writer holds the store, and held it for `WAIT_S`.
-        FilestoreError, OSError: Nothing can be written.
-    """
-    with parts.writing("search", wait_s=WAIT_S) as (catalog, embeddings, _):
-        # A sync has to come first that repairs more than what was edited.
-        stamp, generation = own_stamp(parts.places, catalog), catalog.generation
-        if generation and (stamp is None or stamp.generation != generation):
-            return "the full-text index has to be made first"
-        if parts.model.embedder is not None and parts.same_model(catalog) is None:
-            return "the settings name another model"
-        with parts.commit(catalog, embeddings, embed=False) as commit:
-            commit.be_quick()
-            snapshot = parts.snapshot(catalog, embeddings)
-            if (catalog.identity, catalog.generation) == of:
-                # Each file is read again; only which ones there are is taken from before.
-                snapshot = replace(snapshot, tree=tree)
-            seen = drift.detect(snapshot)
-            came = [*seen.to_read, *(look.path for _, look in seen.moves)]
-            if seen.mass_missing or len(came) > MOST_FILES:
-                return "the files changed meanwhile"
-            seen = replace(seen, gone=(), left_out=())
-            accepts = partial(_is_to_be_indexed, catalog)
-            session = Session(
-                snapshot=snapshot, commit=commit, clock=parts.clock(), accepts=accepts
-            )
-            apply(session, SyncPlan(actions=tree_actions(seen)))
-        # Their texts that have no vector yet, the last first.
-        rows = catalog.files(came).values()
-        own = set(catalog.vectors_of_files([row.id for row in rows]))
-        every = queries.waiting_vectors(catalog) if own else []
-        waiting = [one for one in reversed(every) if one in own]
-    if waiting and parts.model.reaches is None and not parts.home.elsewhere:
-        embed_some(parts, waiting, until_s=time.monotonic() + EMBED_S, wait_s=WAIT_S)
-    return ""
-
-
-def _is_to_be_indexed(catalog: Catalog, seen: Observation | tuple[ChunkPath, OSError]) -> bool:
-    """Whether a file is no worse than it was: of what broke, each answer is to say so."""
-    if not isinstance(seen, Observation) or seen.pending or seen.state in (INDEXED, RECORD):
-        return True
-    known = catalog.files([seen.path]).get(seen.path)
-    return known is None or known.state != INDEXED
-
-
-def count_differing(parts: Parts, catalog: Catalog, tree: TreeScan) -> tuple[int, int, int]:
-    """How many files are new, edited and moved, by reading what may be."""
-    snapshot = replace(parts.snapshot(catalog, None), tree=tree)
-    seen = drift.detect(snapshot)
-    arrived = {new: old for old, new in seen.edited_moves}
-    codes = [one.code for one in drift.changed_findings(snapshot, seen.to_read, arrived)]
-    new = codes.count("untracked")
-    return new, codes.count("modified") + codes.count("metadata-modified"), len(seen.moves)

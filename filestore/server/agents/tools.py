@@ -45,7 +45,8 @@ _DESTROYING: Final = frozenset(["edit", "move"])
 def offered(stores: "Stores", caller: "Caller") -> list[types.Tool]:
     """The tools for some stores; tools that write only for a caller that may write one."""
     tools = []
-    for operation in _operations(stores):
+    for one in _operations(stores):
+        operation = one.of(writes=caller.writes)
         if operation.writes and not caller.writes:
             continue
         hints = types.ToolAnnotations(
@@ -77,7 +78,8 @@ def offered(stores: "Stores", caller: "Caller") -> list[types.Tool]:
 
 def _operations(stores: "Stores") -> Iterator[Operation]:
     may_write = any(store.access.writes for store in stores)
-    return (one for one in TOOLS.values() if may_write or not one.writes)
+    offered = (one.of(writes=may_write) for one in TOOLS.values())
+    return (one for one in offered if may_write or not one.writes)
 
 
 async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> types.CallToolResult:

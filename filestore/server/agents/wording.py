@@ -37,6 +37,8 @@ _MOST_PATHS: Final = 20
 _MOST_TEXT: Final = 50_000
 """Characters of one text; the JSON has all of it."""
 _FENCE: Final = "```"
+_SYNC: Final = "run 'filestore sync'"
+"""How a note ends that says the same."""
 _PLAIN_NAME: Final = re.compile(r"[^\s\"'`()\[\]<>,:]+(?::[^\s\"'`()\[\]<>,:]+)*")
 """A name that ends where the next word of ours begins."""
 
@@ -60,12 +62,29 @@ def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
         conventions: How notes are written there, as the user allowed to say.
     """
     pieces = [*_WORDED[name](answer)]
+    if not any(piece.endswith(_SYNC) for piece in pieces):
+        pieces += _behind(answer.get("behind", {}))
     if conventions:
         pieces += ["how notes are written in this store:", Passage(conventions)]
     if undo := answer.get("undo"):
         # The person who undoes it may be in another store.
         pieces.append(f"Undo: filestore --store {shlex.quote(root)} undo {undo}")
     return "\n".join(_written(pieces))
+
+
+def _behind(behind: Answer) -> Iterator[str]:
+    """What the index lacks, where it lacks something."""
+    lacks = [f"{behind[what]:,} {what}" for what in ("new", "edited") if behind.get(what)]
+    said = []
+    if lacks:
+        is_one = len(lacks) == 1 and lacks[0].startswith("1 ")
+        said.append(
+            f"{' and '.join(lacks)} {'file is' if is_one else 'files are'} not indexed: sync"
+        )
+    if gone := behind.get("gone"):
+        said.append(f"{gone:,} indexed {'file is' if gone == 1 else 'files are'} gone")
+    if said:
+        yield f"Note: {'; '.join(said)}"
 
 
 def _written(pieces: Iterable[str]) -> Iterator[str]:

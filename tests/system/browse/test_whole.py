@@ -74,6 +74,7 @@ def test_parts_are_as_they_are_now(tmp_path: Path) -> None:
         chunks[0].write_text(chunks[0].read_text() + "One line more.\n")
         chunks[1].unlink()
         chunks[2].write_bytes(b"---\nkind: [\n---\nbody\n")
+        store.looks = False
         found = store.document(str(chunks[3].relative_to(store.root)))
         edited, gone, broken, fresh = found.parts[:4]
         assert (edited.freshness, edited.line) == ("edited", None)
@@ -96,7 +97,8 @@ def test_parts_whose_original_changed_are_outdated(tmp_path: Path, change: str) 
         else:
             original.unlink()
         chunks[0].write_text(chunks[0].read_text() + "One line more.\n")
-        (hit,) = store.search("part 7", k=1, mode="keyword", update=False)
+        store.looks = False
+        (hit,) = store.search("part 7", k=1, mode="keyword")
         first, *others = store.document(hit.path).parts
         assert hit.freshness == "outdated"
         assert first.freshness == "edited"

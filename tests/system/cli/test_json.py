@@ -193,14 +193,15 @@ def test_the_library_gives_what_the_command_line_prints(filled):
     filled("add", "notes.md")
     (filled.chunked / "notes.md" / "chunk1.md").write_text("# Notes\n\nThe cellar is dry.\n")
     with filestore.open(filled.store) as store:
-        found = store.search("cellar", update=False)
+        store.looks = False
+        found = store.search("cellar")
         assert found.to_dict() == filled.json("search", "cellar", "--no-update")
         assert store.status().to_dict() == filled.json("status", code=1)
         assert store.verify(level="full").to_dict() == filled.json(
             "verify", "--level", "full", code=1
         )
         (path,) = [item["path"] for item in store.chunks("notes.md")]
-        assert store.show(path).to_dict() == filled.json("show", path)
+        assert store.show(path).to_dict() == filled.json("show", path, "--no-update")
         assert store.reconstruct("notes.md").to_dict() == filled.json("reconstruct", "notes.md")
         plan = filled.json("repair", "--plan", code=1)
         assert store.plan().to_dict() == plan["plan"]

@@ -15,7 +15,7 @@ import pytest
 from filestore.fs import scan
 from filestore.sidecar import commit, fulltext_file
 from filestore.store import Store, look
-from filestore.sync import apply
+from filestore.sync import little
 from tests.system.search.test_freshness import without_powers
 
 NOTHING = {"new": 0, "edited": 0, "gone": 0, "unembedded": 0}
@@ -83,7 +83,7 @@ def test_many_or_large_files_wait_for_a_sync(
     folder: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """They are counted and nothing is indexed; so is one edit among them."""
-    monkeypatch.setattr(apply, limit, 2)
+    monkeypatch.setattr(little, limit, 2)
     for number in range(3):
         (folder / f"b{number}.md").write_text("# Bees\n\nBees make honey.\n")
     (folder / "a.md").write_text("# Ants\n\nAnts have honey, too.\n")

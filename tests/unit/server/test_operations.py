@@ -69,7 +69,8 @@ def test_the_table_and_the_modules_agree() -> None:
     assert {run.__name__ for run, _ in map(_parser.functions_of, COMMANDS)} == {
         f"run_{name}" for name in COMMANDS
     }
-    served = {one.kind for one in OPERATIONS if one.route or one.tool}
+    table = [one for one in OPERATIONS if one.route or one.tool]
+    served = {one.kind for each in table for one in (each, each.of(writes=False))}
     found = {**vars(requests), **vars(searching)}.values()
     here = {one for one in found if isinstance(one, type)}
     assert served == {one for one in here if issubclass(one, Request)} - {Request}
