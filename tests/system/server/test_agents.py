@@ -19,11 +19,7 @@ from tests.system.server.conftest import AGENT, RENT
 T = TypeVar("T")
 
 RENT_PATH = "chunked/notes/rent.md"
-<<<<<<< HEAD
 READING = ["list", "search", "show", "similar", "about", "status"]
-=======
-READING = ["search", "list", "show", "similar", "about", "status"]
->>>>>>> bad7f281 (Say in every answer what the index lacks, and let readers sync)
 
 
 def with_client(stores: Stores, use: Callable[[Client], Awaitable[T]]) -> T:
