@@ -154,14 +154,14 @@ def _document(
     shown = parts.places.tree.store_path(path)
     row = catalog.files([path]).get(path)
     chunk, is_fresh, data = present(parts, catalog, path, row)
-    text = _text_in_place(chunk, data, shown)
+    text = _document_text(chunk, data, shown)
     (start, end), lines, left = text.shown(shown, wanted, most)
     inside = [
         number
         for number, one in enumerate(chunk.sections)
         if one.start < end - text.start and start - text.start < one.end
     ]
-    record = _record_in_place(parts, catalog, row, chunk, is_fresh=is_fresh)
+    record = _document_record(parts, catalog, row, chunk, is_fresh=is_fresh)
     _tell_authority(parts, catalog, row, record)
     if left is not None:
         record["sections"] = [record["sections"][number] for number in inside]
@@ -182,7 +182,7 @@ def _document(
     )
 
 
-def _text_in_place(chunk: chunk_file.Chunk, data: bytes, name: str) -> FileText:
+def _document_text(chunk: chunk_file.Chunk, data: bytes, name: str) -> FileText:
     """The text of a document, with the lines of its file where it has any."""
     text, start = chunk.body, 0
     first = next((one for one in chunk.sections if one.line), None)
@@ -215,7 +215,7 @@ def _decoded(data: bytes, name: str) -> str:
     return text if "\n" in text else text.replace("\r", "\n")
 
 
-def _record_in_place(
+def _document_record(
     parts: Parts,
     catalog: Catalog,
     row: FileRow | None,

@@ -80,7 +80,7 @@ def typed(word: str, option: str) -> Condition:
     if found is None:
         raise UsageError(
             f"{option} takes KEY=VALUE, or {' '.join(OPERATORS[1:])} between the two,"
-            f" found {word!r}",
+            f" found {brief(word)}",
             remedy=f"{option} tags=git",
         )
     key, value = found["key"], found["value"]

@@ -7,6 +7,7 @@ were installed, and puts what each adds into a temporary folder. It asks pip's p
 are of files as installed, without the bytecode that Python writes later.
 """
 
+import argparse
 import json
 import os
 import re
@@ -58,6 +59,8 @@ def sizes_mb(pinned: dict[str, str]) -> dict[str, float]:
 
 def main() -> None:
     """Print a table for each."""
+    form = argparse.RawTextHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=form).parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     served = {plain(name) for name in (*HTTP, *MCP)}
     wanted = [

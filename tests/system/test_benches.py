@@ -29,6 +29,7 @@ SMALL: Final = {
     "age_cost": STORE,
     "agents": STORE,
     "backend_store": STORE,
+    "closed_cost": STORE,
     "backends": ("--vectors", "400", "--queries", "5"),
     "before": (str(BENCH.parents[1]), *STORE),
     "code_chunks": ("--files", "2"),
@@ -74,13 +75,17 @@ QUICK: Final = ("query_cost", "xquad")
 """What asks the library most, and takes a second."""
 TOO_LONG: Final = frozenset(
     {
+        "agent_answers",
+        "agent_characters",
         "all",
         "embedding",
         "figures",
         "first_answer",
         "large_index",
         "model_runtimes",
+        "packages",
         "rows",
+        "soak",
         "structure",
     }
 )

@@ -287,7 +287,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "server/agents/server._sound": (1, lambda data, _: server._sound(data)),
     "server/agents/tools._unquoted": (
         "a.md",
-        lambda data, _: tools._cleaned("show", {"path": data.decode("utf-8", "replace")}, False),
+        lambda data, _: tools._cleaned("show", {"path": data.decode("utf-8", "replace")}),
     ),
     "server/collection.record_of": (
         {"created_at": "2026-01-01", "updated_at": "2026-01-01", "dataset_info": {"a": {"b": 1}}},
@@ -310,7 +310,7 @@ OURS: Final = {
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
     "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"
-    " catalog/_reading._conflict catalog/_remembered._parsed"
+    " catalog/_reading._conflict catalog/ages.read catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"
     " fs/lock.holder fulltext/_stamp.parse_stamp fulltext/_writer.commit generate/cache.get"

@@ -33,6 +33,7 @@ READ: Final = {
     ("import", "SOURCE"): ["import", "jsonl", "{table}", "--plan"],
     ("enrich", "RESOURCE"): ["enrich", "{resource}", "--plan"],
     ("reconstruct", "RESOURCE"): ["reconstruct", "{resource}"],
+    ("mv", "PATH"): ["mv", "{file}", "{inside}/moved.md", "--plan"],
     ("rm", "RESOURCE"): ["rm", "{resource}"],
 }
 """What is typed where a command takes a name of something that is there, by the help's word."""
@@ -43,6 +44,7 @@ ON_DISK: Final = {
     ("reconstruct", "FILE"): "makes one",
     ("reconstruct", "NAME"): "of a stranger's index",
     ("export", "TARGET"): "makes one",
+    ("mv", "NEW"): "makes one",
     ("convert", "SOURCE"): "read as that of import",
     ("convert", "TARGET"): "makes one",
     ("embeddings export", "PACK"): "makes one",
@@ -63,7 +65,7 @@ _NO_NAMES: Final = {
     *("tree|flat|in-place", "E", "URL", "NAME", "N", "T", "ID", "CODE", "N/T", "QUERY", "K", "R"),
     *("F", "REV", "FORM", "C", "X", "D", "O", "G", "TOKENS", "KIND", "KEY=VALUE", "KEY=N"),
     *("FINGERPRINT", "MODEL", "WHERE", "REV1", "REV2", "install|remove|status", "FROM-TO"),
-    *("add|list|revoke", "PROGRAM"),
+    *("add|list|revoke", "DATE", "PROGRAM"),
 }
 
 
@@ -117,6 +119,7 @@ def test_a_name_is_found_in_either_form(workspace: Any, there: str, typed: str) 
         "queries": "Frägen.jsonl",
         "table": "Täfel.jsonl",
     }
+    inside = _typed(there, FOLDER)
     for number, line in enumerate(READ.values()):
         done = []
         for turn, form in enumerate((there, typed)):
@@ -124,7 +127,12 @@ def test_a_name_is_found_in_either_form(workspace: Any, there: str, typed: str) 
             target = str(work.folder / f"out-{number}-{turn}.jsonl")
             if line[0] == "rm" and form == there:
                 continue
-            done.append(work(*(word.format(**values, target=target) for word in line), code=None))
+            done.append(
+                work(
+                    *(word.format(**values, target=target, inside=inside) for word in line),
+                    code=None,
+                )
+            )
         assert {one.code for one in done} <= {0, 1}, (line, done)
         texts = {
             _typed("NFC", one.stdout).replace(f"out-{number}-1", f"out-{number}-0") for one in done
@@ -147,6 +155,7 @@ def test_a_name_is_found_however_its_path_is_written(workspace: Any, written: st
         "resource": "[2024] plans",
         "chunk": workspace.json("ls", "[2024] plans")["items"][0]["path"],
     }
+    inside = names["resource"]
     others = {"value": "Zürich", "queries": "queries.jsonl", "table": "table.jsonl"}
     for number, line in enumerate(READ.values()):
         done = []
@@ -157,7 +166,7 @@ def test_a_name_is_found_however_its_path_is_written(workspace: Any, written: st
             form = form.rstrip("/") if line[0] == "open" else form
             values = {key: form.format(name) for key, name in names.items()} | others
             target = str(workspace.folder / f"out-{number}-{turn}.jsonl")
-            typed = [word.format(**values, target=target) for word in line]
+            typed = [word.format(**values, target=target, inside=inside) for word in line]
             done.append(workspace(*typed, code=None))
         assert {one.code for one in done} <= {0, 1}, (line, done)
         # A name that is printed as it was typed is the same name.

@@ -455,6 +455,7 @@ def test_settings_that_nothing_reads_are_named(odd: Workspace, tmp_path: Path) -
         **dict.fromkeys(("search", "about", "log"), ("words",)),
         "open": (file, "--print"),
         "git": ("status",),
+        "mv": ("note.md", "moved.md", "--plan"),
         "evaluate": ("q.jsonl",),
         "compare": ("HEAD", "--queries", "q.jsonl"),
         "embeddings": ("prune",),

@@ -29,6 +29,7 @@ READ: Final = {
     "import source": ("import", "FORM", "PLACE"),
     "init folder": ("init", "PLACE"),
     "links path": ("links", "PLACE"),
+    "mv path": ("mv", "PLACE", "pears.md"),
     "mcp stores": (),  # opened as those of serve, once an agent asks
     "open hit": ("open", "PLACE"),
     "reconstruct names": ("reconstruct", "PLACE", "--from", "ORIGIN"),
@@ -49,9 +50,9 @@ WRITTEN: Final = {
 }
 """Arguments of what is written."""
 NO_FILE: Final = {
-    *("--above", "--at", "--budget", "--context", "--depth", "--embedder", "--endpoint"),
-    *("--format", "--from", "--generator", "--host", "--in", "--into", "--kind"),
-    *("--layout", "--limit", "--lines", "--max", "--max-loss", "--min-overlap", "--most"),
+    *("--above", "--at", "--budget", "--by", "--context", "--depth", "--embedder", "--endpoint"),
+    *("--format", "--from", "--generator", "--host", "--in", "--install", "--into", "--kind"),
+    *("--layout", "--limit", "--lines", "--max", "--max-loss", "--min-overlap", "--most", "--name"),
     *("--only", "--ours", "--overlap", "--path", "--port", "--questions", "--recent", "--remove"),
     *(
         "--rerank",
@@ -63,9 +64,20 @@ NO_FILE: Final = {
         "--store",
         "--theirs",
     ),
-    *("--token", "--until", "--where", "-k", "action", "arguments", "asked", "embedder", "first"),
+    *(
+        "--token",
+        "--until",
+        "--where",
+        "-k",
+        "-n",
+        "action",
+        "arguments",
+        "asked",
+        "embedder",
+        "first",
+    ),
     *("form", "id", "kind", "model", "name", "options", "resource", "resources"),
-    *("second", "text"),
+    *("second", "text", "to"),
 }
 """What other arguments are called; those that name a file of the store are looked up in it."""
 WORDS: Final = {"FORM": list(base.READ), "ORIGIN": ["folder", "jsonl"]}

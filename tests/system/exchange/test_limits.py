@@ -58,7 +58,8 @@ def with_limits() -> Iterator[str]:
         parser = command_parser(name)
         inner = next((one for one in parser._actions if isinstance(one.choices, dict)), None)
         for own in [parser, *(inner.choices.values() if inner else ())]:
-            if OPTION in own._option_string_actions:
+            found = own._option_string_actions.get(OPTION)
+            if found and found.metavar == "KEY=N":
                 yield name
 
 

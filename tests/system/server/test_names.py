@@ -65,7 +65,7 @@ DOORS: dict[str, Callable[[Store, str], Any]] = {
         f"{one.name} {parameter}": asked(one, parameter)
         for one in {**ROUTES, **TOOLS}.values()
         for parameter in NAMING
-        if parameter in one.schema["properties"]
+        if one.writes and parameter in one.schema["properties"]
     },
     "put": lambda store, name: store.put(GAS, into=name),
     "put names": lambda store, name: store.put(GAS, into="notes", names=name),

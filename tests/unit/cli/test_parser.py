@@ -16,6 +16,7 @@ ONCE: Final = frozenset(
         "--above",
         "--at",
         "--budget",
+        "--by",
         "--depth",
         "--rewrite",
         "--collections",
@@ -46,10 +47,13 @@ ONCE: Final = frozenset(
         "--rerank",
         "--sample",
         "--select",
+        "--since",
+        "--sort",
         "--store",
         "--syntax",
         "--to",
         "--token",
+        "--until",
         "-k",
         "-o",
     ]
@@ -84,7 +88,9 @@ def options() -> list[tuple[str, str, bool]]:
     ]
 
 
-LISTED: Final = [(command, name, many) for command, name, many in options() if name not in ONCE]
+LISTED: Final = [
+    one for one in options() if one[1] not in ONCE and one[:2] != ("changes", "--limit")
+]
 
 
 NEEDED: Final = {
