@@ -154,10 +154,12 @@ def relinked(data: bytes, note: ChunkPath, moves: Moves) -> Relinked:
     if "[" not in raw:
         return Relinked(data=data)
     now = moves.new(note)
+    found = _links(raw)
+    defined = {_folded(raw[slice(*one.inner)]) for one in found if one.link.kind == "markdown"}
     edits: dict[tuple[int, int], str] = {}
     wanted: list[tuple[Link, ChunkPath | None]] = []
     count = 0
-    for one in _links(raw):
+    for one in found:
         before = moves.before(one.link, note)
         target = None if before is None else moves.new(before)
         wanted.append((one.link, target))
@@ -168,9 +170,9 @@ def relinked(data: bytes, note: ChunkPath, moves: Moves) -> Relinked:
         place = one.start, one.end
         if one.link.kind == "wiki":
             edits[place] = _wiki(one.link, now, before, target, moves)
-            if one.defined is not None:
-                first, last = one.inner
-                edits[one.defined] = raw[first : one.start] + edits[place] + raw[one.end : last]
+            label = f"{raw[one.inner[0] : one.start]}{edits[place]}{raw[one.end : one.inner[1]]}"
+            if _folded(label) not in defined:
+                edits |= dict.fromkeys(one.defined, label)
         else:
             edits[place] = _markdown(one.link, raw[slice(*place)], now, before, target, moves)
         count += 1
@@ -183,6 +185,11 @@ def relinked(data: bytes, note: ChunkPath, moves: Moves) -> Relinked:
     text = "".join([*pieces, raw[end:]])
     _check(text, now, wanted, moves)
     return Relinked(data=text.encode(), links=count)
+
+
+def _folded(label: str) -> str:
+    """A label as references are compared."""
+    return " ".join(label.casefold().split())
 
 
 def _check(
@@ -212,17 +219,17 @@ def _links(raw: str) -> list[WrittenLink]:
     # Each CR LF is one character shorter where links are looked for.
     breaks = [at.start() - number - mark for number, at in enumerate(re.finditer("\r\n", raw))]
 
+    def place(at: int, by: int) -> int:
+        return at + by + mark + bisect_left(breaks, at + by)
+
     def moved(one: WrittenLink, by: int) -> WrittenLink:
-        places = (one.start, one.end, *one.inner, *(one.defined or (0, 0)))
-        start, end, *inner, first, last = (
-            at + by + mark + bisect_left(breaks, at + by) for at in places
-        )
+        first, last = one.inner
         return WrittenLink(
-            start=start,
-            end=end,
+            start=place(one.start, by),
+            end=place(one.end, by),
             link=one.link,
-            inner=(inner[0], inner[1]),
-            defined=(first, last) if one.defined else None,
+            inner=(place(first, by), place(last, by)),
+            defined=tuple((place(start, by), place(end, by)) for start, end in one.defined),
         )
 
     metadata, start = read_frontmatter(text)

@@ -95,8 +95,8 @@ class WrittenLink(Struct, frozen=True, kw_only=True):
     """On no line and without label."""
     inner: tuple[int, int]
     """Start and end of what is between double brackets, or of the label of a definition."""
-    defined: tuple[int, int] | None = None
-    """The label of a definition that reads as what is between the double brackets, and that no
+    defined: tuple[tuple[int, int], ...] = ()
+    """The labels of definitions that read as what is between the double brackets, and that no
     reference needs: some tools write one for each name, so that others can follow it."""
 
 
@@ -110,9 +110,13 @@ def written_links(text: str, *, wiki: bool = True) -> tuple[WrittenLink, ...]:
     if "[" not in text:
         return ()
     visible = without_remarks(without_any_code(text))
-    definitions, _ = _definitions(visible)
-    found = {one.start: (one, "") for one in definitions.values()}
-    referred = set()
+    labels: dict[str, list[tuple[int, int]]] = {}
+    found: dict[int, tuple[_Target, str]] = {}
+    # Of several of a label the first counts; the others are kept in step.
+    for key, target in _defined(visible):
+        labels.setdefault(key, []).append(target.inner)
+        found[target.start] = target, ""
+    definitions, referred = _definitions(visible)[0], set[str]()
     for _, target, _, key in _uses(visible, definitions, wiki=wiki):
         found[target.start] = target, key if target.kind == "wiki" else ""
         referred |= {key} if target.kind == "markdown" else set()
@@ -122,7 +126,7 @@ def written_links(text: str, *, wiki: bool = True) -> tuple[WrittenLink, ...]:
             end=one.end,
             link=Link(kind=one.kind, target=one.target, heading=one.heading, label="", line=0),
             inner=one.inner,
-            defined=definitions[key].inner if key in definitions and key not in referred else None,
+            defined=() if key in referred else tuple(labels.get(key, ())),
         )
         for start, (one, key) in sorted(found.items())
     )
@@ -150,7 +154,8 @@ def _found(text: str, visible: str | None, *, wiki: bool) -> list[tuple[int, _Ta
     definitions, unused = _definitions(visible)
     found = []
     for at, target, label, key in _uses(visible, definitions, wiki=wiki):
-        unused.pop(key, None)
+        if key in definitions and _calls_alike(target, definitions[key]):
+            unused.pop(key, None)
         found.append((at, target, text[label][: 2 * MAX_LABEL]))
     found += [(at, definitions[key], key) for key, at in unused.items()]
     return sorted(found, key=lambda one: one[0])
@@ -159,15 +164,27 @@ def _found(text: str, visible: str | None, *, wiki: bool) -> list[tuple[int, _Ta
 def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
     """Where the labels of reference definitions lead, and where each definition starts."""
     targets: dict[str, _Target] = {}
-    places: dict[str, int] = {}
+    for key, target in _defined(visible):
+        targets.setdefault(key, target)
+    return targets, {key: target.inner[0] - 1 for key, target in targets.items()}
+
+
+def _defined(visible: str) -> Iterator[tuple[str, _Target]]:
+    """Each reference definition: its label as references are compared, and where it leads."""
     for match in DEFINITION.finditer(visible) if "]:" in visible else ():
-        key = _key(match[1])
         target = _markdown_target(match, 2, match.span(1))
         # A footnote looks like a definition, and is a text.
-        if target is not None and key not in targets and not key.startswith("^"):
-            targets[key] = target
-            places[key] = match.start(1) - 1
-    return targets, places
+        if target is not None and not match[1].startswith("^"):
+            yield _key(match[1]), target
+
+
+def _calls_alike(link: _Target, definition: _Target) -> bool:
+    """Whether a link says of its target what its definition does, which then adds nothing."""
+    if link.kind == "markdown":
+        return True
+    names = (one.target.rpartition("/")[2].casefold() for one in (link, definition))
+    name, defined = (percent_decoded(one) or one for one in names)
+    return name.removesuffix(".md") == defined.removesuffix(".md")
 
 
 def _key(label: str) -> str:

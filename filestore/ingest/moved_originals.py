@@ -157,9 +157,13 @@ class Sources(Documents):
     def indexed(self, store: "Writing", done: Move, on_progress: OnProgress) -> Move:
         """What was done, with the originals re-ingested as `update` does."""
         moved = {str(one.path): one.to for one in done.moved if one.path in self.resources}
+        folders = {
+            str(self.store_path(old)): self.store_path(new) for old, new in self.folders.items()
+        }
         touched = {*moved, *(one.path for one in done.relinked)} & self.resources.keys()
         request = update.UpdateRequest(
-            resources=tuple(sorted({self.resources[source] for source in touched})), moved=moved
+            resources=tuple(sorted({self.resources[source] for source in touched})),
+            moved={**folders, **moved},
         )
         found = update.look(store.snapshot, request)
         report = update.apply(store, found, on_progress, group=done.undo or "")

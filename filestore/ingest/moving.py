@@ -42,7 +42,7 @@ def wanted_of(places: Places, path: str, to: str, revision: str | None = None) -
     """
     if not to or "\0" in to:
         raise UsageError("the new path is empty", remedy="filestore mv PATH NEW")
-    for start in (places.root, places.chunked, working_folder()):
+    for start in (places.root, working_folder(), places.chunked):
         for place in typed_paths(path, (start,)):
             if path and os.path.lexists(found := absolute(place)):
                 target = absolute(os.path.join(start, to))

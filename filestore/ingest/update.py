@@ -44,7 +44,7 @@ class UpdateRequest(Struct, frozen=True):
     remove_gone: bool = False
     """Whether what was made from originals that are gone is to go."""
     moved: Mapping[str, str] = {}
-    """Originals, as recorded, that were moved just now, and what they are called since."""
+    """Originals and folders, as recorded, that were moved just now, and their names since."""
 
 
 class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
@@ -248,13 +248,14 @@ class _Looking:
 
     @cached_property
     def _moved_folders(self) -> dict[str, str]:
+        moved = self._wanted.moved
         return source_drift.moved_folders(
             self._went,
             self._missing,
             self._new.folders,
             documents=[source for _, _, source, _ in self._documents],
             reachable=self._reachable,
-        )
+        ) | {source: moved[source] for _, _, source in self.records if source in moved}
 
     @cached_property
     def _waiting(self) -> set[tuple[str, str]]:

@@ -12,7 +12,7 @@ from filestore.store.reading import ReadableStore, StrPath
 if TYPE_CHECKING:
     from filestore.history.batch import Group, State
     from filestore.history.changes import Changes
-    from filestore.ingest.moved_files import Move
+    from filestore.ingest.moved_files import Move, Wanted
     from filestore.repair.undo import UndoResult
     from filestore.sync.apply import Embedded, R
 
@@ -59,7 +59,7 @@ class ChangingStore(ReadableStore):
         """
         from filestore.ingest import moving
 
-        wanted = moving.wanted_of(self.places, os.fsdecode(path), os.fsdecode(to), revision)
+        wanted = self._move_of(path, to, revision)
         self.model.ask()
         with self._parts.writing("mv") as (catalog, embeddings, _):
             store = self._parts.held(catalog, embeddings)
@@ -70,7 +70,7 @@ class ChangingStore(ReadableStore):
         """What `move` would do; changes nothing."""
         from filestore.ingest import moving
 
-        wanted = moving.wanted_of(self.places, os.fsdecode(path), os.fsdecode(to), revision)
+        wanted = self._move_of(path, to, revision)
         with self._parts.reading() as catalog:
             return moving.plan(self._parts.snapshot(catalog, None), wanted).plan
 
@@ -147,3 +147,12 @@ class ChangingStore(ReadableStore):
             store = self._parts.held(catalog, embeddings)
             done = undo_or_redo(store, identifier, wanted, on_progress)
         return done and self._with_vectors(done, on_progress)
+
+    def _move_of(self, path: StrPath, to: StrPath, revision: str | None) -> "Wanted":
+        from filestore.ingest import moving
+
+        name = os.fsdecode(path)
+        wanted = moving.wanted_of(self.places, name, os.fsdecode(to), revision)
+        if self.places.tree.holds(wanted.path):
+            self._require_seen(self.places.tree.chunk_path(wanted.path), name)
+        return wanted

@@ -64,6 +64,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         ("duplicates", []),
         ("code_chunks", []),
         ("in_place_life", []),
+        ("moves", []),
         ("packs", []),
         ("backends", []),
     ]

@@ -47,6 +47,7 @@ SMALL: Final = {
     "large_store": STORE,
     "layouts": ("{data}", "--languages", "en"),
     "look": STORE,
+    "moves": ("--moves", "3", "--trees", "1"),
     "misspelt": ("{data}", "--languages", "en"),
     "packs": ("--files", "40", "--runs", "1"),
     "past": ("--files", "200", "--folders", "4", "--runs", "1"),

@@ -35,6 +35,15 @@ def made(text, note="b/d e.md", files=TO, **more):
         ("\ufeff[[c]]\r\nand\r\n[t](c.md)", "\ufeff[[new name]]\r\nand\r\n[t](../n/new%20name.md)"),
         # A definition that some tools write for each name follows it, unless a reference needs it.
         ("[[c]]\n\n[c]: c.md", "[[new name]]\n\n[new name]: ../n/new%20name.md"),
+        (
+            "[[c]]\n\n[c]: c.md\n[c]: c.md 'twice'",
+            "[[new name]]\n\n"
+            "[new name]: ../n/new%20name.md\n[new name]: ../n/new%20name.md 'twice'",
+        ),
+        (
+            "[[c]]\n\n[c]: c.md\n[new name]: a.md",
+            "[[new name]]\n\n[c]: ../n/new%20name.md\n[new name]: a.md",
+        ),
         ("[[c]] [t][c]\n\n[c]: c.md", "[[new name]] [t][c]\n\n[c]: ../n/new%20name.md"),
     ],
 )

@@ -1,0 +1,142 @@
+"""Originals around a store of chunk files under other paths, and chunk files of a person."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import filestore
+from filestore import FilestoreError, RefusedError, Store, UsageError
+from filestore.history.backup_store import Originals
+from tests.system.conftest import files_below
+
+FILES = {
+    "docs/rent.md": "# Rent\n\nPaid in March, see [gas](gas.md) and [[lease]].\n",
+    "docs/gas.md": "# Gas\n\nThe gas [rent](rent.md#rent), [l](../lease.md).\n",
+    "lease.md": "# Lease\n\nTwo years, [rent](docs/rent.md), ![p](docs/p.png).\n",
+    "docs/p.png": "a picture",
+}
+
+
+@pytest.fixture(params=["tree", "flat"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Store]:
+    """A folder and a file as resources, in a git work tree, and two chunk files of a person."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with filestore.create(
+        tmp_path / "file_index", layout=request.param, embedder="builtin"
+    ) as made:
+        made.add("docs")
+        made.add("lease.md")
+        own = Path(made.places.chunked) / ("own" if request.param == "tree" else "")
+        own.mkdir(exist_ok=True)
+        (own / "one.md").write_text("# One\n\n[two](two.md)\n")
+        (own / "two.md").write_text("# Two\n\n[one](one.md)\n")
+        made.sync()
+        assert made.status().clean
+        yield made
+
+
+def truth(store: Store) -> dict[str, bytes]:
+    """What a person has in the work tree."""
+    found = files_below(Path(store.root).parent)
+    derived = (".git/", "file_index/.sidecar/", "file_index/.undo/")
+    return {path: data for path, data in found.items() if not path.startswith(derived)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("docs/rent.md", "docs/sub/miete.md", "[rent](docs/sub/miete.md), ![p](docs/p.png)"),
+        ("lease.md", "papers/lease.md", ""),
+        ("docs", "handbook", "[rent](handbook/rent.md), ![p](handbook/p.png)"),
+    ],
+)
+def test_an_original_moves_and_is_re_ingested(store: Store, old: str, new: str, text: str) -> None:
+    """Links in originals lead on, the records name the new paths, one undo takes all of it back."""
+    before = truth(store)
+    store.plan_move(old, new)
+    assert truth(store) == before
+    done = store.move(old, new)
+    assert (
+        text in (Path(store.root).parent / (new if old == "lease.md" else "lease.md")).read_text()
+    )
+    assert not (Path(store.root).parent / old).exists()
+    assert store.status().clean
+    assert not done.left
+    sources = {one["source"] for one in store.resources()}
+    assert sources == {
+        {"../docs": "../handbook"}.get(one, one)
+        if old == "docs"
+        else {"../lease.md": "../papers/lease.md"}.get(one, one)
+        if old == "lease.md"
+        else one
+        for one in {"../docs", "../lease.md"}
+    } | (sources & {"", None})
+    assert store.undo(done.undo) is not None
+    assert truth(store) == before
+    assert store.status().clean
+    assert not store.batches()[-1].is_all("after")
+
+
+def test_a_chunk_file_of_a_person_moves_as_a_document(store: Store) -> None:
+    """With its links and the ones to it; a generated one is refused with that reason."""
+    before = truth(store)
+    own = "own/" if store.settings.layout == "tree" else ""
+    done = store.move(f"chunked/{own}one.md", f"chunked/{own}uno.md")
+    two = Path(store.places.chunked) / own / "two.md"
+    assert two.read_text() == "# Two\n\n[one](uno.md)\n"
+    assert (done.links, store.status().clean) == (1, True)
+    store.undo()
+    assert truth(store) == before
+    made = next(one["path"] for one in store.chunks("lease.md"))
+    with pytest.raises(RefusedError, match="is generated"):
+        store.move(made, f"chunked/{own}other.md")
+    assert truth(store) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("docs/rent.md", "rent.md"),
+        ("docs/p.png", "docs/q.png"),
+        ("docs/rent.md", "file_index/rent.md"),
+        ("lease.md", "../lease.md"),
+        ("docs/rent.md", "docs/.git/x.md"),
+        ("docs/rent.md", "docs/gas.md"),
+        ("docs/rent.md", ".git/x.md"),
+        ("file_index/filestore.toml", "x.toml"),
+        (".git/config", "config.md"),
+    ],
+)
+def test_what_cannot_be_moved_stays(store: Store, old: str, new: str) -> None:
+    """Out of its resource, of the work tree, or into git's folder."""
+    before = truth(store)
+    for act in (store.plan_move, store.move):
+        with pytest.raises((UsageError, RefusedError, FilestoreError)):
+            act(old, new)
+    assert truth(store) == before
+
+
+def test_a_record_reaches_no_file_around_that_the_store_may_not_look_at(store: Store) -> None:
+    """A made-up change of a file out of the work tree, or of what is no note, is refused."""
+    done = store.move("docs/rent.md", "docs/miete.md")
+    assert done.undo is not None
+    record = Path(store.places.undo) / done.undo / "batch.json"
+    good = record.read_text()
+    before = truth(store)
+    for path in ("../../rent.md", "../.git/rent.md", "../docs/rent.py", "../../../etc/rent.md"):
+        record.write_text(good.replace("../docs/miete.md", path))
+        with pytest.raises(FilestoreError):
+            store.undo(done.undo)
+        assert truth(store) == before
+    record.write_text(good)
+    with Originals.open(store.places.undo) as kept:
+        assert kept.batch(done.undo).entries
+    assert store.undo(done.undo) is not None
