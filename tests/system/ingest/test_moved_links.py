@@ -3,6 +3,7 @@
 import os
 import posixpath
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,9 +150,13 @@ def test_each_link_leads_where_it_led(tree: Tree) -> None:
             now = resolved(store)
             for note, targets in was.items():
                 there = now[to.get(note, note)]
-                assert len(there) == len(targets)
-                for target, after in zip(targets, there, strict=True):
-                    assert target is None or after == to.get(target, target)
+                wanted = [target and to.get(target, target) for target in targets]
+                if len(there) != len(wanted):
+                    # A definition that says something else than the name is a link of its own.
+                    assert not Counter(filter(None, wanted)) - Counter(filter(None, there))
+                    continue
+                for target, after in zip(wanted, there, strict=True):
+                    assert target is None or after == target
             after = truth(root)
             assert {to.get(path, path) for path in before} == after.keys()
             for path, (data, mode) in before.items():
