@@ -10,7 +10,7 @@ from filestore.search.evaluate import Comparison, Evaluation, QuestionResult, Un
 from filestore.search.metrics import Chunk, goal_of, judge
 
 KEYS = {
-    Evaluation: "queries k modes unwanted hybrid compared notes per_query",
+    Evaluation: "queries k modes unwanted hybrid compared notes behind per_query",
     QuestionResult: "id line query modes unwanted",
     Unwanted: "count named rate",
     Comparison: "measure against difference interval_95",
