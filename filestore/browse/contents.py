@@ -79,7 +79,7 @@ class Contents(FromIndex, frozen=True, kw_only=True):
     linked: tuple[Listed, ...]
     """The ones that most others link to."""
     items: tuple[Listed, ...]
-    """The documents that lie in it, by path; or those that match; or the newest first."""
+    """The documents that lie in it, by path; or the ones that match; or the newest first."""
     left: int
     """Folders and documents that are not given."""
     next: str
@@ -182,9 +182,9 @@ def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathE
     folders = {one.rpartition("/")[0] for one in known if "/" in one}
     folders |= {above for one in folders for above in around(one)}
     near = [f"'{shown_path(one)}/'" for one in nearest_paths(typed, sorted(folders - {".."}))]
-    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return UnknownPathError(
-        f"no folder {shown} has documents{meant}", remedy="leave it out to see which folders do"
+        f"no folder {shown} has documents{hint}", remedy="leave it out to see which folders do"
     )
 
 

@@ -177,7 +177,7 @@ def present(
     before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
     if row is not None and is_fresh and before is None:
-        # It was read as it is, and that failed: to read it again helps nobody.
+        # It was read as it is, and that failed: reading it again is no help.
         detail = why_excluded(row.state, row.detail)
         raise UnreadDocumentError(f"{path} is not indexed: {detail}", remedy=LIST)
     chunk = before if is_fresh or now.chunk is None else now.chunk
@@ -382,9 +382,9 @@ def _chunk_part(
     freshness: Freshness = "edited"
     try:
         data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
-        said = chunk_file.parse(data)
-        require_open_text(parts.places, said, row.path, path)
-        text = said.body
+        parsed = chunk_file.parse(data)
+        require_open_text(parts.places, parsed, row.path, path)
+        text = parsed.body
     except FileNotFoundError:
         problem, freshness = "the file is gone", "gone"
     except OSError as error:

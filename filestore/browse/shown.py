@@ -191,7 +191,7 @@ def _document_text(chunk: chunk_file.Chunk, data: bytes, name: str) -> FileText:
         if whole.replace("\r", "\n").endswith(text):
             text, start = whole, len(whole) - len(text)
         else:
-            # The file is another one by now than what was read of it.
+            # The file is another one than what was read of it.
             start = max(0, first.line - 1 - text.count("\n", 0, first.start))
             text = "\n" * start + text
     return FileText(
@@ -309,8 +309,8 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
     with contextlib.suppress(NoLineError):
         data = data_of(parts.places, catalog, source)
         with contextlib.suppress(MalformedFrontmatter, chunk_file.InvalidMetadata):
-            said = chunk_file.parse(data if is_text(source) else b"")
-            require_open_text(parts.places, said, ChunkPath(source), source)
+            document = chunk_file.parse(data if is_text(source) else b"")
+            require_open_text(parts.places, document, ChunkPath(source), source)
     about: dict[str, Any] = {}
     text: FileText | None = None
     # Of a page of HTML a person reads what was taken out of it, and counts its own lines.

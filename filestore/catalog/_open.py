@@ -127,7 +127,7 @@ class OpenCatalog(Catalog):
         try:
             for table in ("files", "sources", "vectors"):
                 connection.execute(f"DELETE FROM temp.shut_{table}")
-            sources, files = self._closed_sources(), self._said()
+            sources, files = self._closed_sources(), self._closed_by_keys()
             connection.executemany(
                 "INSERT INTO temp.shut_sources VALUES (?)", [(one,) for one in sources]
             )
@@ -166,7 +166,7 @@ class OpenCatalog(Catalog):
         statement = "SELECT source FROM main.record_facts WHERE key = ? AND value = ?"
         return found | {one for pair in pairs for (one,) in self.rows(statement, pair)}
 
-    def _said(self) -> set[int]:
+    def _closed_by_keys(self) -> set[int]:
         """The files that are closed by what they say about themselves."""
         statement = "SELECT file FROM main.facts WHERE key = ? AND value = ?"
         return {one for pair in self._held("facts") for (one,) in self.rows(statement, pair)}

@@ -26,7 +26,7 @@ from filestore.fs.stats import STAT_BYTES, unpack_stat
 if TYPE_CHECKING:
     from filestore.core.dates import Moment
 
-Said = Mapping[str, Sequence[str]]
+Statements = Mapping[str, Sequence[str]]
 """What a document says under the names of `KeyNames`, in the order of these keys."""
 
 
@@ -98,9 +98,9 @@ def history(catalog: Catalog) -> History:
     return catalog.once("history", read)
 
 
-def said(
+def statements(
     catalog: Catalog, files: Sequence[Aged], names: KeyNames, *, only: Sequence[str] = ()
-) -> dict[int, Said]:
+) -> dict[int, Statements]:
     """What files and their documents say of themselves, the files first; by id.
 
     Args:
@@ -162,7 +162,7 @@ def with_key(catalog: Catalog, tree: Tree, key: str) -> list[tuple[str, str]]:
 
 
 def ages(
-    catalog: Catalog, tree: Tree, files: Sequence[Aged], says: Mapping[int, Said]
+    catalog: Catalog, tree: Tree, files: Sequence[Aged], says: Mapping[int, Statements]
 ) -> dict[int, Age]:
     """When files, or the documents that they are of, were made and last changed; by id.
 
@@ -195,14 +195,14 @@ def updated(catalog: Catalog, tree: Tree, names: KeyNames) -> "dict[int, Moment]
 
     def made() -> "dict[int, Moment]":
         files = all_aged(catalog, tree)
-        says = said(catalog, files, names, only=("created", "updated"))
+        says = statements(catalog, files, names, only=("created", "updated"))
         known = ages(catalog, tree, files, says).items()
         return {file: age.updated for file, age in known if age.updated is not None}
 
     return catalog.once(("updated", names), made)
 
 
-def stale_since(says: Said, today: date) -> str:
+def stale_since(says: Statements, today: date) -> str:
     """The day after which a document calls itself stale, if that is over; "" if not."""
     day = _first(says.get("stale_after", ()))
     # A month or a year is over when it is.

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from filestore.chunks import chunk_file
 from filestore.chunks.frontmatter import split
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import NOTES, ChunkPath, folder_of
 from filestore.extract.links import Link, is_external
 from filestore.extract.markdown_read import (
     SCHEME,
@@ -168,8 +168,6 @@ def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
             yield target
 
 
-NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
-"""Suffixes of notes: a link by name leaves them out."""
 _FOLDER_NOTE: Final = "index.md"
 """What is taken for its folder, as site generators have it."""
 

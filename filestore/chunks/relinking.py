@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from filestore.chunks.links import NOTES, Names, destination
+from filestore.chunks.links import Names, destination
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import NOTES, ChunkPath, folder_of
 from filestore.extract.links import Link, WrittenLink, is_external, written_links
 from filestore.extract.markdown import read_frontmatter
 from filestore.extract.markdown_read import percent_decoded

@@ -131,7 +131,7 @@ class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
     prompts: Sequence[str]
     """Files of the store that instruct its generator."""
     conventions: str | None
-    """The note that programs are told before they write; None where there is none."""
+    """The note for programs that write; None where there is none."""
     opened: Sequence[str]
     """Rules that the settings have no more, and that close to programs until this is allowed."""
     trusted: bool | UnsetType

@@ -62,7 +62,7 @@ class UnknownClientError(FilestoreError, LookupError):
 def run_token(options: Token) -> int:
     """Give each client of `serve` a token of its own, list them, and revoke one.
 
-    A token is printed once; only its hash is kept, with your settings. A server that runs heeds
+    A token is printed once; only its hash is kept, with your settings. A server that runs follows
     the change at once. The token of the page, which 'serve' makes, is not listed.
 
     Example: filestore token add phone --person

@@ -148,7 +148,7 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     conventions: str | None = None
     """A note of the store, relative to its root, that says how notes are written here."""
     sign: bool = False
-    """Whether a program that writes stands in the frontmatter, as `author`."""
+    """Whether the frontmatter names the program that wrote, as `author`."""
 
     def joined(self, other: "AgentOptions") -> "AgentOptions":
         """With the rules of others, too."""

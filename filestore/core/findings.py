@@ -86,7 +86,7 @@ class Behind(JsonObject, Struct, frozen=True, kw_only=True):
     KEYS = "new edited gone unembedded"
 
     new: int | None = None
-    """Files that it does not have, with those that were moved."""
+    """Files that it does not have, moved ones among them."""
     edited: int | None = None
     """Files that changed since they were indexed."""
     gone: int | None = None

@@ -28,6 +28,8 @@ SIDECAR: Final = StorePath(".sidecar")
 """The derived parts of a store of chunk files, as findings name it wherever it lies."""
 DOCUMENTS_SIDECAR: Final = StorePath(".filestore")
 """The same where documents are indexed in place."""
+NOTES: Final = (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
+"""Suffixes of notes: a link by name leaves them out."""
 SUMMARIES: Final = StorePath(".filestore-summaries")
 """The folder, among documents, of what was made of them: summaries, questions."""
 _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, DOCUMENTS_SIDECAR))

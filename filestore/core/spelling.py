@@ -77,10 +77,10 @@ _LEAST_WHOLE: Final = 0.9
 
 
 def nearest_paths(typed: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The three known paths that were most likely meant, best first; fewer where few are near.
+    """The three known paths that were most likely wanted, best first; fewer where few are near.
 
     One of the same name in another folder comes first, then one of that name with another ending,
-    then the ones that are written alike. Of very many paths, those that share most pairs of signs
+    then the ones that are written alike. Of very many paths, those sharing most pairs of signs
     are compared.
 
     Args:

@@ -112,7 +112,7 @@ def written_links(text: str, *, wiki: bool = True) -> tuple[WrittenLink, ...]:
     visible = without_remarks(without_any_code(text))
     labels: dict[str, list[tuple[int, int]]] = {}
     found: dict[int, tuple[_Target, str]] = {}
-    # Of several of a label the first counts; the others are kept in step.
+    # Of several of a label the first counts; the others get the same change.
     for key, target in _defined(visible):
         labels.setdefault(key, []).append(target.inner)
         found[target.start] = target, ""

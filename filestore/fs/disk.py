@@ -18,13 +18,13 @@ from xxhash import xxh3_128
 
 from filestore.core.errors import FilestoreError
 from filestore.fs import part
-from filestore.fs.folders import DEEPEST as DEEPEST
-from filestore.fs.folders import folder as folder
-from filestore.fs.folders import folder_at as folder_at
-from filestore.fs.folders import open_folder as open_folder
+from filestore.fs.part import DEEPEST as DEEPEST
 from filestore.fs.part import KINDS as KINDS
 from filestore.fs.part import NotAFileError as NotAFileError
+from filestore.fs.part import folder as folder
+from filestore.fs.part import folder_at as folder_at
 from filestore.fs.part import not_a_file
+from filestore.fs.part import open_folder as open_folder
 
 TEMPORARY_PREFIX: Final = ".filestore-tmp-"
 PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})

@@ -14,10 +14,9 @@ from typing import Annotated, Any, Final, Literal
 import orjson
 from msgspec import Meta, Struct
 
-from filestore.chunks.links import NOTES
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
-from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, Tree
+from filestore.core.paths import CHUNKS, NOTES, SETTINGS, SUMMARIES, Tree
 from filestore.core.safe_text import brief, listed, safe_text, shown_path
 from filestore.core.schema import JsonObject, UnfitError, converted, json_of
 

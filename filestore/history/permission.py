@@ -26,7 +26,7 @@ def require_permitted(places: Places, door: Door, changes: Sequence[Replacement]
     for one in changes:
         require_name(places, door, one.path)
         for side in (one.before, one.after):
-            pairs = list(said(side.read())) if side is not None else []
+            pairs = list(entries(side.read())) if side is not None else []
             _require_open(places, door, one.path, lambda rules, pairs=pairs: rules.hold(pairs))  # type: ignore[misc]
 
 
@@ -55,7 +55,7 @@ def _require_open(places: Places, door: Door, path: str, holds: Callable[[Rules]
             )
 
 
-def said(data: bytes) -> Iterator[tuple[str, str]]:
+def entries(data: bytes) -> Iterator[tuple[str, str]]:
     """What a Markdown file says about itself: its metadata, and the tags in its text."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     values, start = read_frontmatter(text)

@@ -17,13 +17,22 @@ from msgspec.structs import replace
 
 from filestore.catalog import decode_path, in_batches, queries
 from filestore.chunks import kept
-from filestore.chunks.links import NOTES, path_keys
+from filestore.chunks.links import path_keys
 from filestore.chunks.relinking import Moves, UnlinkableError, relinked
 from filestore.config.layout import folded_path
 from filestore.core.diff import unified
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash
-from filestore.core.paths import SUMMARIES, TOP, ChunkPath, StorePath, folder_of, inside, is_below
+from filestore.core.paths import (
+    NOTES,
+    SUMMARIES,
+    TOP,
+    ChunkPath,
+    StorePath,
+    folder_of,
+    inside,
+    is_below,
+)
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -90,7 +99,7 @@ class Move(JsonObject, Struct, frozen=True, kw_only=True, rename={"problem": "no
     moved: tuple[MovedFile, ...]
     """Each file."""
     relinked: tuple[RelinkedFile, ...] = ()
-    """Files in which links are written otherwise, by path; those that are moved among them."""
+    """Files in which links are written otherwise, by path; the moved ones among them."""
     left: tuple[LeftFile, ...] = ()
     """What stays although one might expect else, by path."""
     done: bool = False

@@ -24,8 +24,8 @@ from filestore.fulltext import Mark, Marker, Named, Respelling, Understood
 from filestore.search import Mode
 from filestore.search import passage as passages
 from filestore.search.freshness import KnownFile, Look
-from filestore.search.passage import Around, Nearest, Passage
-from filestore.search.place import Chunk, Locator, has_lines
+from filestore.search.passage import Nearest, Passage
+from filestore.search.place import Around, Chunk, Locator, has_lines
 from filestore.search.ranking import leads
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, ages, queries
-from filestore.catalog.ages import Aged, Said
+from filestore.catalog.ages import Aged, Statements
 from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
 from filestore.core.paths import StorePath
@@ -69,7 +69,9 @@ class Authority:
             seen.add(documents[ready])
         return placed
 
-    def told(self, hits: Sequence[Hit], found: Mapping[StorePath, Found], today: date) -> list[Hit]:
+    def annotated(
+        self, hits: Sequence[Hit], found: Mapping[StorePath, Found], today: date
+    ) -> list[Hit]:
         """The same with date, status and what else to know.
 
         Args:
@@ -82,15 +84,15 @@ class Authority:
         tree = self._places.tree
         files = {hit.path: ages.aged(found[hit.path].row, tree, hit.source) for hit in hits}
         known = self.known(list(files.values()), today)
-        told = ((hit, known[files[hit.path].file]) for hit in hits)
+        dated = ((hit, known[files[hit.path].file]) for hit in hits)
         return [
             replace(hit, date=one.updated, status=one.status, notes=(*one.notes, *hit.notes))
-            for hit, one in told
+            for hit, one in dated
         ]
 
     def known(self, files: Sequence[Aged], today: date) -> dict[int, Known]:
         """What is to be known of files, by their ids."""
-        says = ages.said(self._catalog, files, self._names)
+        says = ages.statements(self._catalog, files, self._names)
         dates = ages.ages(self._catalog, self._places.tree, files, says)
         found = {}
         for one in files:
@@ -104,7 +106,7 @@ class Authority:
             )
         return found
 
-    def _notes(self, one: Aged, own: Said, today: date) -> list[str]:
+    def _notes(self, one: Aged, own: Statements, today: date) -> list[str]:
         if not own:
             return []
         notes = []

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAMED: Final = 3
-"""So many sources that changed are named."""
+"""How many changed sources are named."""
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"
 """Of a file whose row in the catalog is damaged: its path may be another file's."""
@@ -504,7 +504,9 @@ def _by_sources(
     tree = parts.places.tree
     rows = catalog.files([tree.chunk_path(one.path) for one in found if one.freshness == "fresh"])
     files = {path: ages.aged(row, tree, catalog.source_of(row)) for path, row in rows.items()}
-    says = ages.said(catalog, list(files.values()), replace(names, sources=keys), only=("sources",))
+    says = ages.statements(
+        catalog, list(files.values()), replace(names, sources=keys), only=("sources",)
+    )
     if not says:
         return found, []
     from filestore.sidecar.standing import Sources

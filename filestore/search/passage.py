@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
-from filestore.core.schema import JsonObject
 from filestore.extract.markdown_read import Markdown
 from filestore.fulltext import Mark
 
@@ -33,8 +32,8 @@ _WRAPPED: Final = 40
 """A line of fewer bytes was ended on purpose."""
 _ROOM: Final = MOST_CHARACTERS - 2
 """Of a part of what is too long: "…" is on either side."""
-_HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
-_ITEM: Final = re.compile(r"(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
+HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
+ITEM: Final = re.compile(r"(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
 _ROW: Final = re.compile(r"\||[^\n]*? \| ")
 _POINTS: Final = ".!?…؟۔։।॥།။።។"
 """Behind which a blank is where they end a sentence."""
@@ -127,9 +126,9 @@ def _kind_of(text: Markdown, start: int, end: int, stripped: str) -> str:
         return ""
     if text.is_code(start, end):
         return "line"
-    if stripped[0] == "#" and _HEADING.match(stripped):
+    if stripped[0] == "#" and HEADING.match(stripped):
         return "heading"
-    if _ITEM.match(stripped):
+    if ITEM.match(stripped):
         return "item"
     return "line" if "|" in stripped and _ROW.match(stripped) else "prose"
 
@@ -262,7 +261,7 @@ words match, nothing does."""
 _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
 """What a further sentence must at least add."""
-_ELLIPSIS: Final = "…"
+ELLIPSIS: Final = "…"
 _TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*)")
 
 
@@ -392,7 +391,7 @@ def as_written(text: str) -> Passage:
     start = len(text) - len(text.lstrip())
     end = start + len(text[start : start + MOST_CHARACTERS - 1].rstrip())
     goes_on = bool(text[end:].strip())
-    return Passage(start=start, end=end, text=text[start:end] + _ELLIPSIS * goes_on)
+    return Passage(start=start, end=end, text=text[start:end] + ELLIPSIS * goes_on)
 
 
 class Nearest:
@@ -436,7 +435,7 @@ def _passage(text: Markdown, units: Sequence[Unit], first: int, marks: Sequence[
             if text.read(units[at].start, units[at].end).text:
                 return _passage(text, units[at : at + 1], 0, marks)
         return as_written(text.text)
-    before, after = (_ELLIPSIS * is_cut for is_cut in units[first].is_cut)
+    before, after = (ELLIPSIS * is_cut for is_cut in units[first].is_cut)
     shown = f"{before}{read.text}{after}"
     inside = [
         (read.place(mark.start) + len(before), read.place(mark.end) + len(before))
@@ -485,127 +484,3 @@ def trails(text: str, headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
             outer = headings[:at]
         above = [one for one in above if one[0] < level] + [(level, title)]
         yield (*outer, *(title for _, title in above))
-
-
-LINES_AROUND: Final = 3
-"""Of a document, on either side of an excerpt, where no other number is asked for."""
-_MOST_AROUND: Final = 20_000
-"""Characters of lines around one excerpt."""
-_LONGEST_AROUND: Final = 500
-"""Of one of these lines, and to either side of an excerpt in its own."""
-_MOST_ITEM: Final = 20
-"""Lines of a list item that are looked at for its beginning and its end."""
-_LOOKED_BACK: Final = 2_000
-"""Lines above an excerpt in which fences are looked for."""
-_RULE: Final = re.compile(r"---[ \t]*\Z")
-
-
-class Around(JsonObject, Struct, frozen=True, kw_only=True):
-    """The lines of a document in which an excerpt is, and some around it, as they are written."""
-
-    KEYS = "line end_line text"
-
-    before: tuple[str, ...] = ()
-    """Lines above the ones of the excerpt."""
-    lines: tuple[str, ...] = ()
-    """Those in which it is."""
-    after: tuple[str, ...] = ()
-    line: int | None = None
-    """The first of them in the document; None where it has no lines."""
-
-    @property
-    def end_line(self) -> int | None:
-        """The last one."""
-        count = len(self.before) + len(self.lines) + len(self.after)
-        return None if self.line is None else self.line + count - 1
-
-    @property
-    def text(self) -> str:
-        """What they say."""
-        return "\n".join((*self.before, *self.lines, *self.after))
-
-
-def around(
-    text: str, span: tuple[int, int], first_line: int, *, context: int = 0, is_code: bool = False
-) -> Around:
-    """The lines of an excerpt, with whole list items around it.
-
-    Args:
-        text: What it is a slice of.
-        span: Its start and end.
-        first_line: The number of the first line of the text; 0 where that has none.
-        context: How many lines are wanted on either side; 0 for a few in the same section.
-        is_code: Whether a line with a hash is no heading.
-    """
-    start, end = span
-    lines = text.removesuffix("\n").split("\n")
-    first, last = text.count("\n", 0, start), text.count("\n", 0, end)
-    first, last = min(first, len(lines) - 1), min(last, len(lines) - 1)
-    barriers = set[int]() if context or is_code else _barriers(lines, first, last)
-    top, bottom = _extent(lines, first, last, context or LINES_AROUND, barriers)
-    begun, ended = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    ended = len(text) if ended < 0 else ended
-    cut = max(begun, start - _LONGEST_AROUND), min(ended, end + _LONGEST_AROUND)
-    own = f"{_ELLIPSIS * (cut[0] > begun)}{text[slice(*cut)]}{_ELLIPSIS * (cut[1] < ended)}"
-    return Around(
-        before=tuple(map(_short, lines[top:first])),
-        lines=tuple(own.removesuffix("\n").split("\n")),
-        after=tuple(map(_short, lines[last + 1 : bottom + 1])),
-        line=first_line + top if first_line else None,
-    )
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST_AROUND else f"{line[:_LONGEST_AROUND]}{_ELLIPSIS}"
-
-
-def _barriers(lines: Sequence[str], first: int, last: int) -> set[int]:
-    """The lines near an excerpt that another section begins with, or the frontmatter ends with."""
-    found: set[int] = set()
-    fence, begin = "", max(0, first - _LOOKED_BACK)
-    for at, line in enumerate(lines[begin : last + LINES_AROUND + 1], begin):
-        opened = line.lstrip()[:3]
-        if opened in ("```", "~~~") and fence in ("", opened):
-            fence = "" if fence else opened
-        elif not fence and (_HEADING.match(line) or _RULE.match(line)):
-            found.add(at)
-    return found
-
-
-def _extent(
-    lines: Sequence[str], first: int, last: int, count: int, barriers: set[int]
-) -> tuple[int, int]:
-    """The first and the last line around some, without blank ones at the ends."""
-    top, bottom, room = first, last, _MOST_AROUND
-    # Above a heading is another section.
-    while first - top < count and top > 0 and not {top - 1, first} & barriers and room > 0:
-        top -= 1
-        room -= len(_short(lines[top]))
-    if first not in barriers:
-        begun = _item_begins(lines, top, barriers)
-        top = top if begun is None else begun
-    while bottom - last < count and bottom + 1 < len(lines) and room > 0:
-        if bottom + 1 in barriers:
-            break
-        bottom += 1
-        room -= len(_short(lines[bottom]))
-    if _item_begins(lines, bottom, barriers) is not None:
-        for at in range(bottom + 1, min(len(lines), bottom + _MOST_ITEM)):
-            if at in barriers or not lines[at].strip() or _ITEM.match(lines[at].lstrip()):
-                break
-            bottom = at
-    while top < first and not lines[top].strip():
-        top += 1
-    while bottom > last and not lines[bottom].strip():
-        bottom -= 1
-    return top, bottom
-
-
-def _item_begins(lines: Sequence[str], at: int, barriers: set[int]) -> int | None:
-    """The line on which the list item begins that has a line; None where no item has it."""
-    for begun in range(at, max(-1, at - _MOST_ITEM), -1):
-        if begun in barriers or not lines[begun].strip():
-            return None
-        if _ITEM.match(lines[begun].lstrip()):
-            return begun
-    return None

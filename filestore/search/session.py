@@ -71,11 +71,11 @@ class SearchSession:
         with parts.reading() as catalog:
             found = by_document(self.search, query) if query.group else self.search(query)
             searcher = self._fresh_searcher(parts, catalog, query.model)
-            today, told = parts.today(), searcher.authority.told
-            hits = told(found.hits, searcher.found, today)
+            today, annotated = parts.today(), searcher.authority.annotated
+            hits = annotated(found.hits, searcher.found, today)
             if query.sort == "date":
                 hits = newest_first(hits)
-            nearest = told(found.nearest, searcher.found, today)
+            nearest = annotated(found.nearest, searcher.found, today)
             return present(
                 replace(found, hits=tuple(hits), nearest=tuple(nearest)),
                 searcher.found,

@@ -63,7 +63,7 @@ class Show(Request, ReadingOptions, frozen=True, kw_only=True):
     lines: Annotated[Lines, option("FROM-TO")] = ""
     """only these: 10-40, 10-, p2, p2-4 or #Heading"""
     most: Annotated[Annotated[int, Meta(ge=1)] | None, option("N")] = None
-    """at most N characters, in whole lines; what is left is said"""
+    """at most N characters, in whole lines; what is left is named"""
 
     def answer(self, store: "Store") -> Any:
         """The file as it is on disk, with its record."""

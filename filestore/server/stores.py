@@ -69,7 +69,7 @@ class ServedStore(Struct):
     """Threads that read for programs, and for people."""
     _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
-    """What writes, and what reads for long; one thread each, once there is something to do. Those
+    """What writes, and what reads for long; one thread each, once there is something to do. Threads
     of people, who see what is closed to programs, are their own."""
     _turn: "Future[bool] | None" = None
     """The last turn of embedding, which may wait still."""

@@ -1,4 +1,4 @@
-"""The door of a store: its rules, the user's, and those that were taken out of its settings since.
+"""The door of a store: its rules, the user's, and the ones since taken out of its settings.
 
 One rule: a pull opens nothing. What the settings once closed to programs stays closed until the
 user trusts the settings as they are now.
@@ -116,7 +116,7 @@ def read_conventions(options: AgentOptions, root: str) -> Conventions | None:
     """The conventions that settings name; None where they name none.
 
     Raises:
-        ConventionsUnusable: They cannot be read, or are longer than a program is told.
+        ConventionsUnusable: They cannot be read, or are longer than a program is given.
     """
     if options.conventions is None:
         return None

@@ -263,7 +263,7 @@ class Parts:
 
     @contextlib.contextmanager
     def comparing(self) -> Iterator[Catalog]:
-        """The same with all files, whoever asks: for what compares it with the tree.
+        """The same with all files, for every caller: for what compares it with the tree.
 
         What is made of it must not reach a program, see `Store.shown`.
         """

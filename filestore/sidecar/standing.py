@@ -91,7 +91,7 @@ class Successors:
 
     @property
     def documents(self) -> list[str]:
-        """Those that name one, by path."""
+        """Documents that name one, by path."""
         return sorted(self._named)
 
     def of(self, document: str) -> tuple[Successor, ...]:
@@ -105,7 +105,7 @@ class Successors:
         return self._found[document]
 
     def behind(self, document: str) -> set[str]:
-        """The documents that take its place, and those that take theirs; none in a circle."""
+        """The documents that take its place, and the ones after them; none in a circle."""
         ways = {
             way for one in self.of(document) if one.document for way in self._ways(one.document)
         }
@@ -199,7 +199,7 @@ class Judged(Struct, frozen=True, kw_only=True):
     """What became of the sources of a document."""
 
     changed: tuple[str, ...] = ()
-    """Those that changed since, or went."""
+    """Sources that changed since, or went."""
     unknown: tuple[str, ...] = ()
     """Why others cannot be judged, each in words."""
 
@@ -257,7 +257,7 @@ class Sources:
         if not queries.has_key(self._catalog, keys):
             return []
         files = ages.all_aged(self._catalog, tree)
-        says = ages.said(self._catalog, files, KeyNames(sources=keys), only=("sources",))
+        says = ages.statements(self._catalog, files, KeyNames(sources=keys), only=("sources",))
         found = {one.source or str(one.path): one for one in files if one.file in says}
         return list(found.values())
 

@@ -40,14 +40,14 @@ class ForPrograms:
         return self.places.door is not None and self.places.door.hides
 
     def conventions(self) -> str:
-        """How notes are written here, as the user allowed programs to be told; "" for nothing."""
+        """How notes are written here, as the user allowed programs to read; "" for nothing."""
         from filestore.sidecar.door import trusted_conventions
 
         configuration = self._parts.configuration
         return trusted_conventions(self.settings.agents, self.places.root, configuration)
 
     def shown(self, findings: "Iterable[Finding]") -> "tuple[Finding, ...]":
-        """Findings as the store shows them: those that the settings accept are marked.
+        """Findings as the store shows them: the ones that the settings accept are marked.
 
         A program sees none that names what is closed to it.
         """

@@ -202,8 +202,8 @@ def authority(snapshot: StoreSnapshot) -> Iterator[Finding]:
         from filestore.catalog import ages
 
         values = (ages.with_key(catalog, places.tree, key) for key in names.stale_after)
-        said = {document: {"stale_after": [day]} for document, day in chain.from_iterable(values)}
-        for document, says in sorted(said.items()):
+        stale = {document: {"stale_after": [day]} for document, day in chain.from_iterable(values)}
+        for document, says in sorted(stale.items()):
             if day := ages.stale_since(says, snapshot.today):
                 path, detail = StorePath(document), f"stale since {day}"
                 yield Finding(code="past-date", path=path, detail=detail)

@@ -45,7 +45,7 @@ class Reaches(Struct, frozen=True, kw_only=True):
     closed: tuple[str, ...]
     """Originals whose names are no documents' and that this user did not add: never looked at."""
     conventions: Conventions | None = None
-    """The store's own, which programs that write are told."""
+    """The store's own, for programs that write."""
     rules: AgentOptions = AgentOptions()
     """What the settings close to programs now."""
     opened: tuple[str, ...] = ()

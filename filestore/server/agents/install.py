@@ -1,7 +1,7 @@
 """The configuration of programs that start this server: its entry, its file.
 
 One rule: the file is the user's. All else in it stays as it is, what cannot be read is not touched,
-and what was written is taken back byte for byte where nobody changed the file since.
+and what was written is taken back byte for byte unless the file changed since.
 """
 
 import os
@@ -251,7 +251,7 @@ def install(
 
 
 def remove(wanted: Installation, form: Form, configuration: str, *, plan: bool) -> Installation:
-    """Take an entry out of the configuration of a program, byte for byte where nobody touched it.
+    """Take an entry out of the configuration of a program, byte for byte unless the file changed.
 
     Args:
         wanted: The entry.

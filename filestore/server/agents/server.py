@@ -60,7 +60,7 @@ _LONGEST_NAME: Final = 60
 
 
 def instructions(stores: "Stores") -> str:
-    """What an agent is told at first: how to ask, and what the served stores hold.
+    """What an agent reads first: how to ask, and what the served stores hold.
 
     Names come from the stores: each is quoted and short, and all are in one line a store.
     """
@@ -83,14 +83,14 @@ def _held(store: "Store") -> str:
     """Documents, folders with counts, and whether it knows meaning, in one line."""
     names = [str(one["resource"]) for one in store.resources()]
     folders = Counter(name.partition("/")[0] for name in names if "/" in name).most_common()
-    said = [counted(len(names), "document")]
+    holds = [counted(len(names), "document")]
     if folders:
         shown = [f"{shown_name(n[:_LONGEST_NAME])} {c:,}" for n, c in folders[:_MOST_FOLDERS]]
         more = [f"{len(folders) - _MOST_FOLDERS:,} more"] if len(folders) > _MOST_FOLDERS else []
-        said.append(f"folders {', '.join(shown + more)}")
+        holds.append(f"folders {', '.join(shown + more)}")
     is_lexical = store.settings.embedder == "builtin"
-    said.append("search by words" if is_lexical else "search by words and meaning")
-    return "; ".join(said)
+    holds.append("search by words" if is_lexical else "search by words and meaning")
+    return "; ".join(holds)
 
 
 def make_server(stores: "Stores") -> Server[Any]:

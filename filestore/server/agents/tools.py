@@ -99,7 +99,7 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         store = stores.named(which)
         answer = await store.ask(known[name], _cleaned(name, values), caller)
         has_written = known[name].writes and name != "sync"
-        told = await store.read(lambda opened: opened.conventions()) if has_written else ""
+        conventions = await store.read(lambda opened: opened.conventions()) if has_written else ""
     except UnknownPathError as error:
         error.remedy = "take the path of a hit of search, as it stands there"
         return failed(error)
@@ -107,7 +107,7 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         return failed(error)
     except Exception as error:
         return failed(of_machine(error))
-    text = types.TextContent(type="text", text=text_of(name, answer, store.root, told))
+    text = types.TextContent(type="text", text=text_of(name, answer, store.root, conventions))
     return types.CallToolResult(content=[text])
 
 

@@ -15,7 +15,7 @@ import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import listed, safe_text
-from filestore.search.passage import LINES_AROUND
+from filestore.search.place import LINES_AROUND
 
 Answer = Mapping[str, Any]
 
@@ -75,16 +75,16 @@ def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
 def _behind(behind: Answer) -> Iterator[str]:
     """What the index lacks, where it lacks something."""
     lacks = [f"{behind[what]:,} {what}" for what in ("new", "edited") if behind.get(what)]
-    said = []
+    lacking = []
     if lacks:
         is_one = len(lacks) == 1 and lacks[0].startswith("1 ")
-        said.append(
+        lacking.append(
             f"{' and '.join(lacks)} {'file is' if is_one else 'files are'} not indexed: sync"
         )
     if gone := behind.get("gone"):
-        said.append(f"{gone:,} indexed {'file is' if gone == 1 else 'files are'} gone")
-    if said:
-        yield f"Note: {'; '.join(said)}"
+        lacking.append(f"{gone:,} indexed {'file is' if gone == 1 else 'files are'} gone")
+    if lacking:
+        yield f"Note: {'; '.join(lacking)}"
 
 
 def _written(pieces: Iterable[str]) -> Iterator[str]:
@@ -159,7 +159,7 @@ MOST_FOUND: Final = 6_000
 _FOUND: Final = 10
 """Hits that it has."""
 _ROOM_LEFT: Final = 200
-"""For what is said besides."""
+"""For notes."""
 _LONGEST_TITLE: Final = 200
 
 

@@ -154,10 +154,10 @@ class Events:
                 except TimeoutError:
                     yield b": still here\n\n"
                     continue
-                # A program is not told the names of what is closed to it.
+                # A program does not learn the names of what is closed to it.
                 is_whole = caller.person or not await self._store.read(lambda store: store.hides)
-                told = event if is_whole else watch.Line(event=event.event)
-                yield b"data: " + orjson.dumps(told.to_dict()) + b"\n\n"
+                shown = event if is_whole else watch.Line(event=event.event)
+                yield b"data: " + orjson.dumps(shown.to_dict()) + b"\n\n"
                 if event is _FULL:
                     return
         finally:

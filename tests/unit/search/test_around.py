@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filestore.search.passage import around
+from filestore.search.place import around
 
 NOTE = """\
 # A
