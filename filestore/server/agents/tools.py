@@ -8,6 +8,7 @@ An answer is a text alone. With structured content next to it some programs show
 instead, in which nothing marks the words of the store, and others show both, which costs twice.
 """
 
+import asyncio
 import base64
 import binascii
 import logging
@@ -27,9 +28,10 @@ from filestore.core.safe_text import safe_text
 from filestore.core.schema import text as json_text
 from filestore.server.agents.wording import counted, text_of, text_of_error
 from filestore.server.operations import LONGEST_PATH, TOOLS, Operation
+from filestore.server.several import merged
 
 if TYPE_CHECKING:
-    from filestore.server.stores import Caller, Stores
+    from filestore.server.stores import Caller, ServedStore, Stores
     from filestore.store import Store
 
 
@@ -61,9 +63,14 @@ def offered(stores: "Stores", caller: "Caller") -> list[types.Tool]:
             properties = schema["properties"]
             schema["properties"] = {key: properties[key] for key in properties if key != "most"}
         if len(stores) > 1:
-            which = {"enum": stores.names, "description": "which store"}
+            which: dict[str, Any] = {"enum": stores.names, "description": "which store"}
+            if operation.name == "search":
+                several = {"type": "array", "items": {"enum": stores.names}}
+                about = "which store, or a list of them; left out: all"
+                which = {"anyOf": [{"enum": stores.names}, several], "description": about}
+            else:
+                schema["required"] = ["store", *schema["required"]]
             schema["properties"] = {"store": which, **schema["properties"]}
-            schema["required"] = ["store", *schema["required"]]
         tools.append(
             types.Tool(
                 name=operation.name,
@@ -94,6 +101,10 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
             raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
         values = dict(given or {})
         which = values.pop("store", None) if len(stores) > 1 else None
+        if name == "search" and len(stores) > 1 and not (which and isinstance(which, str)):
+            found = await _search_in(stores, which, known[name], values, caller)
+            text = types.TextContent(type="text", text=text_of(name, found, ""))
+            return types.CallToolResult(content=[text])
         if which is not None and not isinstance(which, str):
             raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
@@ -109,6 +120,38 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         return failed(of_machine(error))
     text = types.TextContent(type="text", text=text_of(name, answer, store.root, conventions))
     return types.CallToolResult(content=[text])
+
+
+async def _search_in(
+    stores: "Stores", which: Any, operation: Operation, given: dict[str, Any], caller: "Caller"
+) -> dict[str, Any]:
+    """What several stores answer to one search; one that fails is named, where another answers."""
+    names = which or stores.names
+    if not isinstance(names, list) or not all(one and isinstance(one, str) for one in names):
+        raise UsageError("store: the name of a store, or a list of names")
+    # One store may be served by two names.
+    asked: dict[str, ServedStore] = {}
+    for name in names:
+        store = stores.named(name)
+        asked.setdefault(store.root, store)
+    chosen = [*asked.values()]
+    most = getattr(operation.checked(given), "k", len(names))
+    found = await asyncio.gather(
+        *(one.ask(operation, dict(given), caller) for one in chosen), return_exceptions=True
+    )
+    answers, faults = {}, {}
+    for store, answer in zip(chosen, found, strict=True):
+        if isinstance(answer, FilestoreError):
+            faults[store.name] = answer
+        elif isinstance(answer, Exception):
+            faults[store.name] = of_machine(answer)
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            answers[store.name] = answer
+    if not answers:
+        raise next(iter(faults.values()))
+    return merged(answers, {name: one.message for name, one in faults.items()}, most)
 
 
 def _cleaned(name: str, values: dict[str, Any]) -> dict[str, Any]:

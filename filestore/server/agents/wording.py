@@ -63,7 +63,8 @@ def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
     """
     pieces = [*_WORDED[name](answer)]
     if not any(piece.endswith(_SYNC) for piece in pieces):
-        pieces += _behind(answer.get("behind", {}))
+        for store, one in answer.get("stores", {"": answer}).items():
+            pieces += _behind(one.get("behind", {}), f"{shown_name(store)}: " if store else "")
     if conventions:
         pieces += ["how notes are written in this store:", Passage(conventions)]
     if undo := answer.get("undo"):
@@ -72,7 +73,7 @@ def text_of(name: str, answer: Answer, root: str, conventions: str = "") -> str:
     return "\n".join(_written(pieces))
 
 
-def _behind(behind: Answer) -> Iterator[str]:
+def _behind(behind: Answer, store: str) -> Iterator[str]:
     """What the index lacks, where it lacks something."""
     lacks = [f"{behind[what]:,} {what}" for what in ("new", "edited") if behind.get(what)]
     lacking = []
@@ -84,7 +85,7 @@ def _behind(behind: Answer) -> Iterator[str]:
     if gone := behind.get("gone"):
         lacking.append(f"{gone:,} indexed {'file is' if gone == 1 else 'files are'} gone")
     if lacking:
-        yield f"Note: {'; '.join(lacking)}"
+        yield f"Note: {store}{'; '.join(lacking)}"
 
 
 def _written(pieces: Iterable[str]) -> Iterator[str]:
@@ -180,9 +181,13 @@ def _found_head(number: int, hit: Answer) -> str:
             path += f" (lines {around['line']}-{around['end_line']})"
     copies, notes = len(hit["copies"]), "; ".join(hit.get("notes", ()))
     more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
+    store = f"store {shown_name(hit['store'])}" if "store" in hit else ""
     why = "; ".join(filter(None, (hit["reason"], more)))
     return " ".join(
-        filter(None, (f"{number}. {path}{_fresh(hit)}", hit["date"], notes and f"[{notes}]", why))
+        filter(
+            None,
+            (f"{number}. {path}{_fresh(hit)}", store, hit["date"], notes and f"[{notes}]", why),
+        )
     )
 
 

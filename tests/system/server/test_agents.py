@@ -261,8 +261,34 @@ def test_several_stores_are_named(place: Path, tmp_path: Path) -> None:
     with Stores.open([str(place), str(tmp_path / "other")], Access()) as stores:
         done = call(stores, "search", store="other", query="whales", k=1)
         assert "Whales sing." in done.content[0].text
-        assert call(stores, "search", query="whales").is_error
         assert call(stores, "search", store="kbb", query="whales").is_error
+
+
+def test_several_stores_answer_one_search(place: Path, tmp_path: Path) -> None:
+    """Each hit says where it is shown; a store that is gone is named, unless no other answers."""
+    with filestore.create(tmp_path / "other", embedder="builtin") as store:
+        store.put("Rent of whales.\n", into="sea")
+    given = [str(place), str(tmp_path / "other"), f"a b\x1b={tmp_path / 'other'}"]
+    with Stores.open(given, Access()) as stores:
+        for names in ({}, {"store": None}, {"store": ["kb", "other", "kb", "a b\x1b"]}):
+            text = call(stores, "search", query="rent", k="2", **names).content[0].text
+            heads = re.findall(r"(?m)^\d\. (\S+?)(?::\d+)? .*?store (\w+)", text)
+            assert [store for _, store in heads] == ["kb", "other"]
+            for path, store in heads:
+                shown = call(stores, "show", path=path, store=store)
+                assert not shown.is_error
+                assert "ent" in shown.content[0].text
+        text = call(stores, "search", query="rent", store=["a b\x1b"]).content[0].text
+        assert 'store "a b\\u001b"' in text
+        for wrong in (["kbb"], [3], {"kb": 1}, [[]], ["kb", ""]):
+            assert call(stores, "search", query="rent", store=wrong).is_error
+        assert call(stores, "search", query=" ").is_error
+        assert call(stores, "search", query="rent", k=0).is_error
+        (tmp_path / "other").rename(tmp_path / "away")
+        done = call(stores, "search", query="rent")
+        assert not done.is_error
+        assert "other did not answer: " in done.content[0].text
+        assert call(stores, "search", query="rent", store=["other"]).is_error
 
 
 def test_a_store_that_vanished_hides_no_other(place: Path, tmp_path: Path) -> None:

@@ -177,7 +177,8 @@ def test_what_is_too_long_is_not_looked_through(
 
 def test_who_asks_nothing_is_told(stores: Stores) -> None:
     """Neither words nor a filter: what may be left out is not both."""
-    for given in ({}, {"query": ""}, {"query": " "}, {"where": {}, "kind": []}):
+    nothing: list[dict[str, Any]] = [{}, {"query": ""}, {"query": " "}, {"where": {}, "kind": []}]
+    for given in nothing:
         with pytest.raises(UsageError, match="nothing is asked"):
             ask(stores, "search", **given)
 
