@@ -86,17 +86,6 @@ class Record(TypedDict):
     """`chunk` or `summary`."""
     source: NotRequired[str | None]
     """Its original."""
-    created: NotRequired[str | None]
-    """The day on which its document was made, as it says itself, else by its first commit, else by
-    its file; None where nothing tells."""
-    updated: NotRequired[str | None]
-    """The day of the last change, likewise: the `date` of a hit."""
-    status: NotRequired[str]
-    """Of its document, as it says itself."""
-    notes: NotRequired[list[str]]
-    """What to know before one relies on it, as of a hit."""
-    not_checked: NotRequired[list[str]]
-    """The sources that it names and that cannot be judged, each with why."""
     document: NotRequired[Mapping[str, Any]]
     """What the original says about itself."""
     hand_edited: bool
@@ -119,6 +108,17 @@ class Record(TypedDict):
     """To other files, as it was indexed."""
     backlinks: NotRequired[list[Backlink]]
     """Links of others to it."""
+    created: NotRequired[str | None]
+    """The day on which its document was made, as it says itself, else by its first commit, else by
+    its file; None where nothing tells."""
+    updated: NotRequired[str | None]
+    """The day of the last change, likewise: the `date` of a hit."""
+    status: NotRequired[str]
+    """Of its document, as it says itself."""
+    notes: NotRequired[list[str]]
+    """What to know before one relies on it, as of a hit."""
+    not_checked: NotRequired[list[str]]
+    """The sources that it names and that cannot be judged, each with why."""
 
 
 class ChunkFile(TypedDict):

@@ -104,10 +104,7 @@ def _rows_of_lines(
     ends = [row_at(text, bodies, line) for line in (wanted.first, last)]
     if None in ends:
         starts = list(_starts(places, catalog, source, rows, bodies))
-        ends = [
-            max((n for n, start in enumerate(starts) if 0 < start <= line), default=None)
-            for line in (wanted.first, last)
-        ]
+        ends = [_last_begun(starts, line) for line in (wanted.first, last)]
     first, end = ends
     if first is None or end is None:
         raise NoLineError(
@@ -116,6 +113,12 @@ def _rows_of_lines(
             remedy=f"filestore add {source}, or name one of its chunks",
         )
     return rows[first : max(first, end) + 1]
+
+
+def _last_begun(starts: Sequence[int], line: int) -> int | None:
+    """The last chunk that begins at a line or above; None where the next one is not found."""
+    found = max((n for n, start in enumerate(starts) if 0 < start <= line), default=None)
+    return None if found is None or not all(starts[found + 1 : found + 2]) else found
 
 
 def _starts(

@@ -141,8 +141,9 @@ def _tell_authority(parts: Parts, catalog: Catalog, row: FileRow | None, record:
     if judged.changed and record.get("freshness") == "fresh":
         record["freshness"] = "outdated"
     record["created"], record["updated"] = known.created, known.updated
-    record["status"], record["not_checked"] = known.status, list(judged.unknown)
+    record["status"] = known.status
     record["notes"] = [*known.notes, *(f"{source} changed since" for source in judged.changed)]
+    record["not_checked"] = list(judged.unknown)
 
 
 # Documents in place

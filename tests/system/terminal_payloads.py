@@ -378,6 +378,12 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("update", "--plan", "--json"),
         ],
         "rm": [("rm", f"{some[0]}.md"), ("rm", mixed), ("rm", f"{some[10]}.md", "--json")],
+        "mv": [
+            ("mv", f"{some[1]}.md", mixed, "--plan"),
+            ("mv", mixed, "moved.md"),
+        ],
+        "changes": [("changes",), ("changes", "--by", mixed), ("changes", "--json")],
+        "token": [("token", "list"), ("token", "revoke", mixed), ("token", "add", mixed)],
         "ls": [("ls",), ("ls", resource), ("ls", mixed), ("ls", "--json")],
         "show": [
             ("show", "chunked/many.md"),

@@ -157,7 +157,9 @@ def test_about_a_chunk_tells_everything(filled: Any, store: InspectedStore) -> N
     file.write_bytes(update(file.read_bytes(), questions=["Why?", "How?"]))
     filled.sync()
     about, shown = store.about_file(path), store.show(path)
-    assert (about.path, about.body, dict(about.record)) == (path, shown.body, shown.record)
+    assert (about.path, about.body) == (path, shown.body)
+    aged = ("created", "updated", "status", "notes", "not_checked")
+    assert dict(about.record) == {k: v for k, v in shown.record.items() if k not in aged}
     assert dict(about.frontmatter) == shown.frontmatter
     assert about.raw.encode() == file.read_bytes()
     assert (about.source, about.kind, about.problem) == ("../manual.md", "chunk", "")

@@ -93,9 +93,9 @@ def test_show_says_what_was_edited_or_is_new(run, notes):
     """The text is that of the file as it is."""
     (notes / "Home.md").write_text("# Home\n\nOther words.\n")
     (notes / "new.md").write_text("# New\n\nNot yet known.\n")
-    shown = ask(run, notes, "show", "Home.md")
+    shown = ask(run, notes, "show", "Home.md", "--no-update")
     assert (shown["record"]["freshness"], shown["body"]) == ("edited", "# Home\n\nOther words.\n")
-    shown = ask(run, notes, "show", "new.md")
+    shown = ask(run, notes, "show", "new.md", "--no-update")
     assert not shown["record"]["indexed"]
     assert "Not yet known" in shown["body"]
 

@@ -85,7 +85,7 @@ def test_documents_in_and_out(filled, says):
     says("ChunkFiles", "ls", "handbook")
     says("Shown", "show", "chunked/notes.md/chunk1.md")
     (filled.chunked / "new.md").write_text("New.\n")
-    assert says("Shown", "show", "chunked/new.md")["record"]["indexed"] is False
+    assert says("Shown", "show", "chunked/new.md", "--no-update")["record"]["indexed"] is False
     says("Reconstruction", "reconstruct", "notes.md")
     assert "text" not in says("Reconstruction", "reconstruct", "notes.md", "-o", "out.md")
     says("Rebuilt", "reconstruct", "file_index/chunked", "--from", "folder")

@@ -51,7 +51,7 @@ def test_an_edited_file(either: Any) -> None:
     path = add_note(either)
     target = either.chunked / path
     target.write_bytes(target.read_bytes() + b"Mine.\n")
-    shown = either.json("show", path)
+    shown = either.json("show", path, "--no-update")
     assert shown["body"].endswith("Mine.\n")
     assert shown["revision"] == revision_of(shown["path"], target.read_bytes())
     assert shown["record"]["freshness"] == "edited"
@@ -62,7 +62,7 @@ def test_a_file_that_is_not_indexed(either: Any) -> None:
     """A file the catalog does not know is shown, and said not to be indexed."""
     add_note(either)
     (either.chunked / "new.md").write_text("---\nmood: good\n---\nNew words.\n")
-    shown = either.json("show", "new.md")
+    shown = either.json("show", "new.md", "--no-update")
     assert shown["frontmatter"] == {"mood": "good"}
     assert shown["body"] == "New words.\n"
     assert shown["record"]["indexed"] is False

@@ -61,7 +61,7 @@ def test_a_program_that_starts_it_is_answered(place: Path, mode: str) -> None:
 
     done = ask(place, search, mode=mode)
     assert RENT.strip() in done.content[0].text
-    assert done.content[0].text.startswith("1. chunked/notes/rent.md ")
+    assert done.content[0].text.startswith("1. chunked/notes/rent.md:")
 
 
 @contextmanager
@@ -397,7 +397,7 @@ def test_the_same_over_http(stores: Stores, mode: str) -> None:
     with over_http(stores) as address:
         answers = asyncio.run(everyone(address))
     found = [one.content[0].text.split(" ")[1] for one in answers]
-    assert found == ["chunked/notes/rent.md", "chunked/notes/gas.md"] * 4
+    assert found == ["chunked/notes/rent.md:4", "chunked/notes/gas.md:4"] * 4
 
 
 def test_two_servers_serve_one_store(place: Path) -> None:
@@ -412,7 +412,7 @@ def test_two_servers_serve_one_store(place: Path) -> None:
             return await other.call_tool("search", {"query": "lamp", "k": 1})
 
     found = asyncio.run(asyncio.wait_for(both(), 60))
-    assert found.content[0].text.startswith("1. chunked/notes/lamp.md ")
+    assert found.content[0].text.startswith("1. chunked/notes/lamp.md:1 ")
     with filestore.open(place) as store:
         assert store.status().clean
 
@@ -446,7 +446,7 @@ def test_the_inspector_understands_it(place: Path) -> None:
     assert "search" in [tool["name"] for tool in inspected("tools/list")["tools"]]
     words = ("--tool-name", "search", "--tool-arg", "query=rent", "--tool-arg", "k=1")
     (found,) = inspected("tools/call", *words)["content"]
-    assert found["text"].startswith("1. chunked/notes/rent.md ")
+    assert found["text"].startswith("1. chunked/notes/rent.md:")
     (listed,) = inspected("resources/list")["resources"]
     (content,) = inspected("resources/read", "--uri", listed["uri"])["contents"]
     assert RENT.strip() in content["text"]
@@ -465,7 +465,7 @@ def test_the_inspector_understands_it_over_http(place: Path, tmp_path: Path) -> 
         words = ["tools/call", "--tool-name", "search", "--tool-arg", "query=rent"]
         done = subprocess.run([*start, *words], capture_output=True, timeout=100, check=True)
         (found,) = json.loads(done.stdout)["content"]
-        assert found["text"].startswith("1. chunked/notes/rent.md ")
+        assert found["text"].startswith("1. chunked/notes/rent.md:")
         done = subprocess.run(
             [*start, "resources/list"], capture_output=True, timeout=100, check=True
         )
