@@ -56,7 +56,8 @@ def test_a_program_that_starts_it_is_answered(place: Path, mode: str) -> None:
 
     async def search(client: Client) -> Any:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        assert "sync" not in names
+        assert "sync" in names
+        assert "edit" not in names
         return await client.call_tool("search", {"query": "rent", "k": 1})
 
     done = ask(place, search, mode=mode)
