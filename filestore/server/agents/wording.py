@@ -132,10 +132,9 @@ def _search(answer: Answer) -> Iterator[str]:
         yield "nothing close; nearest:"
     hits = answer["hits"] or answer["nearest"]
     heads = [_found_head(number, hit) for number, hit in enumerate(hits, start=1)]
-    # Who asks for more hits or lines gets them.
     lines = max((len(hit.get("before", ())) for hit in hits), default=0)
-    most = MOST_FOUND * max(1, len(hits) / _FOUND, lines / LINES_AROUND)
-    room = min(int(most), _MOST_TEXT) - sum(map(len, answer["notes"])) - _ROOM_LEFT
+    most = _MOST_ASKED if lines > LINES_AROUND else MOST_FOUND
+    room = most - sum(map(len, answer["notes"])) - _ROOM_LEFT
     used = [*accumulate(map(len, heads))]
     shown = max(min(1, len(hits)), sum(one <= room / 2 for one in used))
     titles = [_found_title(hit) for hit in hits[:shown]]
@@ -156,9 +155,9 @@ def _search(answer: Answer) -> Iterator[str]:
 
 
 MOST_FOUND: Final = 6_000
-"""Characters of an answer to a search as it is usually asked."""
-_FOUND: Final = 10
-"""Hits that it has."""
+"""Characters of an answer to a search, however many hits are asked for."""
+_MOST_ASKED: Final = 10_000
+"""Where more lines around each are asked for."""
 _ROOM_LEFT: Final = 200
 """For notes."""
 _LONGEST_TITLE: Final = 200

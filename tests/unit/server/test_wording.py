@@ -166,3 +166,34 @@ def test_an_error_is_marked_as_well(said: dict[str, str]) -> None:
     lines, _, wholes = ours(wording.text_of_error(error))
     assert len(lines) == 1 + bool(said["remedy"])
     assert not wholes
+
+
+@pytest.mark.parametrize(
+    ("count", "lines", "most"),
+    [(3, 3, 6_000), (50, 0, 6_000), (9, 20, 10_000), (1_000, 100, 10_000)],
+)
+def test_an_answer_to_a_search_is_bounded(count: int, lines: int, most: int) -> None:
+    """However many hits and lines are asked for; what has no room is counted."""
+    hits = [_hit(number, lines) for number in range(count)]
+    answer = {"query": "q", "hits": hits, "nearest": [], "notes": [], "behind": {}}
+    said = wording.text_of("search", answer, "/kb")
+    shown = len(re.findall(r"(?m)^[0-9]+\. ", said))
+    assert len(said) <= most
+    assert shown == count or f"left: {count - shown:,} more hit" in said
+    assert "shortened" in said
+
+
+def _hit(number: int, lines: int) -> dict[str, Any]:
+    """One whose passage has more lines than any answer has room for."""
+    path, text = f"notes/{number}.md", "\n".join(f"line {at} {'word ' * 20}" for at in range(201))
+    around = {"line": 1, "end_line": 201, "text": text}
+    known = {"path": path, "document": path, "line": 101, "end_line": 101, "page": None}
+    words = {
+        "title": "T",
+        "section": [],
+        "excerpt": "line 100",
+        "reason": "x",
+        "date": "2026-01-01",
+    }
+    state = {"freshness": "fresh", "copies": [], "notes": [], "before": ["x"] * lines}
+    return {**known, **words, **state, "passage": around}
