@@ -36,7 +36,7 @@ PROMISES: Final = {
     "`watch` and git hooks (`git install`) do it for you": f"{SYSTEM}/git/test_hooks.py",
     "`update` re-ingests what changed": f"{SYSTEM}/cli/test_update.py",
     "Both read text, Markdown, HTML, PDF, DOCX, PPTX and code": f"{SYSTEM}/extract",
-    "undo a change of chunk files, byte for byte": f"{SYSTEM}/repair/test_undo.py",
+    "undo a change, byte for byte": f"{SYSTEM}/repair/test_undo.py",
     "`verify` reports all drift and damage": f"{SYSTEM}/verify/test_levels.py",
     "restores deleted or damaged chunks": f"{SYSTEM}/repair/test_repair.py",
     "write questions into chunk files, and summaries": f"{SYSTEM}/enrich",

@@ -103,7 +103,7 @@ def test_show_says_what_was_edited_or_is_new(run, notes):
 def test_show_says_why_it_shows_nothing_and_what_helps(run, notes):
     """A sync helps where a file is to be indexed, and nowhere else."""
     (notes / "new.py").write_text("def known():\n    return 1\n")
-    done = run("show", "new.py", cwd=notes)
+    done = run("show", "new.py", "--no-update", cwd=notes)
     assert "new.py: it is not indexed yet" in done.stderr
     assert "filestore sync" in done.stderr
     run("sync", cwd=notes)

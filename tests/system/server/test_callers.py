@@ -67,7 +67,7 @@ def test_who_may_only_read_changes_nothing(place: Path) -> None:
     with Stores.open([str(place)], Access(writes=True)) as stores:
         store = stores.named(None)
         for operation in ROUTES.values():
-            if operation.writes:
+            if operation.writes and operation.name != "sync":
                 known = operation.schema["properties"]
                 wanted = {
                     key: ["a"] if known[key].get("type") == "array" else "a"
