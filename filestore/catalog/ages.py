@@ -19,7 +19,7 @@ from filestore.catalog._reading import Catalog
 from filestore.catalog._remembered import HISTORY
 from filestore.catalog._rows import VARIABLES, FileRow, encode_path, placeholders
 from filestore.catalog._schema import written_by_us
-from filestore.config.key_names import KeyNames
+from filestore.config.settings import KeyNames
 from filestore.core.paths import StorePath, Tree
 from filestore.fs.stats import STAT_BYTES, unpack_stat
 

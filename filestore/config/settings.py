@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
 from filestore.core.errors import UPGRADE, FilestoreError, UsageError
@@ -63,6 +62,7 @@ _DESCRIBED: Final = "FORMAT.md describes every key."
 BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
 LayoutName = Literal["tree", "flat", "in-place"]
 LAYOUTS: Final[dict[LayoutName, Tree]] = {"tree": CHUNKS, "flat": CHUNKS, "in-place": DOCUMENTS}
+A = TypeVar("A", bound="AgentRules")
 
 
 class SettingsError(FilestoreError, ValueError):
@@ -135,8 +135,8 @@ class Follow(Struct, frozen=True, kw_only=True):
     """What was chosen for a resource, by its name."""
 
 
-class AgentOptions(Struct, frozen=True, kw_only=True):
-    """What programs may see and change, and how they are to write: the table ``[agents]``.
+class AgentRules(Struct, frozen=True, kw_only=True):
+    """What programs may see and change: the table ``[agents]`` of the user, for every store.
 
     A rule is a pattern of paths as in ``.gitignore``, ``tag:NAME`` or ``KEY=VALUE``.
     """
@@ -145,18 +145,36 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     """Rules for what programs neither read nor write."""
     read_only: tuple[str, ...] = ()
     """Rules for what programs do not write."""
+
+
+class AgentOptions(AgentRules, frozen=True, kw_only=True):
+    """The same of a store, and how programs are to write there: its table ``[agents]``."""
+
     conventions: str | None = None
     """A note of the store, relative to its root, that says how notes are written here."""
     sign: bool = False
     """Whether the frontmatter names the program that wrote, as `author`."""
 
-    def joined(self, other: "AgentOptions") -> "AgentOptions":
+    def joined(self, other: AgentRules) -> "AgentOptions":
         """With the rules of others, too."""
         return replace(
             self,
             closed=tuple(dict.fromkeys((*self.closed, *other.closed))),
             read_only=tuple(dict.fromkeys((*self.read_only, *other.read_only))),
         )
+
+
+class KeyNames(Struct, frozen=True, kw_only=True):
+    """Which keys of frontmatter say how old a document is and what holds of it: ``[keys]``."""
+
+    created: tuple[str, ...] = ("created", "date")
+    """The first that is a date counts, here and below."""
+    updated: tuple[str, ...] = ("updated", "modified", "date", "timestamp")
+    status: tuple[str, ...] = ("status",)
+    superseded_by: tuple[str, ...] = ("superseded_by",)
+    stale_after: tuple[str, ...] = ("stale_after",)
+    verified: tuple[str, ...] = ("verified",)
+    sources: tuple[str, ...] = ("sources",)
 
 
 class BackendKind(Struct, frozen=True, kw_only=True):
@@ -247,16 +265,6 @@ class _SearchTable(Struct, frozen=True, kw_only=True):
     """The table ``[search]``."""
 
     update: bool = True
-
-
-class _UsersAgents(Struct, frozen=True, kw_only=True):
-    """The table ``[agents]`` of the user's own settings, for each of the user's stores."""
-
-    closed: tuple[str, ...] = ()
-    read_only: tuple[str, ...] = ()
-
-
-A = TypeVar("A", AgentOptions, _UsersAgents)
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -532,9 +540,8 @@ def check_layout(layout: str) -> LayoutName:
     Raises:
         UsageError: There is no such layout.
     """
-    for name in LAYOUTS:
-        if name == layout:
-            return name
+    if name := next((one for one in LAYOUTS if one == layout), None):
+        return name
     raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
 
 
@@ -570,11 +577,11 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     path, table = _users_table(configuration)
     with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
-        known = {"": ["sidecar", "agents"], "agents": _UsersAgents.__struct_fields__}
+        known = {"": ["sidecar", "agents"], "agents": AgentRules.__struct_fields__}
         return folders, tuple(f"{path}: {one}" for one in unknown_keys(table, known))
 
 
-def user_agents(configuration: str) -> AgentOptions:
+def user_agents(configuration: str) -> AgentRules:
     """What the user keeps from programs, in every store.
 
     Raises:
@@ -582,8 +589,7 @@ def user_agents(configuration: str) -> AgentOptions:
     """
     path, table = _users_table(configuration)
     with _naming(path):
-        found = _agents(table, _UsersAgents)
-        return AgentOptions(closed=found.closed, read_only=found.read_only)
+        return _agents(table, AgentRules)
 
 
 def _users_table(configuration: str) -> tuple[str, dict[str, Any]]:

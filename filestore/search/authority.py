@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from filestore.catalog import Catalog, ages, queries
 from filestore.catalog.ages import Aged, Statements
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import safe_text
 from filestore.search.answer import Found, Hit

@@ -12,8 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final, cast
 
 from filestore.catalog import Catalog, ages, queries
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.caller import leads
 from filestore.core.dates import iso_span
 from filestore.core.paths import around

@@ -28,8 +28,8 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout, resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of, is_made, made_of

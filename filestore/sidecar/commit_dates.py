@@ -11,8 +11,8 @@ from typing import Final
 
 from filestore.catalog import CatalogWriter, ages
 from filestore.catalog.ages import History, history
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.paths import around
 from filestore.git import dates, process
 

@@ -18,8 +18,8 @@ from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.catalog.ages import Aged
 from filestore.chunks import kept, resource_record
 from filestore.chunks.links import Names, called, link_key
-from filestore.config.key_names import KeyNames
 from filestore.config.layout import Places
+from filestore.config.settings import KeyNames
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.safe_text import brief, shown_path
