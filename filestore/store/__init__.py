@@ -17,8 +17,9 @@ from filestore.core.caller import absolute
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.refusals import refuse_useless
+from filestore.store.answering import StrPath
 from filestore.store.changing import ChangingStore
-from filestore.store.reading import StrPath
+from filestore.store.reading import ReadableStore
 
 if TYPE_CHECKING:
     from threading import Event
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from filestore.verify.trust import Reaches
 
 
-class Store(ChangingStore):
+class Store(ChangingStore, ReadableStore):
     """An open store: search it, change it, see what drifted. A context manager.
 
     A store belongs to the thread that opened it: in any other, all but `root`, `places` and
@@ -86,14 +87,11 @@ class Store(ChangingStore):
         request = SyncRequest(
             embed=embed, forget_missing=forget_missing, checked=checked, wait_s=wait_s
         )
-        report = catch_up(self._parts, request, on_progress)
-        applied, remaining = self.shown(report.applied), self.shown(report.remaining)
-        return replace(report, applied=applied, remaining=remaining)
+        return self._shown_sync(catch_up(self._parts, request, on_progress))
 
     def take_up(self, *, for_s: float = 60.0) -> "SyncReport":
         """Index new, edited and moved files for some time, and do nothing else."""
-        done = self._look.take_up(self._parts, self.close, for_s=for_s)
-        return replace(done, applied=self.shown(done.applied), remaining=self.shown(done.remaining))
+        return self._shown_sync(self._look.take_up(self._parts, self.close, for_s=for_s))
 
     def plan(
         self,

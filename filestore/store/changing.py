@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from filestore.core.progress import OnProgress, ignore
-from filestore.store.reading import ReadableStore, StrPath
+from filestore.store.answering import AnsweringStore, StrPath
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group, State
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from filestore.sync.apply import Embedded, R
 
 
-class ChangingStore(ReadableStore):
+class ChangingStore(AnsweringStore):
     """A store whose files are moved, and whose changes are undone."""
 
     def embed_for(self, seconds: float | None) -> None:

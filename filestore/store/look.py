@@ -8,29 +8,23 @@ may only read has the rest indexed by `TreeLook.take_up`, turn by turn, as long 
 import os
 import time
 from collections.abc import Callable, Collection
-from functools import cached_property, wraps
 from threading import Lock
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Behind, FromIndex
+from filestore.core.findings import Behind
 from filestore.core.paths import TOP, ChunkPath
 from filestore.fs import scan
-from filestore.fs.disk import Closing
 
 if TYPE_CHECKING:
-    from filestore.search.session import SearchSession
     from filestore.sidecar.session import Parts
     from filestore.sync.apply import SyncReport
 
 T = TypeVar("T")
-P = ParamSpec("P")
-A = TypeVar("A", bound=FromIndex)
-L = TypeVar("L", bound="LookingStore")
 
 HOLDS_S: Final = 1.0
 """So long a look is not repeated in one process, unless a walk that is kept tells of changes."""
@@ -327,50 +321,3 @@ def _with_notes(
         files = "1 indexed file is" if behind.gone == 1 else f"{behind.gone:,} indexed files are"
         notes.append(f"{files} gone: {_SYNC}")
     return replace(behind, notes=tuple(notes))
-
-
-class LookingStore(Closing):
-    """An open store whose files are looked at before it answers."""
-
-    looks = True
-    """Whether they are."""
-
-    @property
-    def _parts(self) -> "Parts":
-        raise NotImplementedError
-
-    @cached_property
-    def _search_session(self) -> "SearchSession":
-        from filestore.search.session import SearchSession
-
-        return SearchSession(lambda: self._parts)
-
-    @cached_property
-    def _look(self) -> TreeLook:
-        return TreeLook()
-
-    def share_look(self, look: TreeLook) -> None:
-        """Use a look at the files that several stores of this root share, in any threads."""
-        vars(self)["_look"] = look
-
-    def after_look(self, ask: Callable[[Behind], T], *, update: bool = True) -> T:
-        """What is answered once the files were looked at, with what the index lacks."""
-
-        def asked(behind: Behind) -> T:
-            if "_search_session" in vars(self):
-                self._search_session.behind = behind
-            return ask(behind)
-
-        return self._look.before(asked, self._parts, self.close, update=update and self.looks)
-
-
-def from_index(answer: Callable[Concatenate[L, P], A]) -> Callable[Concatenate[L, P], A]:
-    """Have the files looked at before the index answers, and what it lacks in the answer."""
-
-    @wraps(answer)
-    def looked(store: L, /, *args: P.args, **options: P.kwargs) -> A:
-        return store.after_look(
-            lambda behind: replace(answer(store, *args, **options), behind=behind)
-        )
-
-    return looked

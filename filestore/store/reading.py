@@ -22,8 +22,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.fs.programs import require_utf8
 from filestore.sidecar.refusals import refuse_useless
 from filestore.sidecar.session import Parts
-from filestore.store.for_programs import ForPrograms
-from filestore.store.look import LookingStore, from_index
+from filestore.store.answering import AnsweringStore, StrPath, from_index
 
 if TYPE_CHECKING:
     from filestore.browse.alike import Duplicates, Similar
@@ -60,14 +59,11 @@ if TYPE_CHECKING:
     from filestore.verify.trust import Reaches
 
 
-StrPath = str | os.PathLike[str]
-
-
 class OtherThreadError(UsageError):
     """A store is used by another thread than the one that opened it."""
 
 
-class ReadableStore(ForPrograms, LookingStore):
+class ReadableStore(AnsweringStore):
     """A store that is open for the thread that opened it, and asked. A context manager."""
 
     def __init__(

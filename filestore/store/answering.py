@@ -1,16 +1,19 @@
-"""A store as programs see it: its reports without what is closed to them, and what they may name.
+"""What all answers of a store share: the look at its files, and what is closed to programs.
 
-One rule: for a person nothing here changes anything.
+Reports are without what is closed to who asks. One rule: for a person that changes nothing.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.findings import is_clean, marked
+from filestore.core.findings import Behind, FromIndex, is_clean, marked
+from filestore.fs.disk import Closing
 
 if TYPE_CHECKING:
     from filestore.config.layout import Places
@@ -18,12 +21,25 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.core.paths import ChunkPath
     from filestore.history.changes import Changes
+    from filestore.search.session import SearchSession
+    from filestore.sidecar.model import StoreModel
     from filestore.sidecar.session import Parts
+    from filestore.store.look import TreeLook
+    from filestore.sync.apply import SyncReport
     from filestore.verify.run import Status
 
+T = TypeVar("T")
+P = ParamSpec("P")
+A = TypeVar("A", bound=FromIndex)
+S = TypeVar("S", bound="AnsweringStore")
+StrPath = str | os.PathLike[str]
 
-class ForPrograms:
-    """What a store that is open for programs does otherwise."""
+
+class AnsweringStore(Closing):
+    """A store that looks at its files before it answers, and hides what is closed to who asks."""
+
+    looks = True
+    """Whether it looks."""
 
     if TYPE_CHECKING:
 
@@ -33,6 +49,34 @@ class ForPrograms:
         def places(self) -> Places: ...
         @property
         def settings(self) -> Settings: ...
+        @property
+        def model(self) -> StoreModel: ...
+
+    @cached_property
+    def _search_session(self) -> "SearchSession":
+        from filestore.search.session import SearchSession
+
+        return SearchSession(lambda: self._parts)
+
+    @cached_property
+    def _look(self) -> "TreeLook":
+        from filestore.store.look import TreeLook
+
+        return TreeLook()
+
+    def share_look(self, look: "TreeLook") -> None:
+        """Use a look at the files that several stores of this root share, in any threads."""
+        vars(self)["_look"] = look
+
+    def after_look(self, ask: Callable[[Behind], T], *, update: bool = True) -> T:
+        """What is answered once the files were looked at, with what the index lacks."""
+
+        def asked(behind: Behind) -> T:
+            if "_search_session" in vars(self):
+                self._search_session.behind = behind
+            return ask(behind)
+
+        return self._look.before(asked, self._parts, self.close, update=update and self.looks)
 
     @property
     def hides(self) -> bool:
@@ -88,6 +132,10 @@ class ForPrograms:
         with self._parts.reading() as catalog:
             files = catalog.file_count() if found.generation else 0
         return replace(found, files=files, clean=is_clean(found.findings), deleted_texts=0)
+
+    def _shown_sync(self, done: "SyncReport") -> "SyncReport":
+        applied, remaining = self.shown(done.applied), self.shown(done.remaining)
+        return replace(done, applied=applied, remaining=remaining)
 
     def _require_seen(self, path: "ChunkPath", name: str) -> None:
         """Pass over a file that is closed to who asks, by the catalog or by what it says now.
@@ -152,3 +200,15 @@ class ForPrograms:
             groups = backup_store.list_groups(self.places.undo)
             with self._parts.reading() as catalog:
                 require_open_batch(self._parts, catalog, groups, identifier)
+
+
+def from_index(answer: Callable[Concatenate[S, P], A]) -> Callable[Concatenate[S, P], A]:
+    """Have the files looked at before the index answers, and what it lacks in the answer."""
+
+    @wraps(answer)
+    def looked(store: S, /, *args: P.args, **options: P.kwargs) -> A:
+        return store.after_look(
+            lambda behind: replace(answer(store, *args, **options), behind=behind)
+        )
+
+    return looked
