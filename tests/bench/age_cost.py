@@ -4,7 +4,7 @@ The store is a folder of ``--files`` notes in git. Half of them say when they we
 ten is deprecated and names its successor, and one in ten names a source. "Without" is the same
 search with what this adds taken out; half of the time it comes first. Compared are medians of
 processor time, once over notes that say nothing, and once over those that do. ``--runs`` is the
-number of queries. Also told: what a filter by date costs, warm, and reading git's log.
+number of queries. Measured too: what a filter by date costs, warm, and reading git's log.
 """
 
 import os
@@ -76,7 +76,7 @@ def _rows(store: Store, options: measure.Options, which: str) -> Iterator[measur
 def _left_out() -> Iterator[None]:
     """Searching as it is without what this measures."""
     owners: Any = (
-        (Authority, "told"),
+        (Authority, "annotated"),
         (Authority, "behind_successors"),
         (freshness, "_by_sources"),
     )
