@@ -53,6 +53,13 @@ def unified(
     return Difference(text=text, cut=cut, line=min(same + 1, max(1, len(new))))
 
 
+def unified_bytes(before: bytes, after: bytes, *, names: tuple[str, str], most_bytes: int) -> str:
+    """A unified diff of what two files hold, with a last line of its own where it is cut."""
+    old, new = (data.decode("utf-8", "replace") for data in (before, after))
+    found = unified(old, new, names=names, most_bytes=most_bytes)
+    return f"{found.text}\n… (cut)" if found.cut else found.text
+
+
 def _lines(text: str) -> list[str]:
     """Lines with their line feeds; other line ends are left to the caller."""
     parts = text.split("\n")

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from filestore.config.layout import Places
 from filestore.core.dates import iso_span
-from filestore.core.diff import unified
+from filestore.core.diff import unified_bytes
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, shown_path
@@ -173,6 +173,4 @@ def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes
         return f"{head}\n… not kept, or too large to be compared"
     if b"\0" in before + after:
         return f"{head}\n… binary: {len(before):,} to {len(after):,} bytes"
-    old, new = (data.decode("utf-8", "replace") for data in (before, after))
-    found = unified(old, new, names=names, most_bytes=most_bytes)
-    return f"{found.text}\n… (cut)" if found.cut else found.text
+    return unified_bytes(before, after, names=names, most_bytes=most_bytes)

@@ -20,7 +20,7 @@ from filestore.chunks import kept
 from filestore.chunks.links import path_keys
 from filestore.chunks.relinking import Moves, UnlinkableError, relinked
 from filestore.config.layout import folded_path
-from filestore.core.diff import unified
+from filestore.core.diff import unified_bytes
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import (
@@ -221,8 +221,18 @@ class Documents:
                 MovedFile(path=shown(old), to=shown(new)) for old, new in sorted(self.files.items())
             ),
             relinked=tuple(
-                RelinkedFile(path=shown(path), links=count, diff=_diff(shown(path), data, made))
+                RelinkedFile(
+                    path=name,
+                    links=count,
+                    diff=unified_bytes(
+                        data,
+                        made,
+                        names=(f"now/{shown_path(name)}", f"then/{shown_path(name)}"),
+                        most_bytes=_MOST_DIFF_BYTES,
+                    ),
+                )
                 for path, (data, made, count) in sorted(changed.items())
+                for name in (shown(path),)
             ),
             left=tuple(
                 LeftFile(path=shown(path), reason=why) for path, why in sorted(self.left.items())
@@ -428,12 +438,6 @@ class Documents:
             put_settled(snapshot, commit, sorted(written), store.clock, on_progress)
             report = commit.finish()
         return replace(done, embedded=report.embedded, reused=report.reused, problem=report.problem)
-
-
-def _diff(path: StorePath, before: bytes, after: bytes) -> str:
-    texts = (one.decode("utf-8", "replace") for one in (before, after))
-    names = (f"now/{shown_path(path)}", f"then/{shown_path(path)}")
-    return unified(*texts, names=names, most_bytes=_MOST_DIFF_BYTES).text
 
 
 def _walked(top: str) -> Iterator[ChunkPath]:

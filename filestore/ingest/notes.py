@@ -22,7 +22,7 @@ from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.core.caller import writing_program
-from filestore.core.diff import unified
+from filestore.core.diff import unified_bytes
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import origin_hash, revision_of
@@ -341,10 +341,11 @@ class NoteWriter(Struct, frozen=True):
         if self.writing is None:
             if places.door is not None:
                 require_name(places, places.door, name)
+            names = shown_path(name), shown_path(name)
             return Note(
                 path=name,
                 revision="" if before is None else revision_of(name, before),
-                diff=_shown_diff(name, before or b"", data),
+                diff=unified_bytes(before or b"", data, names=names, most_bytes=_MOST_DIFF_BYTES),
             )
         write.collect_leftovers(places)
         with disk.folder_at(places.root) as root:
@@ -455,10 +456,3 @@ def _check_frontmatter(before: str, after: str, shown: str) -> None:
                 f"{shown} would have a {error.message}: nothing was written",
                 remedy="leave 'key: value' lines between two lines '---' at its top",
             ) from error
-
-
-def _shown_diff(name: StorePath, before: bytes, after: bytes) -> str:
-    old, new = (data.decode("utf-8", "replace") for data in (before, after))
-    shown = shown_path(name)
-    found = unified(old, new, names=(shown, shown), most_bytes=_MOST_DIFF_BYTES)
-    return f"{found.text}\n… (cut)" if found.cut else found.text

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.diff import MOST_BYTES, unified
+from filestore.core.diff import MOST_BYTES, unified, unified_bytes
 
 NAMES = ("then", "now")
 _HUNK = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
@@ -98,3 +98,14 @@ def test_a_line_longer_than_the_limit_is_cut_in_itself() -> None:
     assert found.cut
     assert len(found.text) <= MOST_BYTES
     assert "+xxxx" in found.text
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.integers(0, 120))
+def test_bytes_say_in_a_last_line_that_they_are_cut(before: bytes, after: bytes, most: int) -> None:
+    """Whatever bytes they are; what is whole has no such line."""
+    whole = unified_bytes(before, after, names=NAMES, most_bytes=MOST_BYTES)
+    part = unified_bytes(before, after, names=NAMES, most_bytes=most)
+    is_cut = len(whole.encode()) > most
+    assert part.endswith("\n… (cut)") == is_cut
+    assert len(part.removesuffix("\n… (cut)").encode()) <= most
+    assert part == whole or is_cut
