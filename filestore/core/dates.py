@@ -12,6 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from filestore.core.errors import UsageError
+from filestore.core.safe_text import brief
+
 _ISO: Final = (
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})(?:[T ](?P<time>[0-9:.]{5,15})"
     r" ?(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?)?)?)?"
@@ -33,6 +36,20 @@ Span = tuple[datetime, datetime]
 def is_iso(text: str) -> bool:
     """Whether a text is written as a date of ISO 8601, be it one of the calendar or not."""
     return _pattern(_ISO).fullmatch(text) is not None
+
+
+def asked_span(option: str, text: str) -> Span:
+    """The time that an option names.
+
+    Raises:
+        UsageError: It is no date.
+    """
+    if (span := iso_span(text)) is None:
+        raise UsageError(
+            f"{option} takes a date, found {brief(text)}",
+            remedy=f"{option} 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
+        )
+    return span
 
 
 def iso_span(text: str) -> Span | None:

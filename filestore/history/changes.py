@@ -10,9 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from filestore.config.layout import Places
-from filestore.core.dates import iso_span
+from filestore.core.dates import asked_span
 from filestore.core.diff import unified_bytes
-from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -78,7 +77,8 @@ def list_changes(places: Places, wanted: Wanted) -> Changes:
         UsageError: The day is none.
         WriteFailedError: What is kept cannot be read.
     """
-    since_s = _since(wanted.since)
+    day = wanted.since
+    since_s = 0.0 if day is None else asked_span("--since", day)[0].timestamp()
     if not os.path.isdir(places.undo):
         if wanted.id is not None:
             raise _missing(wanted.id)
@@ -108,18 +108,6 @@ def _missing(identifier: str) -> BatchMissingError:
     return BatchMissingError(
         f"no change {brief(identifier)}", remedy="'filestore changes' lists what is there"
     )
-
-
-def _since(day: str | None) -> float:
-    if day is None:
-        return 0
-    span = iso_span(day)
-    if span is None:
-        raise UsageError(
-            f"--since takes a date, found {brief(day)}",
-            remedy="--since 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
-        )
-    return span[0].timestamp()
 
 
 class _Kept:

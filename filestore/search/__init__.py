@@ -11,7 +11,6 @@ from msgspec.structs import force_setattr, replace
 
 from filestore.config.settings import MODELS, Which
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import brief
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fulltext import SYNTAXES, Syntax
@@ -116,15 +115,10 @@ class Query(Struct, frozen=True, kw_only=True):
             self._check_dates()
 
     def _check_dates(self) -> None:
-        from filestore.core.dates import iso_span
+        from filestore.core.dates import asked_span
 
-        since, until = (None if one is None else iso_span(one) for one in (self.since, self.until))
-        for name, span in (("since", since), ("until", until)):
-            if (value := getattr(self, name)) is not None and span is None:
-                raise UsageError(
-                    f"--{name} takes a date, found {brief(value)}",
-                    remedy=f"--{name} 2026, 2026-05, 2026-05-03 or 2026-05-03T14:30Z",
-                )
+        since = None if self.since is None else asked_span("--since", self.since)
+        until = None if self.until is None else asked_span("--until", self.until)
         if since and until and since[0] >= until[1]:
             raise UsageError(
                 f"--since {self.since} is after --until {self.until}",
