@@ -5,21 +5,18 @@ records name, and chunk files that were made from none. One rule: what is given 
 what is left is counted, and the next page begins behind the last entry of this one.
 """
 
-import contextlib
 import os
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from heapq import nlargest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from filestore.browse.named import UnknownPathError, folder_named
 from filestore.browse.rows import documents as rows_of_documents
-from filestore.browse.rows import stats_of
-from filestore.catalog import Catalog, decode_path, queries
+from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.chunks.links import path_keys
 from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, around
@@ -27,9 +24,11 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import nearest_paths
 from filestore.fs.path_names import composed
-from filestore.fs.stats import unpack_stat
 from filestore.search.answer import stem
 from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.core.dates import Moment
 
 _FEW: Final = 5
 """Of the newest, and of the most linked."""
@@ -123,8 +122,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     dates = _dates(parts, catalog, known)
     entries = [(name, 0) for name in names]
     if wanted.recent:
-        newest = nlargest(wanted.recent, names, key=lambda name: (dates.get(name, 0), name))
-        entries = [(name, 0) for name in newest]
+        entries = [(name, 0) for name in _newest(wanted.recent, names, dates)]
     elif not is_glob:
         folder, entries = _lying_in(names, folder, is_named=bool(folder))
     marked: tuple[Listed, ...] = ()
@@ -132,8 +130,8 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     left = _NO_END if wanted.most is None else wanted.most
     if not (wanted.recent or is_glob or wanted.after):
         short = [name for name in names if len(name) <= _LONG_NAME]
-        dated = nlargest(_FEW, short, key=lambda name: (dates.get(name, 0), name))
-        marked = tuple(_listed(name, dates, dated=True) for name in dated if name in dates)
+        dated = _newest(_FEW, short, dates)
+        marked = tuple(_listed(name, dates[name]) for name in dated if name in dates)
         linked = _most_linked(parts, catalog, short)
         left -= sum(len(one.path) + _ENTRY for one in (*marked, *linked))
     before = [number for number, (name, _) in enumerate(entries, 1) if name == wanted.after]
@@ -154,7 +152,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         newest=marked,
         linked=linked,
         items=tuple(
-            _listed(name, dates, dated=bool(wanted.recent), title=titles.get(name, ""))
+            _listed(name, dates.get(name) if wanted.recent else None, title=titles.get(name, ""))
             for name in shown
         ),
         left=len(rest),
@@ -218,29 +216,24 @@ def _documents(parts: Parts, catalog: Catalog) -> dict[str, ChunkPath]:
     }
 
 
-def _dates(parts: Parts, catalog: Catalog, known: Mapping[str, ChunkPath]) -> dict[str, int]:
-    """When each document changed last, in seconds; what is not known is left out."""
-    if parts.places.tree.has_sections:
-        names = {path: name for name, path in known.items()}
-        return {
-            names[path]: values[1] // 10**9
-            for path, values in stats_of(catalog, known.values())
-            if values[1]
-        }
-    stats = catalog.source_stats()
-    found = {name: unpack_stat(stats[name][1])[1] // 10**9 for name in known if name in stats}
-    lone = {path: name for name, path in known.items() if name not in stats}
-    return found | {
-        lone[path]: values[1] // 10**9 for path, values in stats_of(catalog, lone) if values[1]
+def _dates(parts: Parts, catalog: Catalog, known: Mapping[str, ChunkPath]) -> "dict[str, Moment]":
+    """When each document changed last, as a hit says it; what is not known is left out."""
+    changed = ages.updated(catalog, parts.places.tree, parts.settings.keys)
+    names = {path: name for name, path in known.items()}
+    return {
+        names[path]: changed[row.id]
+        for path, row in catalog.files(list(names)).items()
+        if row.id in changed
     }
 
 
-def _listed(name: str, dates: Mapping[str, int], *, dated: bool, title: str = "") -> Listed:
-    date = ""
-    if dated and name in dates:
-        with contextlib.suppress(OverflowError, ValueError, OSError):
-            date = time.strftime("%Y-%m-%d", time.localtime(dates[name]))
-    return Listed(path=name, date=date, title=title)
+def _newest(count: int, names: Iterable[str], dates: "Mapping[str, Moment]") -> list[str]:
+    """The ones that changed last, newest first."""
+    return nlargest(count, names, key=lambda one: (dates[one].at_s if one in dates else 0.0, one))
+
+
+def _listed(name: str, date: "Moment | None" = None, *, title: str = "") -> Listed:
+    return Listed(path=name, date=date.day if date else "", title=title)
 
 
 def _titles(

@@ -117,4 +117,6 @@ def test_a_large_folder_is_bounded(tmp_path: Any) -> None:
         assert len(text) <= 4_000
         assert found.left + len(found.items) == 1_000
         assert f"{found.left:,} more: list with after" in text
+        newest = store.contents(recent=500, most=most).to_dict()
+        assert "more: list with recent and after" in text_of("list", newest, store.root)
         assert len(text_of("list", store.contents(most=most).to_dict(), store.root)) <= 4_000

@@ -272,7 +272,9 @@ def _list(answer: Answer) -> Iterator[str]:
             words += [counted(one["links"], "link")] if one.get("links") else []
             yield f"- {' '.join(filter(None, words))}"
     if answer["next"]:
-        yield f"… {answer['left']:,} more: list with after {shown_name(answer['next'])}"
+        # Only the newest have dates.
+        newest = "recent and " if any(one.get("date") for one in answer["items"]) else ""
+        yield f"… {answer['left']:,} more: list with {newest}after {shown_name(answer['next'])}"
 
 
 @_words_of("show")

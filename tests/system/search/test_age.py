@@ -373,3 +373,23 @@ def test_folders_that_git_is_asked_about() -> None:
     assert smallest(["a/b", "a", "../x", "c", "a/b/c", "/x", ".."]) == ("a", "c")
     assert smallest(["a", "."]) == (".",)
     assert smallest(f"f{number}" for number in range(500)) == (".",)
+
+
+def test_looking_around_has_the_dates_of_hits(notes: Notes) -> None:
+    """Where all files have one stamp, as in a fresh clone: what a note says, or its last commit."""
+    for number, keys in enumerate(({"updated": "2026-03-03"}, {}, {})):
+        notes.write(f"{number}.md", **keys)
+        notes.commit(f"{number}.md", at=f"2025-0{3 - number}-10T12:00:00Z")
+        os.utime(notes.folder / f"{number}.md", (1_700_000_000,) * 2)
+    notes.index()
+    with notes.open() as store:
+        recent = store.contents(recent=3).items
+        newest = store.contents().newest
+    dates = {Path(one.path).name: one.date for one in recent}
+    assert list(dates.items()) == [
+        ("0.md", "2026-03-03"),
+        ("1.md", "2025-02-10"),
+        ("2.md", "2025-01-10"),
+    ]
+    assert newest == recent
+    assert dates == {name: hit.date for name, hit in notes.hits().items()}
