@@ -5,7 +5,6 @@ records name, and chunk files that were made from none. One rule: what is given 
 what is left is counted, and the next page begins behind the last entry of this one.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.browse.named import UnknownPathError, folder_named
+from filestore.browse.named import UnknownPathError, prefix_of
 from filestore.browse.rows import documents as rows_of_documents
 from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.chunks.links import path_keys
@@ -110,7 +109,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         UnknownPathError: There is no such folder, and nothing matches.
     """
     known = _documents(parts, catalog)
-    folder = _folder(parts, wanted.folder)
+    folder = prefix_of(parts.places, wanted.folder)
     names = sorted(one for one in known if one.startswith(folder))
     # A folder may be called like a glob.
     is_glob = not names and any(sign in folder for sign in "*?[")
@@ -158,17 +157,6 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         left=len(rest),
         next=page[-1][0] if rest and page else "",
     )
-
-
-def _folder(parts: Parts, typed: str) -> str:
-    """A folder that was named, with "/" behind it; "" for the store."""
-    tree = parts.places.tree
-    there = folder_named(parts.places, typed) if typed and tree.has_sections else None
-    if there is not None:
-        return f"{tree.store_path(there)}/" if there else ""
-    name = os.path.relpath(typed, parts.places.root) if os.path.isabs(typed) else typed
-    name = os.path.normpath(name) if name else "."
-    return "" if name == "." else f"{name}/"
 
 
 def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathError:

@@ -351,6 +351,25 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
     return None
 
 
+def prefix_of(places: Places, typed: str) -> str:
+    """How the names of the documents in a folder begin, with "/" at the end; "" for the store."""
+    there = folder_named(places, typed) if typed and places.tree.has_sections else None
+    if there is not None:
+        return f"{places.tree.store_path(there)}/" if there else ""
+    name = os.path.relpath(typed, places.root) if os.path.isabs(typed) else typed
+    name = os.path.normpath(name) if name else "."
+    return "" if name == "." else f"{name}/"
+
+
+def resources_below(catalog: Catalog, folder: str, places: Places) -> list[str]:
+    """The resources that were made from what lies below a folder; in place, its documents."""
+    prefix = prefix_of(places, folder)
+    if places.tree.has_sections:
+        paths = (decode_path(path) for path, _ in queries.documents_with_sections(catalog))
+        return [one for one in map(places.tree.store_path, paths) if one.startswith(prefix)]
+    return [name for name, source, _ in catalog.resources() if source and source.startswith(prefix)]
+
+
 # What a search printed, and the editor that opens it
 
 

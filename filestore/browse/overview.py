@@ -1,17 +1,19 @@
-"""What a store, a resource or a question is about: summaries from the top, documents, headings.
+"""What a store, a folder, a resource or a question is about: summaries, contents, headings.
 
-One rule: nothing is made up here. Where there is no summary, titles and headings are
-shown, with a note; a summary of text that changed since says so.
+Two rules: nothing is made up here (where there is no summary, folders, titles and headings are
+shown, with a note, and a summary of text that changed since says so); and however many documents
+there are, what is given is bounded, and what is left is counted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.browse.named import UnknownPathError, file_at, resource_named
+from filestore.browse.contents import Contents, Folder, Listed, Wanted, contents
+from filestore.browse.named import UnknownPathError, file_at, resource_named, resources_below
 from filestore.catalog import (
     Catalog,
     CatalogPages,
@@ -42,6 +44,11 @@ DEEPEST: Final = 50
 MOST_NODES: Final = 200
 """More are not read for one overview; which were left out is reported."""
 _ANSWERS: Final = 10
+_LISTED: Final = 20
+"""Documents; of more only those that lie in the folder itself are."""
+_HEADINGS: Final = 100
+_ROOM: Final = 2_000
+"""Characters of the folders and the documents that lie in one."""
 _SHARE: Final = 0.5
 """A summary with less than so much of the best one's score answers something else."""
 _LONGEST: Final = 300
@@ -100,36 +107,45 @@ class Overview(FromIndex, frozen=True, kw_only=True):
     """What something is about."""
 
     about: str
-    """What was asked about: `store`, `resource`, `file` or `query`."""
+    """What was asked about: `store`, `folder`, `resource`, `file` or `query`."""
     name: str
     """Its name, path, or words; empty for the store."""
     generation: int
     """Of the index that answered."""
     resources: int
-    """Resources of the store; in place, documents."""
+    """Resources of the store or the folder; in place, documents."""
     chunks: int
-    """Chunks of the resource, or of the store."""
+    """Chunks of the resource, the folder, or the store."""
     summaries: int
-    """Summaries of the resource, or of the store."""
+    """Summaries of the resource, the folder, or the store."""
     stale: int
     """How many of the summaries are of text that changed since."""
     nodes: tuple[OverviewNode, ...]
     """The highest summaries."""
     documents: tuple[OverviewDocument, ...] = ()
-    """What there is; of a question that no summary answers, what has the answer, best first."""
+    """What there is: all of a few, else those that lie in the folder itself; of a question that
+    no summary answers, what has the answer, best first."""
     outline: tuple[OutlineEntry, ...] = ()
-    """Headings of a resource, or of a document in place."""
+    """The first headings of a resource, or of a document in place."""
+    folders: tuple[Folder, ...] = ()
+    """Of the store or the folder, with counts."""
+    newest: tuple[Listed, ...] = ()
+    """The documents that changed last, newest first."""
+    linked: tuple[Listed, ...] = ()
+    """The ones that most others link to."""
+    left: int = 0
+    """Folders, documents and headings that are not given."""
     notes: tuple[str, ...] = ()
     """What to know about this answer."""
 
 
 def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Overview:
-    """What a store, a resource, a file or a question is about.
+    """What a store, a folder, a resource, a file or a question is about.
 
     Args:
         parts: The store's.
         session: Answers questions.
-        asked: A resource, a path, or a question; "" for the whole store.
+        asked: A resource, a path, a folder, or a question; "" for the whole store.
         depth: How many levels of the tree are shown, from the top.
 
     Raises:
@@ -152,6 +168,8 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
             path = file_at(parts.places, asked)
         if path is not None and path in catalog.files([path]):
             return teller.of_file(path)
+        if below := resources_below(catalog, asked, parts.places):
+            return teller.of_folder(asked, below)
         return teller.of_query(asked, session)
 
 
@@ -172,7 +190,23 @@ class _Teller:
         """The whole: its roots, its resources."""
         if not self._tree:
             self._notes.append(_NO_SUMMARIES)
-        return self._made("store", "", self._nodes(self._tree.roots), documents=self._documents)
+        found = contents(self._parts, self._catalog, Wanted(most=_ROOM))
+        return self._made("store", "", self._nodes(self._tree.roots), around=found)
+
+    def of_folder(self, asked: str, below: Sequence[str]) -> Overview:
+        """A folder: the trees of its documents, and what it holds."""
+        found = contents(self._parts, self._catalog, Wanted(folder=asked, most=_ROOM))
+        names = set(below)
+        of = summaries.resources_of_summaries(self._catalog) if self._tree else {}
+        own = {path for path, resource in of.items() if resource in names}
+        return self._made(
+            "folder" if found.folder else "store",
+            found.folder,
+            self._nodes(self._roots(own)),
+            documents=[one for one in self._documents if one.resource in names],
+            around=found,
+            own=own,
+        )
 
     def of_resource(self, name: str) -> Overview:
         """One resource: its tree and its outline."""
@@ -181,17 +215,21 @@ class _Teller:
     def _of_rows(self, name: str, files: Iterable[FileRow]) -> Overview:
         rows = list({row.path: row for row in files if row.state == INDEXED}.values())
         own = {row.path for row in rows if row.kind == "summary"} & {*self._tree.summaries}
-        roots = [path for path in in_order(own) if own.isdisjoint(self._above(path))]
-        if not roots:
-            self._notes.append(_NO_SUMMARIES)
         return self._made(
             "resource",
             name,
-            self._nodes(roots),
+            self._nodes(self._roots(own)),
             documents=[one for one in self._documents if one.resource == name],
             outline=self._outline(rows),
-            rows=rows,
+            own={row.path for row in rows if row.kind == "summary"},
         )
+
+    def _roots(self, own: Set[ChunkPath]) -> list[ChunkPath]:
+        """The highest of some summaries; that there are none is noted."""
+        roots = [path for path in in_order({*own}) if own.isdisjoint(self._above(path))]
+        if not roots:
+            self._notes.append(_NO_SUMMARIES)
+        return roots
 
     def _above(self, path: ChunkPath) -> list[ChunkPath]:
         # Of a cycle the first counts as the top.
@@ -345,21 +383,29 @@ class _Teller:
 
     def _made(
         self,
-        about: Literal["store", "resource", "file", "query"],
+        about: Literal["store", "folder", "resource", "file", "query"],
         name: str,
         nodes: Sequence[OverviewNode],
         *,
         documents: Sequence[OverviewDocument] = (),
         outline: Sequence[OutlineEntry] = (),
-        rows: Sequence[FileRow] | None = None,
+        around: Contents | None = None,
+        own: Set[ChunkPath] | None = None,
     ) -> Overview:
-        """The overview, with counts of these files, or of the whole store."""
-        if rows is None:
+        """The overview, with counts of these documents and summaries, or of the whole store."""
+        if own is None:
             made = len(self._catalog.files_of_kind("summary"))
             counted, stale = self._documents, len(self._stale)
         else:
-            made = sum(row.kind == "summary" for row in rows)
-            counted, stale = list(documents), sum(row.path in self._stale for row in rows)
+            made, stale = len(own), sum(path in self._stale for path in own)
+            counted = list(documents)
+        shown, left = documents, max(0, len(outline) - _HEADINGS)
+        if around is not None:
+            lying = {one.path for one in around.items}
+            few = len(counted) <= _LISTED
+            fit = [one for one in counted if few or (one.source or one.resource) in lying]
+            shown = fit[:_LISTED]
+            left += len(counted) - len(shown)
         # A resource counts its summaries, a document in place does not.
         chunks = sum(one.chunks for one in counted)
         chunks -= 0 if self._parts.places.tree.has_sections else made
@@ -372,12 +418,16 @@ class _Teller:
             about=about,
             name=name,
             generation=self._catalog.generation,
-            resources=len(self._documents),
+            resources=len(counted if about == "folder" else self._documents),
             chunks=chunks,
             summaries=made,
             stale=stale,
             nodes=tuple(nodes),
-            documents=tuple(documents),
-            outline=tuple(outline),
+            documents=tuple(shown),
+            outline=tuple(outline[:_HEADINGS]),
+            folders=around.folders if around is not None else (),
+            newest=around.newest if around is not None else (),
+            linked=around.linked if around is not None else (),
+            left=left,
             notes=tuple(dict.fromkeys(self._notes)),
         )

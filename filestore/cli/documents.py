@@ -344,7 +344,7 @@ class Enrich(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     resources: Annotated[list[str], argument("RESOURCE")] = []
-    """only these (default: all)"""
+    """only these, or what is below these folders (default: all)"""
     questions: Annotated[int | None, option("N")] = None
     """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""
     summaries: bool = False

@@ -172,19 +172,20 @@ _LISTED = 20
 
 
 def run_about(options: requests.About) -> int:
-    """What is this about, what is in here: of the store, a resource, a file, or a question.
+    """What is this about, what is in here: of the store, a folder, a resource, or a question.
 
-    Summaries from the top down, the documents, and the headings of one. Where there are no
+    Summaries from the top down, folders and documents, and the headings of one. Where there are no
     summaries, titles and headings tell.
 
     Example: filestore about field-guide --depth 3
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
+    is_anything = any((found.nodes, found.documents, found.outline, found.folders))
     if not _context.printed_json(options, found):
         if found.about != "query":
             counts = [_output.count(found.chunks, "chunk")]
-            if found.about == "store":
+            if found.about in ("store", "folder"):
                 counts.insert(0, _output.count(found.resources, "resource"))
             if found.summaries:
                 stale = f" ({found.stale:,} outdated)" if found.stale else ""
@@ -194,17 +195,24 @@ def run_about(options: requests.About) -> int:
             _output.line(f"{name}: {', '.join(counts)}", style="1")
         hint = ": name a resource; --json has all"
         _nodes(_output.first(found.nodes, _LISTED, indent="", rest=hint), 0)
-        if found.about in ("store", "query"):
-            hint = ": 'filestore ls' lists all"
-            for one in _output.first(found.documents, _LISTED, indent="", rest=hint):
+        for folder in found.folders:
+            _output.line(
+                f"{shown_path(folder.path)}  {_output.count(folder.documents, 'document')}"
+            )
+        if found.about != "resource":
+            for one in found.documents:
                 title = f"  {_output.one_line(one.title)}" if one.title else ""
                 name = shown_path(one.resource) or "(no resource)"
                 _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
+        if found.left and found.about in ("store", "folder"):
+            _output.line(f"… {found.left:,} more: 'filestore ls' lists all", style="2")
+            _print_listed("newest", found.newest)
+            _print_listed("most linked", found.linked)
         for entry in _output.first(found.outline, _LISTED, indent="", rest=": --json has all"):
             _output.line(f"{_INDENT * entry.depth}{_output.one_line(entry.title)}", style="2")
-        if not (found.nodes or found.documents or found.outline):
+        if not is_anything:
             _output.line("nothing found" if found.about == "query" else "nothing yet")
-    return 0 if found.nodes or found.documents or found.outline else 1
+    return 0 if is_anything else 1
 
 
 def _nodes(nodes: "Iterable[OverviewNode]", depth: int) -> None:

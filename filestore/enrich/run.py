@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from filestore.catalog import UnknownResourceError
 from filestore.chunks import chunk_file
 from filestore.config.layout import ENRICH_LOCK, GENERATED
 from filestore.core.errors import FilestoreError, UsageError
@@ -62,17 +63,25 @@ if TYPE_CHECKING:
 
 
 def wish(parts: Parts, resources: Sequence[str], wanted: WishOptions) -> Wish:
-    """What is asked for, the resources by their exact names.
+    """What is asked for, the resources by their exact names, or all below a folder.
 
     Raises:
         UnknownResourceError: There is no such resource.
     """
-    from filestore.browse.named import resource_named
+    from filestore.browse.named import resource_named, resources_below
 
     if not resources:
         return Wish(**wanted)
+    names: list[str] = []
     with parts.reading() as catalog:
-        names = [resource_named(catalog, name, parts.places) for name in resources]
+        for name in resources:
+            try:
+                names.append(resource_named(catalog, name, parts.places))
+            except UnknownResourceError:
+                below = resources_below(catalog, name, parts.places) if name else []
+                if not below:
+                    raise
+                names += below
     return Wish(tuple(dict.fromkeys(names)), **wanted)
 
 

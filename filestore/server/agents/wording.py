@@ -264,17 +264,21 @@ def _list(answer: Answer) -> Iterator[str]:
     for one in answer["folders"]:
         yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
     for key, head in (("newest", "newest:"), ("linked", "most linked:"), ("items", "documents:")):
-        if answer[key]:
-            yield head
-        for one in answer[key]:
-            words = [shown_name(one["path"]), one.get("date", "")]
-            words += [f"({one['title']})"] if one.get("title") else []
-            words += [counted(one["links"], "link")] if one.get("links") else []
-            yield f"- {' '.join(filter(None, words))}"
+        yield from _listed(answer[key], head)
     if answer["next"]:
         # Only the newest have dates.
         newest = "recent and " if any(one.get("date") for one in answer["items"]) else ""
         yield f"… {answer['left']:,} more: list with {newest}after {shown_name(answer['next'])}"
+
+
+def _listed(documents: Sequence[Answer], head: str) -> Iterator[str]:
+    if documents:
+        yield head
+    for one in documents:
+        words = [shown_name(one["path"]), one.get("date", "")]
+        words += [f"({one['title']})"] if one.get("title") else []
+        words += [counted(one["links"], "link")] if one.get("links") else []
+        yield f"- {' '.join(filter(None, words))}"
 
 
 @_words_of("show")
@@ -311,19 +315,40 @@ _LONGEST_FENCE: Final = 50
 _SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
 
 
+MOST_ABOUT: Final = 4_000
+"""Characters of what something is about."""
+
+
 @_words_of("about")
 def _about(answer: Answer) -> Iterator[str]:
+    """As much as there is room for, what matters first; what is left is counted."""
+    pieces = [*_about_pieces(answer)]
+    notes = [f"Note: {note}" for note in answer["notes"]]
+    room = MOST_ABOUT - _ROOM_LEFT - sum(map(len, notes))
+    used = [*accumulate(marked_length(piece) + 3 for piece in pieces)]
+    shown = max(1, sum(one <= room for one in used))
+    yield from pieces[:shown]
+    if left := len(pieces) - shown + answer["left"]:
+        yield f"… {left:,} more: about or list with a folder or a document"
+    yield from notes
+
+
+def _about_pieces(answer: Answer) -> Iterator[str]:
     counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
     yield f"{', '.join(counts)} in {shown_name(answer['name']) if answer['name'] else 'the store'}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
         yield from (Passage(f"{'  ' * one['depth']}- {one['title']}") for one in answer["outline"])
+    for one in answer["folders"]:
+        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
     for one in answer["documents"]:
         name = shown_name(one["resource"])
         yield f"- {name}"
         if one["title"] and one["title"] != one["resource"]:
             yield Passage(one["title"])
-    yield from (f"Note: {note}" for note in answer["notes"])
+    if answer["left"]:
+        yield from _listed(answer["newest"], "newest:")
+        yield from _listed(answer["linked"], "most linked:")
 
 
 def _nodes(nodes: Iterable[Answer], indent: str) -> Iterator[str]:

@@ -244,3 +244,29 @@ def test_what_notes_are_about(notes, run):
     assert [(one["depth"], one["title"]) for one in done["outline"]] == [(1, "Cellar"), (2, "Keys")]
     done = ask(run, notes, "about", "wine and apples")
     assert done["documents"][0]["resource"] == "low/Cellar note.md"
+
+
+def test_a_folder_is_a_folder(notes, run):
+    """Told and enriched as one, however it is typed; a question of its name is answered by it."""
+    odd = notes / "what is it?"
+    odd.mkdir()
+    (odd / "a.md").write_text("# An answer\n\nIt is a lamp.\n", "utf-8")
+    run("sync", cwd=notes)
+    for typed in ("low", "low/", "./low", str(notes / "low")):
+        done = ask(run, notes, "about", typed)
+        assert (done["about"], done["name"], done["resources"]) == ("folder", "low/", 3)
+        assert "low/Cellar note.md" in {one["resource"] for one in done["documents"]}
+    assert ask(run, notes, "about", "what is it?")["name"] == "what is it?/"
+    assert ask(run, notes, "about", ".")["about"] == "store"
+    for number in range(21):
+        (notes / "low" / f"{number}.md").write_text(f"Note {number}.\n", "utf-8")
+        (odd / f"{number}.md").write_text(f"Thing {number}.\n", "utf-8")
+    (notes / "Home.md").unlink()
+    run("sync", cwd=notes)
+    assert "low/  24 documents" in run("about", cwd=notes).stdout
+    assert ask(run, notes, "about", "wine and apples")["about"] == "query"
+    way = ("--questions", "1", "--plan")
+    below, whole = ask(run, notes, "enrich", "low", *way), ask(run, notes, "enrich", *way)
+    assert 0 < below["questions"] < whole["questions"]
+    done = run("enrich", "no such folder", cwd=notes)
+    assert "no resource 'no such folder'" in done.stderr

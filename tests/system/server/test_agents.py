@@ -131,6 +131,25 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     assert "Try: take the path of a hit of search" in gone
 
 
+def test_what_a_large_store_is_about_is_short(tmp_path: Path) -> None:
+    """However many documents, folders and headings there are, and however long their names."""
+    for number in range(120):
+        folder = tmp_path / f"{number % 40} {'f' * 150}"
+        folder.mkdir(exist_ok=True)
+        text = f"# {'Long ' * 100}{number}\n\nWords.\n"
+        (folder / f"{number} {'n' * 150}.md").write_text(text, "utf-8")
+        (tmp_path / f"{number}.md").write_text(text, "utf-8")
+    (tmp_path / "deep.md").write_text("\n\n".join(f"## Head {one}\n\nA." for one in range(900)))
+    with filestore.create(tmp_path, layout="in-place", embedder="builtin") as store:
+        store.sync()
+        assert len(store.about("deep.md").outline) <= 100
+    with Stores.open([str(tmp_path)], Access()) as stores:
+        for asked_of in ("", f"1 {'f' * 150}", "deep.md", "words"):
+            said = call(stores, "about", asked=asked_of).content[0].text
+            assert len(said) <= 4_000
+            assert asked_of == "words" or " more: " in said or "documents" in said
+
+
 @pytest.mark.parametrize("layout", ["tree", "flat", "in-place"])
 def test_notes_in_every_layout(tmp_path: Path, layout: Literal["tree", "flat", "in-place"]) -> None:
     """Named by an agent as it likes; what undoes it names the store, wherever a person sits."""
