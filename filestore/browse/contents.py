@@ -108,7 +108,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     Raises:
         UnknownPathError: There is no such folder, and nothing matches.
     """
-    known = _documents(parts, catalog)
+    known = documents_of(parts, catalog)
     folder = prefix_of(parts.places, wanted.folder)
     names = sorted(one for one in known if one.startswith(folder))
     # A folder may be called like a glob.
@@ -192,7 +192,7 @@ def _lying_in(
         (folder,) = folders
 
 
-def _documents(parts: Parts, catalog: Catalog) -> dict[str, ChunkPath]:
+def documents_of(parts: Parts, catalog: Catalog) -> dict[str, ChunkPath]:
     """Every document by the name that `show` takes, with a file of it."""
     tree = parts.places.tree
     if tree.has_sections:

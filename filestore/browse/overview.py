@@ -12,8 +12,9 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filestore.browse.contents import Contents, Folder, Listed, Wanted, contents
+from filestore.browse.contents import Contents, Folder, Listed, Wanted, contents, documents_of
 from filestore.browse.named import UnknownPathError, file_at, resource_named, resources_below
+from filestore.browse.topics import MOST_DOCUMENTS, Topic, topics
 from filestore.catalog import (
     Catalog,
     CatalogPages,
@@ -70,7 +71,8 @@ class OverviewNode(JsonObject, Struct, frozen=True, kw_only=True):
     title: str
     """Its innermost heading, else its name."""
     text: str
-    """How it begins: a sentence or two, or a line."""
+    """How it begins: a sentence or two, or a line; empty where a text above or before it says the
+    same."""
     freshness: Freshness
     """As of a hit."""
     children: int
@@ -133,6 +135,8 @@ class Overview(FromIndex, frozen=True, kw_only=True):
     """The documents that changed last, newest first."""
     linked: tuple[Listed, ...] = ()
     """The ones that most others link to."""
+    topics: tuple[Topic, ...] = ()
+    """Of the store or the folder, where there are enough documents."""
     left: int = 0
     """Folders, documents and headings that are not given."""
     notes: tuple[str, ...] = ()
@@ -185,6 +189,7 @@ class _Teller:
         self._looks: dict[ChunkPath, Look] = {}
         self._rows: dict[ChunkPath, FileRow] = {}
         self._notes: list[str] = []
+        self._said: set[str] = set()
 
     def of_store(self) -> Overview:
         """The whole: its roots, its resources."""
@@ -308,8 +313,13 @@ class _Teller:
             return
         is_stale = look.freshness == "fresh" and path in self._stale
         body = Markdown(look.body)
-        first = next((one for one in units_of(body) if not one.is_heading), None)
-        text = " ".join(body.read(first.start, first.end).text.split()) if first is not None else ""
+        texts = (
+            " ".join(body.read(one.start, one.end).text.split())
+            for one in units_of(body)
+            if not one.is_heading
+        )
+        text = next((one for one in texts if one not in self._said), "")
+        self._said.add(text)
         yield OverviewNode(
             path=self._shown(path),
             kind=self._rows[path].kind,
@@ -381,6 +391,13 @@ class _Teller:
                 if not is_plain:
                     yield from ((row.path, trail) for trail in trails(body, headings))
 
+    def _topics(self, folder: str) -> list[Topic]:
+        known = documents_of(self._parts, self._catalog)
+        below = {name: path for name, path in known.items() if name.startswith(folder)}
+        if len(below) > MOST_DOCUMENTS:
+            self._notes.append(f"topics are of {MOST_DOCUMENTS:,} of {len(below):,} documents")
+        return topics(self._parts, self._catalog, below)
+
     def _made(
         self,
         about: Literal["store", "folder", "resource", "file", "query"],
@@ -399,6 +416,9 @@ class _Teller:
         else:
             made, stale = len(own), sum(path in self._stale for path in own)
             counted = list(documents)
+        found: list[Topic] = []
+        if around is not None:
+            found = self._topics("" if own is None else around.folder)
         shown, left = documents, max(0, len(outline) - _HEADINGS)
         if around is not None:
             lying = {one.path for one in around.items}
@@ -428,6 +448,7 @@ class _Teller:
             folders=around.folders if around is not None else (),
             newest=around.newest if around is not None else (),
             linked=around.linked if around is not None else (),
+            topics=tuple(found),
             left=left,
             notes=tuple(dict.fromkeys(self._notes)),
         )

@@ -212,7 +212,9 @@ class Explorer:
             near = self._nearest(numpy.concatenate(vectors), set(paths), count, catalog, space)
             return [(one.path, one.cosine, one.part) for one in near]
 
-    def bodies(self) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
+    def bodies(
+        self, most: int | None = None
+    ) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
         """Id, key, path and resource of every body that has a vector, and their vectors.
 
         A body that several files have comes once for each of them, in a row. Each section of a
@@ -223,7 +225,8 @@ class Explorer:
             FilestoreError: The embeddings cannot be read.
         """
         with self._parts.reading() as catalog:
-            return self._sampled(catalog, catalog.count("parts"), sections=True)
+            most = catalog.count("parts") if most is None else most
+            return self._sampled(catalog, most, sections=True)
 
     def searcher(self) -> "VectorIndex":
         """The index itself; inside a snapshot of the catalog."""

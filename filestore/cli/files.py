@@ -174,8 +174,8 @@ _LISTED = 20
 def run_about(options: requests.About) -> int:
     """What is this about, what is in here: of the store, a folder, a resource, or a question.
 
-    Summaries from the top down, folders and documents, and the headings of one. Where there are no
-    summaries, titles and headings tell.
+    Summaries from the top down, topics, folders and documents, and the headings of one. Where there
+    are no summaries, titles and headings tell.
 
     Example: filestore about field-guide --depth 3
     """
@@ -193,12 +193,16 @@ def run_about(options: requests.About) -> int:
                 counts.append(f"{made}{stale}")
             name = shown_path(found.name) or "this store"
             _output.line(f"{name}: {', '.join(counts)}", style="1")
-        hint = ": name a resource; --json has all"
-        _nodes(_output.first(found.nodes, _LISTED, indent="", rest=hint), 0)
+        for topic in found.topics:
+            documents = _output.count(topic.documents, "document")
+            _output.line(f"{_output.one_line(', '.join(topic.terms))}  {documents}", style="1")
+            _output.line(f"{_INDENT}{', '.join(map(shown_path, topic.paths))}", style="2")
         for folder in found.folders:
             _output.line(
                 f"{shown_path(folder.path)}  {_output.count(folder.documents, 'document')}"
             )
+        hint = ": name a resource; --json has all"
+        _nodes(_output.first(found.nodes, _LISTED, indent="", rest=hint), 0)
         if found.about != "resource":
             for one in found.documents:
                 title = f"  {_output.one_line(one.title)}" if one.title else ""
@@ -220,7 +224,8 @@ def _nodes(nodes: "Iterable[OverviewNode]", depth: int) -> None:
         state = "" if node.freshness == "fresh" else f"  [{node.freshness}]"
         children = f"  ({_output.count(node.children, 'part')})" if node.children else ""
         _output.line(f"{_INDENT * depth}{_output.one_line(node.title)}{state}{children}", style="1")
-        _output.line(f"{_INDENT * (depth + 1)}{_output.one_line(node.text)}")
+        if node.text:
+            _output.line(f"{_INDENT * (depth + 1)}{_output.one_line(node.text)}")
         _output.line(f"{_INDENT * (depth + 1)}{shown_path(node.path)}", style="2")
         _nodes(node.below, depth + 1)
 

@@ -36,3 +36,9 @@ def _words() -> bytes:
             return b"\n" + file.read(last - first) + b"\n"
     except (OSError, ValueError, LookupError, TypeError):
         return b""
+
+
+def words() -> list[str]:
+    """The words that are one piece, the most frequent first."""
+    found = _words().decode("utf-8", "replace").split("\n")
+    return found[found.index("the") :] if "the" in found else []

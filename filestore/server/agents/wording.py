@@ -336,11 +336,17 @@ def _about(answer: Answer) -> Iterator[str]:
 def _about_pieces(answer: Answer) -> Iterator[str]:
     counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
     yield f"{', '.join(counts)} in {shown_name(answer['name']) if answer['name'] else 'the store'}"
+    if answer["topics"]:
+        yield "topics:"
+    for one in answer["topics"]:
+        paths = ", ".join(map(shown_name, one["paths"]))
+        yield f"- {counted(one['documents'], 'document')}: {paths}"
+        yield Passage(", ".join(one["terms"]))
+    for one in answer["folders"]:
+        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
         yield from (Passage(f"{'  ' * one['depth']}- {one['title']}") for one in answer["outline"])
-    for one in answer["folders"]:
-        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
     for one in answer["documents"]:
         name = shown_name(one["resource"])
         yield f"- {name}"

@@ -202,3 +202,34 @@ def test_many_roots_are_cut_in_words(workspace: Any) -> None:
     assert words.count("Title ") == 20
     assert "… and 10 more: name a resource; --json has all" in words
     assert len(workspace.json("about")["nodes"]) == 30
+
+
+def test_many_documents_have_topics(workspace: Any) -> None:
+    """Named by what they share, with sizes and paths that `show` takes; a folder has its own."""
+    for number in range(8):
+        for name, words in (("hives", "honeycomb and queen"), ("boats", "keel and hull")):
+            text = f"# {name} {number}\n\nOf {words}, in the {words}.\n"
+            workspace.write(f"file_index/chunked/{name}{number}/chunk1.md", text)
+    workspace.sync()
+    done = workspace.json("about")
+    assert sum(one["documents"] for one in done["topics"]) == 16
+    terms = {term.casefold() for one in done["topics"] for term in one["terms"]}
+    assert terms & {"honeycomb", "queen", "honeycomb queen"}
+    assert terms & {"keel", "hull", "keel hull"}
+    for topic in done["topics"]:
+        assert len({path.split("/")[-2][:5] for path in topic["paths"]}) == 1
+        for path in topic["paths"]:
+            workspace("show", path)
+    assert "8 documents" in workspace("about").stdout
+
+
+def test_no_sentence_is_said_twice(workspace: Any) -> None:
+    """What a summary took over from its first text is not printed again below it."""
+    workspace.write("file_index/chunked/a/chunk1.md", "Beans climb up poles.\n\nThey want sun.\n")
+    workspace.write("file_index/chunked/a/chunk2.md", "Beans climb up poles.\n")
+    below = ["a/chunk1.md", "a/chunk2.md"]
+    workspace.summarize("a/summary1.md", "Beans", "Beans climb up poles.\n", below)
+    workspace.sync()
+    assert workspace("about").stdout.count("Beans climb up poles.") == 1
+    (node,) = workspace.json("about")["nodes"]
+    assert [one["text"] for one in node["below"]] == ["They want sun.", ""]
