@@ -46,7 +46,7 @@ MOST_NODES: Final = 200
 """More are not read for one overview; which were left out is reported."""
 _ANSWERS: Final = 10
 _LISTED: Final = 20
-"""Documents; of more only those that lie in the folder itself are."""
+"""Documents; of more only the ones in the folder itself are."""
 _HEADINGS: Final = 100
 _ROOM: Final = 2_000
 """Characters of the folders and the documents that lie in one."""
@@ -125,7 +125,7 @@ class Overview(FromIndex, frozen=True, kw_only=True):
     nodes: tuple[OverviewNode, ...]
     """The highest summaries."""
     documents: tuple[OverviewDocument, ...] = ()
-    """What there is: all of a few, else those that lie in the folder itself; of a question that
+    """What there is: all of a few, else the ones in the folder itself; of a question that
     no summary answers, what has the answer, best first."""
     outline: tuple[OutlineEntry, ...] = ()
     """The first headings of a resource, or of a document in place."""
@@ -189,7 +189,7 @@ class _Teller:
         self._looks: dict[ChunkPath, Look] = {}
         self._rows: dict[ChunkPath, FileRow] = {}
         self._notes: list[str] = []
-        self._said: set[str] = set()
+        self._given: set[str] = set()
 
     def of_store(self) -> Overview:
         """The whole: its roots, its resources."""
@@ -318,8 +318,8 @@ class _Teller:
             for one in units_of(body)
             if not one.is_heading
         )
-        text = next((one for one in texts if one not in self._said), "")
-        self._said.add(text)
+        text = next((one for one in texts if one not in self._given), "")
+        self._given.add(text)
         yield OverviewNode(
             path=self._shown(path),
             kind=self._rows[path].kind,

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -95,6 +95,7 @@ def _folded(word: str) -> str:
     return key
 
 
+@lru_cache(maxsize=1 << 16)
 def _tells(word: str) -> bool:
     """Whether a word may name what something is about."""
     if len(word) > _LONGEST or word in _STOP or sum(map(str.isalpha, word)) * 2 <= len(word):

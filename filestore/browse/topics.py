@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FEWEST_DOCUMENTS: Final = 12
 """Of fewer the titles say as much."""
-MOST_DOCUMENTS: Final = 2_000
+MOST_DOCUMENTS: Final = 1_000
 """Of more a fixed choice is looked at."""
 _MOST_TOPICS: Final = 8
 _FEWEST: Final = 2
@@ -44,7 +44,7 @@ _MOST_WORDS: Final = 2_000
 """Different ones, those of most documents first."""
 _MOST_VECTORS: Final = 20_000
 _BY_MEANING: Final = 0.6
-"""How much the vectors count beside the words."""
+"""How much the vectors count, the words the rest."""
 _USUAL: Final = 0.5
 """Of all documents: a word that more of them have tells them apart from none."""
 _SHARE: Final = 0.3
@@ -246,7 +246,7 @@ def _named(documents: Sequence[Words], parted: Sequence[Sequence[int]]) -> list[
 
 
 def _keyness(inside: int, group: int, outside: int, rest: int) -> float:
-    """The log-likelihood of so many of a group having a word, against so many of the rest."""
+    """The log-likelihood of a group having a word this often, against the rest."""
     share = (inside + outside) / (group + rest)
     if not rest or inside / group <= outside / rest:
         return 0.0 if rest else float(inside)

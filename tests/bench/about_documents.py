@@ -7,6 +7,9 @@ rest of it. That line asks for the document, and every sentence that has most of
 out of the document, so that no single place answers. The same store is asked three times: with its
 chunks alone, with keys in the chunk files, and with summaries as well, as ``filestore enrich``
 makes them offline. The score is how often the document is among the first five.
+
+``--large N`` instead measures what `about` of a folder of N small documents takes: processor time,
+and characters of what it answers, as JSON and in words for agents.
 """
 
 import argparse
@@ -21,15 +24,19 @@ import shutil
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import measure
+import orjson
+from stores import TextMaker
 
 from filestore.extract import for_name
 from filestore.search.metrics import paired_difference
+from filestore.server.agents.wording import MOST_ABOUT, text_of
 from filestore.store import Store
 
 MOST: Final = 150
@@ -71,6 +78,9 @@ VARIANTS: Final = (
 def main() -> int:
     """Measure and print the table; 1 where there is nothing to measure."""
     given = _arguments()
+    if given.large:
+        print(measure.table(f"What {given.large:,} documents are about", [*_large(given.large)]))
+        return 0
     scores: dict[str, list[float]] = {}
     rows: list[measure.Row] = []
     for name, source in _sources(given.data).items():
@@ -94,8 +104,34 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("data", nargs="?", type=Path, help="folder of xquad.en.json and documents/")
     parser.add_argument("--embedder", metavar="SPEC", default="builtin")
     parser.add_argument("--most", type=int, default=MOST, help="documents (default: %(default)s)")
+    parser.add_argument("--large", metavar="N", type=int, default=0, help="a folder of N documents")
     parser.add_argument("--only", nargs="*", metavar="SET", help="names as in the table")
     return parser.parse_args()
+
+
+def _large(count: int) -> Iterator[measure.Row]:
+    maker = TextMaker(7)
+    with tempfile.TemporaryDirectory() as root:
+        for number in range(count):
+            folder = Path(root, f"area-{number % 40:02}")
+            folder.mkdir(exist_ok=True)
+            text = f"# {maker.word()} {maker.word()}\n\n{maker.text(50)}"
+            (folder / f"{maker.word()} {number:05}.md").write_text(text, "utf-8")
+        with Store.create(root, layout="in-place", embedder="builtin") as store:
+            store.sync()
+        with Store(root) as store:
+            began = time.process_time()
+            answer = store.about().to_dict()
+            took = time.process_time() - began
+    said = {
+        "characters in words": len(text_of("about", answer, root)),
+        "characters of JSON": len(orjson.dumps(answer)),
+    }
+    yield measure.Row(figure="processor seconds", ours=f"{took:.2f}")
+    for figure, length in said.items():
+        is_bounded = length <= MOST_ABOUT
+        goal = f"≤ {MOST_ABOUT:,}"
+        yield measure.Row(figure=figure, ours=f"{length:,}", goal=goal, met=is_bounded)
 
 
 # The documents of a machine, and what is said about them
