@@ -378,3 +378,25 @@ def test_what_the_index_lacks_is_counted_without_them(tmp_path: Path) -> None:
     assert (behind.new, behind.edited, behind.gone) == (0, 0, 0)
     with Store.open(root) as store:
         assert store.search("gate").behind.gone == 3
+
+
+def test_topics_are_those_of_open_documents(tmp_path: Path) -> None:
+    """What closed documents have in common names nothing to a program, and counts for nothing."""
+    root = tmp_path / "kb"
+    subjects = {"garden": "tulips and compost", "cellar": "barrels and yeast"}
+    for folder, subject in {**subjects, "closed": "quagmire and zeppelin"}.items():
+        for number in range(8):
+            note = root / folder / f"n{number}.md"
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(f"# About {subject} {number}\n\nNotes on {subject}, part {number}.\n")
+    with filestore.create(root, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    with (root / "filestore.toml").open("a") as settings:
+        settings.write('[agents]\nclosed = ["closed/"]\n')
+    with Store.open(root, for_programs=True) as store:
+        seen = store.about("")
+    with Store.open(root) as store:
+        whole = store.about("")
+    assert "zeppelin" in str(whole.to_dict())
+    assert seen.to_dict()["topics"]
+    assert not re.search("zeppelin|quagmire|closed", str(seen.to_dict()))
