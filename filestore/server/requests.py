@@ -35,7 +35,7 @@ class ReadingOptions(CommonOptions, frozen=True, kw_only=True):
     """What every command takes that answers from the index."""
 
     update: Annotated[bool, option(local=True)] = True
-    """do not look at the files first"""
+    """look at the files first, and index what is new or edited where that is quick"""
 
 
 class Similar(Request, ReadingOptions, frozen=True, kw_only=True):
