@@ -225,6 +225,38 @@ MARKS: Final = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
 """Names of files that say what of the tree belongs to it."""
 
 
+def left_out(places: Places, paths: Iterable[ChunkPath]) -> set[ChunkPath]:
+    """Which of some files, be they there or not yet, the rules of their folders leave out."""
+    top, known = places.rules, dict[ChunkPath, FolderRules | str]()
+    if top is None:
+        return set()
+
+    def inside_of(folder: ChunkPath, around: TreeRules) -> FolderRules | str:
+        try:
+            with disk.folder(root, folder) as handle:
+                return around.enter(handle, folder, sorted(os.listdir(handle)))
+        except FileNotFoundError:
+            return around.enter(root, folder, [])
+
+    def rules_of(folder: ChunkPath) -> FolderRules | str:
+        if folder not in known:
+            around = rules_of(folder_of(folder)) if folder else top
+            if isinstance(around, str) or (folder and is_left_out(folder, [0])):
+                known[folder] = ""
+            else:
+                known[folder] = inside_of(folder, around)
+        return known[folder]
+
+    def is_left_out(path: ChunkPath, folders: Sequence[int] = ()) -> bool:
+        rules = rules_of(folder_of(path))
+        return isinstance(rules, str) or bool(
+            rules.choose([path.rpartition("/")[2]], folders).left_out
+        )
+
+    with disk.folder_at(places.root) as root:
+        return set(filter(is_left_out, paths))
+
+
 class _Listed(Struct):
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, "_Listed"] = field(default_factory=dict)

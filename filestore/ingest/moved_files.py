@@ -36,13 +36,13 @@ from filestore.core.paths import (
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
+from filestore.extract.tree_rules import left_out
 from filestore.fs import disk
 from filestore.fs.scan import MAX_DEPTH
 from filestore.fs.transaction import Content, content
 from filestore.history.batch import KEPT_BYTES, is_note
 from filestore.ingest import put
 from filestore.ingest.edits import check_revision
-from filestore.ingest.notes import is_left_out
 from filestore.sync.actions import put_settled
 from filestore.verify import drift
 from filestore.verify.names import why_no_name, why_unportable
@@ -344,13 +344,7 @@ class Documents:
     def check(self) -> None:
         """Refuse what cannot be moved for what it is."""
         rows = self.snapshot.catalog.files(list(self.files))
-        for path in rows:
-            if is_left_out(self.places, self.files[path]):
-                raise RefusedError(
-                    f"{shown_path(self.files[path])} would be left out of the index by the rules"
-                    " of its folder",
-                    remedy="choose another folder, or change .gitignore or the ignore list",
-                )
+        put.refuse_left_out(self.places, [self.files[path] for path in rows])
         for path in [*self.files]:
             # What was made of a document lies under its name.
             made = ChunkPath(f"{SUMMARIES}/{path}")
@@ -430,7 +424,7 @@ class Documents:
         written = {self.files.get(path, path) for path in (*rows, *changed)}
         # What was not indexed is where rules do not leave it out.
         fresh = [new for old, new in self.files.items() if old not in rows and is_note(new)]
-        written |= {path for path in fresh if not is_left_out(self.places, path)}
+        written |= set(fresh) - left_out(self.places, fresh)
         with store.open_commit() as commit:
             stale = snapshot.catalog.files([self.files[path] for path in rows])
             commit.forget(list(stale))

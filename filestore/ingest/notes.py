@@ -10,7 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from filestore.catalog import CatalogPages
 from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.observation import MAX_CHUNK_BYTES
-from filestore.config.layout import RECORD_NAME, Places, folded_path
+from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.caller import writing_program
 from filestore.core.diff import unified_bytes
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
@@ -31,6 +31,7 @@ from filestore.core.progress import ignore
 from filestore.core.safe_text import brief, safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.extract.markdown import read_frontmatter
+from filestore.extract.tree_rules import left_out
 from filestore.fs import disk
 from filestore.fs.scan import MAX_DEPTH
 from filestore.fs.transaction import collect_staged
@@ -40,12 +41,10 @@ from filestore.history.batch import is_note, is_truth
 from filestore.history.permission import require_name
 from filestore.ingest import put
 from filestore.ingest.edits import Edit, changed, check_revision
-from filestore.ingest.put import refuse_unmerged
 from filestore.sync.actions import put_settled
 from filestore.verify.names import why_misleading, why_unportable
 
 if TYPE_CHECKING:
-    from filestore.fs.scan import TreeRules
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 FOLDER: Final = "notes"
@@ -279,11 +278,7 @@ class NoteWriter(Struct, frozen=True):
         has_chunks = places.tree.is_written
         name = places.tree.store_path(path)
         shown = shown_path(name)
-        may_edit = (
-            is_truth(name)
-            if has_chunks
-            else is_note(path) and not is_left_out(self.snapshot.places, path)
-        )
+        may_edit = is_truth(name) if has_chunks else is_note(path) and not left_out(places, [path])
         if not path.endswith(".md") or not may_edit:
             raise RefusedError(f"{shown} is no Markdown file that may be changed")
         data = self._read(path, shown)
@@ -333,7 +328,7 @@ class NoteWriter(Struct, frozen=True):
     def _written(self, path: ChunkPath, data: bytes, before: bytes | None, command: str) -> Note:
         places = self.snapshot.places
         refuse_during_operation(places.root)
-        refuse_unmerged(places, [path])
+        put.refuse_unmerged(places, [path])
         name = places.tree.store_path(path)
         program = writing_program()
         if program is not None and self.snapshot.settings.agents.sign and data != before:
@@ -398,33 +393,7 @@ class NoteWriter(Struct, frozen=True):
                 f" {_MOST_PATH_BYTES:,} bytes together, none of them hidden",
                 remedy=_ANOTHER,
             )
-        if is_left_out(self.snapshot.places, path):
-            raise RefusedError(
-                f"{shown_path(path)} would be left out of the index by the rules of its folder",
-                remedy="choose another folder, or change .gitignore or the ignore list",
-            )
-
-
-def is_left_out(places: Places, path: ChunkPath) -> bool:
-    """Whether the rules of a folder of documents leave out a file that is to lie there."""
-    around: TreeRules | None = places.rules
-    if around is None:
-        return False
-    folder = TOP
-    for part in path.split("/"):
-        try:
-            with (
-                disk.folder_at(places.root) as root,
-                disk.folder(root, folder) if folder else nullcontext(root) as handle,
-            ):
-                rules = around.enter(handle, folder, sorted({*os.listdir(handle), part}))
-        except FileNotFoundError:
-            return False
-        is_last = inside(folder, part) == path
-        if isinstance(rules, str) or rules.choose([part], [] if is_last else [0]).left_out:
-            return True
-        around, folder = rules, inside(folder, part)
-    return False
+        put.refuse_left_out(places, [path])
 
 
 def _signed(data: bytes, program: str) -> bytes:

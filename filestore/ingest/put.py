@@ -21,6 +21,7 @@ from filestore.core.paths import CHUNKED, CHUNKS, TOP, ChunkPath, StorePath, Tre
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import brief, listed, shown_path
 from filestore.core.schema import JsonObject
+from filestore.extract.tree_rules import left_out
 from filestore.fs import disk
 from filestore.git.repository import GitBusyError, refuse_during_operation, unmerged
 from filestore.history import write
@@ -378,6 +379,15 @@ def check_folder(tree: Tree, top: str, around: ChunkPath, name: str, *, remedy: 
         shown = shown_path(tree.store_path(inside(around, name)))
         raise RefusedError(f"{shown} is there, and is no folder", remedy=remedy)
     _check_alike(outer, [name], remedy)
+
+
+def refuse_left_out(places: Places, paths: Sequence[ChunkPath]) -> None:
+    """Refuse to write documents where the rules of their folders leave them out."""
+    if found := left_out(places, paths):
+        raise RefusedError(
+            f"{shown_path(min(found))} would be left out of the index by the rules of its folder",
+            remedy="choose another folder, or change .gitignore or the ignore list",
+        )
 
 
 def chunk_path(folder: str, chunk: NewChunk) -> ChunkPath:

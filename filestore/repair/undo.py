@@ -21,6 +21,7 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
+from filestore.extract.tree_rules import left_out
 from filestore.fs import disk, transaction
 from filestore.fs.disk import read_below
 from filestore.fs.transaction import (
@@ -45,7 +46,6 @@ from filestore.history.batch import (
     invalid,
 )
 from filestore.history.write import carry_out, collect_leftovers
-from filestore.ingest.notes import is_left_out
 from filestore.sidecar.commit import CommitReport
 from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import Writing
@@ -527,13 +527,10 @@ def _index(
     there |= {StorePath(one.path): one.after is not None for one in replaced}
     ours = tree.chunk_paths(sorted(there.keys() - found_again))
     rows = snapshot.catalog.files(ours)
-    present = [
-        path
-        for path in ours
-        if there[tree.store_path(path)]
-        # A picture, say, moved along with its folder.
-        and (path in rows or not is_left_out(snapshot.places, path))
-    ]
+    came = [path for path in ours if path not in rows and there[tree.store_path(path)]]
+    # A picture, say, moved along with its folder.
+    passed = left_out(snapshot.places, came)
+    present = [path for path in ours if there[tree.store_path(path)] and path not in passed]
     if not ours:
         return None
     undone = change.group.batches if change.wanted == "before" else ()

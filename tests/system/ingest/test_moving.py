@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,31 @@ def test_what_is_not_indexed_moves_as_well(vault: Store) -> None:
     assert vault.status().clean
     vault.undo()
     assert vault.status().clean
+
+
+def test_rules_hold_in_a_folder_that_is_to_be_made(vault: Store) -> None:
+    """Its files are left out by their names as they are in any other folder."""
+    (Path(vault.root) / ".gitignore").write_text("*.draft.md\ndrafts/\n")
+    for new in ("new/deep/other.draft.md", "new/drafts/other.md"):
+        with pytest.raises(RefusedError, match="left out"):
+            vault.move("other.md", new)
+    assert vault.move("other.md", "new/deep/other.md").done
+    assert vault.status().clean
+
+
+def test_the_rules_of_a_folder_are_read_once_for_all_its_files(
+    vault: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not once for each file, when they move nor when that is undone."""
+    for number in range(50):
+        (Path(vault.root) / f"flat/{number}.md").write_text(f"# Number {number}\n")
+    vault.sync()
+    listed: list[Any] = []
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path=".": (listed.append(path), real(path))[1])
+    vault.move("flat", "home")
+    vault.undo()
+    assert len(listed) < 50
 
 
 def test_a_link_that_is_no_file_is_not_moved(vault: Store) -> None:
