@@ -162,6 +162,7 @@ class KeptChange:
     def replacements(self) -> list[Replacement]:
         """What is to happen to the files that do not hold what is wanted."""
         found = []
+        modes = {one.digest: one.mode for one in reversed(self.seen.values()) if one}
         for path, links in self.links.items():
             link = self.goal(links)
             if link is None or self.holds(path, self._side(link.entry)):
@@ -175,10 +176,7 @@ class KeptChange:
                 blob = f"{link.number}.{self.wanted}"
                 read = partial(self.originals.blob, link.batch, blob, after.digest)
                 # What moves back, or is replaced, runs as before: a record makes nothing run.
-                same = (
-                    one.mode for one in self.seen.values() if one and one.digest == after.digest
-                )
-                runs = next(same, before.mode if before else 0) & _RUNS
+                runs = modes.get(after.digest, before.mode if before else 0) & _RUNS
                 mode = None if after.mode is None else after.mode | runs
                 then = Content(digest=after.digest, read=read, mode=mode)
             found.append(Replacement(path=path, before=now, after=then))
