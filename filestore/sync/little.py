@@ -4,7 +4,7 @@ One rule: it forgets nothing. What is gone keeps its last text until a person sy
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -61,10 +61,9 @@ class Turn(Struct, frozen=True, kw_only=True):
     def first_of(self, tree: TreeScan, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
         """The first of some files that are few and small enough together, but one at least."""
         wanted = [path for path in paths if path not in self.done][: self.files]
-        folders = {folder: tree.folders[folder].entries() for folder in map(folder_of, wanted)}
         size = 0
-        for number, path in enumerate(wanted):
-            size += unpack_stat(folders[folder_of(path)][path.rpartition("/")[2]])[0]
+        for number, size_bytes in enumerate(_sizes(tree, wanted)):
+            size += size_bytes
             if number and size > self.size_bytes:
                 return wanted[:number]
         return wanted
@@ -72,11 +71,14 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 def is_little(tree: TreeScan, paths: Sequence[ChunkPath]) -> bool:
     """Whether files are few and small enough to be indexed before an answer."""
-    if len(paths) > MOST_FILES:
-        return False
+    return len(paths) <= MOST_FILES and sum(_sizes(tree, paths)) <= MOST_BYTES
+
+
+def _sizes(tree: TreeScan, paths: Sequence[ChunkPath]) -> Iterator[int]:
+    """The size of each file in bytes; each folder is unpacked once."""
     folders = {folder: tree.folders[folder].entries() for folder in set(map(folder_of, paths))}
-    entries = (folders[folder_of(path)][path.rpartition("/")[2]] for path in paths)
-    return sum(unpack_stat(entry)[0] for entry in entries) <= MOST_BYTES
+    for path in paths:
+        yield unpack_stat(folders[folder_of(path)][path.rpartition("/")[2]])[0]
 
 
 class TakenUp(Struct, frozen=True, kw_only=True):
