@@ -3,10 +3,10 @@
 One rule: what is doubtful is refused, whatever the operation, the way and the spelling.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from filestore.chunks.frontmatter import metadata_pairs
-from filestore.config.door import Door, Rules
+from filestore.config.door import Door
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
 from filestore.core.paths import StorePath, folded_path
@@ -26,8 +26,7 @@ def require_permitted(places: Places, door: Door, changes: Sequence[Replacement]
     for one in changes:
         require_name(places, door, one.path)
         for side in (one.before, one.after):
-            pairs = list(entries(side.read())) if side is not None else []
-            _require_open(places, door, one.path, lambda rules, pairs=pairs: rules.hold(pairs))  # type: ignore[misc]
+            _require_open(door, one.path, pairs=tuple(entries(side.read())) if side else ())
 
 
 def require_name(places: Places, door: Door, path: str) -> None:
@@ -43,12 +42,14 @@ def require_name(places: Places, door: Door, path: str) -> None:
             remedy="choose another file: this one is of the settings, hidden, or the conventions",
         )
     names = path, places.tree.chunk_path(StorePath(path))
-    _require_open(places, door, path, lambda rules: any(map(rules.matches, names)))
+    _require_open(door, path, names=names)
 
 
-def _require_open(places: Places, door: Door, path: str, holds: Callable[[Rules], bool]) -> None:
+def _require_open(
+    door: Door, path: str, *, names: Iterable[str] = (), pairs: Sequence[tuple[str, str]] = ()
+) -> None:
     for rules, what in ((door.closed, "closed to"), (door.read_only, "read-only for")):
-        if holds(rules):
+        if any(map(rules.matches, names)) or rules.hold(pairs):
             raise RefusedError(
                 f"{shown_path(path)} is {what} programs",
                 remedy="choose another file, or ask the person whose store it is",
