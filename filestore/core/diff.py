@@ -54,8 +54,11 @@ def unified(
 
 
 def unified_bytes(before: bytes, after: bytes, *, names: tuple[str, str], most_bytes: int) -> str:
-    """A unified diff of what two files hold, with a last line of its own where it is cut."""
-    old, new = (data.decode("utf-8", "replace") for data in (before, after))
+    """A unified diff of what two files hold, with a last line of its own where it is cut.
+
+    Bytes that are no text are written out, so that no change of them is lost.
+    """
+    old, new = (data.decode("utf-8", "backslashreplace") for data in (before, after))
     found = unified(old, new, names=names, most_bytes=most_bytes)
     return f"{found.text}\n… (cut)" if found.cut else found.text
 

@@ -19,7 +19,7 @@ from filestore.chunks import resource_record
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.config.layout import Places
-from filestore.core.diff import unified
+from filestore.core.diff import unified_bytes
 from filestore.core.hashing import content_hash, source_hash
 from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of
 from filestore.fs.disk import stat_values
@@ -333,12 +333,8 @@ def difference(path: str, before: bytes, after: bytes, most: int | None = SHOWN_
     """
     if len(before) + len(after) > _COMPARED_BYTES and most is not None:
         return f"{len(before):,} bytes become {len(after):,}"
-    text = unified(
-        before.decode("utf-8", "backslashreplace"),
-        after.decode("utf-8", "backslashreplace"),
-        names=(f"now/{path}", f"then/{path}"),
-        most_bytes=sys.maxsize,
-    ).text
+    names = f"now/{path}", f"then/{path}"
+    text = unified_bytes(before, after, names=names, most_bytes=sys.maxsize)
     lines = text.split("\n")
     if most is not None and len(lines) > most:
         return "\n".join([*lines[:most], f"… and {len(lines) - most:,} more lines"])

@@ -109,3 +109,9 @@ def test_bytes_say_in_a_last_line_that_they_are_cut(before: bytes, after: bytes,
     assert part.endswith("\n… (cut)") == is_cut
     assert len(part.removesuffix("\n… (cut)").encode()) <= most
     assert part == whole or is_cut
+
+
+def test_a_change_of_bytes_that_are_no_text_is_shown() -> None:
+    """As in a file of an old encoding, of which every letter may be such a byte."""
+    found = unified_bytes(b"gr\xfcn\n", b"gr\xf6n\n", names=NAMES, most_bytes=MOST_BYTES)
+    assert found.split("\n")[3:] == [r"-gr\xfcn", r"+gr\xf6n"]
