@@ -4,6 +4,7 @@ One rule: a diff is of bytes that were kept, or are there still, and says so whe
 """
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -69,8 +70,13 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Whether each has its diff."""
 
 
-def list_changes(places: Places, wanted: Wanted) -> Changes:
+def list_changes(places: Places, wanted: Wanted, *, is_near: Callable[[str], bool]) -> Changes:
     """The changes that are kept.
+
+    Args:
+        places: Where the store lies.
+        wanted: Which of them.
+        is_near: Whether a file outside of the root may be read.
 
     Raises:
         BatchMissingError: There is none of the name.
@@ -83,7 +89,10 @@ def list_changes(places: Places, wanted: Wanted) -> Changes:
         if wanted.id is not None:
             raise _missing(wanted.id)
         return Changes(changes=())
-    with Originals.open(places.undo) as originals, disk.folder_at(places.root) as root:
+    with (
+        Originals.open(places.undo) as originals,
+        disk.folder_at(places.root, above=disk.DEEPEST) as root,
+    ):
         batches = originals.batches()
         found = [
             group
@@ -95,7 +104,7 @@ def list_changes(places: Places, wanted: Wanted) -> Changes:
         if wanted.id is not None and not found:
             raise _missing(wanted.id)
         some = found[: wanted.limit]
-        kept = _Kept(root, originals, batches) if wanted.diff else None
+        kept = _Kept(root, originals, batches, is_near) if wanted.diff else None
         return Changes(
             changes=tuple(
                 Change(group=group, diff=_diff(group, kept) if kept else None) for group in some
@@ -113,8 +122,15 @@ def _missing(identifier: str) -> BatchMissingError:
 class _Kept:
     """What files held, of all that is kept or there still."""
 
-    def __init__(self, root: int, originals: Originals, batches: list[Batch]) -> None:
+    def __init__(
+        self,
+        root: int,
+        originals: Originals,
+        batches: list[Batch],
+        is_near: Callable[[str], bool],
+    ) -> None:
         self._root = root
+        self._is_near = is_near
         self._originals = originals
         self._blobs = {
             version.digest: (batch.identifier, f"{number}.{side}")
@@ -128,10 +144,11 @@ class _Kept:
         """What a file held; None where that is nowhere, or too large."""
         if version is None:
             return b""
-        with suppress(OSError):
-            data, _ = disk.read_below(self._root, path, most=_LARGEST)
-            if content_hash(data) == version.digest:
-                return data
+        if not path.startswith("../") or self._is_near(path):
+            with suppress(OSError):
+                data, _ = disk.read_below(self._root, path, most=_LARGEST)
+                if content_hash(data) == version.digest:
+                    return data
         if version.digest in self._blobs:
             with suppress(BatchInvalidError):
                 batch, blob = self._blobs[version.digest]

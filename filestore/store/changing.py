@@ -105,7 +105,8 @@ class ChangingStore(AnsweringStore):
         from filestore.history.changes import Wanted, list_changes
 
         wanted = Wanted(id=identifier, by=by, since=since, limit=limit, diff=diff)
-        return self._open_changes(list_changes(self.places, wanted))
+        is_near = self._parts.reachable().may_hold
+        return self._open_changes(list_changes(self.places, wanted, is_near=is_near))
 
     def undo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore

@@ -50,6 +50,20 @@ def truth(store: Store) -> dict[str, bytes]:
     return {path: data for path, data in found.items() if not path.startswith(derived)}
 
 
+def test_what_was_written_in_originals_is_shown(store: Store, tmp_path: Path) -> None:
+    """Also of files outside of the root; not of one that a stranger names in what was kept."""
+    done = store.move("docs/rent.md", "docs/miete.md")
+    (change,) = store.changes(done.undo, diff=True).changes
+    assert "-The gas [rent](rent.md#rent), [l](../lease.md)." in str(change.diff)
+    assert "+The gas [rent](miete.md#rent), [l](../lease.md)." in str(change.diff)
+    far = tmp_path.parent / f"{tmp_path.name}.md"
+    far.write_bytes((tmp_path / "docs/gas.md").read_bytes())
+    kept = Path(store.places.undo) / str(done.undo) / "batch.json"
+    kept.write_text(kept.read_text().replace("../docs/gas.md", f"../../{far.name}"))
+    (change,) = store.changes(done.undo, diff=True).changes
+    assert f"+++ ../../{far.name}\n… not kept" in str(change.diff)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
