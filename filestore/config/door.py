@@ -68,8 +68,6 @@ class Door(Struct, frozen=True, kw_only=True):
 
     closed: Rules
     read_only: Rules
-    hides: bool
-    """Whether there is any rule that closes."""
     conventions: str | None = None
     """The note that only a person changes, relative to the root."""
 

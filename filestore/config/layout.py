@@ -15,7 +15,7 @@ from filestore.core.paths import SETTINGS as SETTINGS
 from filestore.core.paths import folded_path as folded_path
 
 if TYPE_CHECKING:
-    from filestore.config.door import Door
+    from filestore.config.door import Door, Rules
     from filestore.fs.part import Kind
     from filestore.fs.scan import TopRules
 
@@ -99,6 +99,11 @@ class Places(Struct, frozen=True, kw_only=True):
     """What programs may see, where one asks; None for a person."""
     fetch: Callable[[str], None] | None = None
     """Puts a file of an earlier commit where it is looked for; None where files lie as they are."""
+
+    @property
+    def closed(self) -> "Rules | None":
+        """What is closed to who asks; None where nothing is."""
+        return self.door.closed if self.door is not None and self.door.closed.patterns else None
 
     @property
     def settings(self) -> str:

@@ -246,7 +246,7 @@ class Looker:
 
     def _is_shut(self, now: "Chunk", path: ChunkPath) -> bool:
         """Whether what a file says now closes it to who asks: it is as if it had gone."""
-        if self._places.door is None:
+        if self._places.closed is None:
             return False
         from filestore.sidecar.door import is_shut_text
 

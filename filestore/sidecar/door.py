@@ -47,7 +47,6 @@ def door_of(own: AgentOptions, root: str, configuration: str) -> Door:
     return Door(
         closed=Rules.of(every.closed, matcher(every.closed)),
         read_only=Rules.of(every.read_only, matcher(every.read_only)),
-        hides=bool(every.closed),
         conventions=own.conventions,
     )
 
@@ -152,18 +151,18 @@ def trusted_conventions(options: AgentOptions, root: str, configuration: str) ->
 
 def is_shut(places: Places, path: ChunkPath) -> bool:
     """Whether a path, or where it leads, is closed to who asks."""
-    if places.door is None or not places.door.hides:
+    if places.closed is None:
         return False
     leading = os.path.relpath(leads(os.path.join(places.chunked, path)), places.chunked)
     every = (path, leading, places.tree.store_path(path))
-    return any(map(places.door.closed.matches, every))
+    return any(map(places.closed.matches, every))
 
 
 def is_shut_text(places: Places, chunk: "Chunk", path: ChunkPath) -> bool:
     """Whether what a file says now closes it to who asks, whatever the catalog knows of it."""
-    if places.door is None or not places.door.hides:
+    if places.closed is None:
         return False
     from filestore.chunks.kept import pairs_of
 
-    source = chunk.source is not None and places.door.closed.matches(chunk.source)
-    return source or places.door.closed.hold(pairs_of(chunk, path))
+    source = chunk.source is not None and places.closed.matches(chunk.source)
+    return source or places.closed.hold(pairs_of(chunk, path))

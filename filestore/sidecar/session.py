@@ -228,15 +228,15 @@ class Parts:
             CatalogDamagedError: It is no sound catalog.
             FilestoreError: It cannot be opened at all.
         """
-        door = self.places.door
-        if door is None or not door.hides:
+        closed = self.places.closed
+        if closed is None:
             return self._whole_catalog()
         if self._open_catalog is None:
             from filestore.catalog import OpenCatalog
 
             tree = self.places.tree
             self._open_catalog = self._opened_catalog(
-                lambda path: OpenCatalog.of(path, door.closed, tree)
+                lambda path: OpenCatalog.of(path, closed, tree)
             )
         return self._open_catalog
 

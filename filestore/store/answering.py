@@ -81,7 +81,7 @@ class AnsweringStore(Closing):
     @property
     def hides(self) -> bool:
         """Whether anything is closed to who asks."""
-        return self.places.door is not None and self.places.door.hides
+        return self.places.closed is not None
 
     def conventions(self) -> str:
         """How notes are written here, as the user allowed programs to read; "" for nothing."""

@@ -256,13 +256,9 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedA
     return _LookedAt(behind=behind, of=of, tree=tree, came=came)
 
 
-def _hides(parts: "Parts") -> bool:
-    return parts.places.door is not None and parts.places.door.hides
-
-
 def _count(parts: "Parts", paths: Collection[ChunkPath]) -> int:
     """How many of some files who asks may see, as far as their names and the catalog tell."""
-    if not paths or not _hides(parts):
+    if not paths or parts.places.closed is None:
         return len(paths)
     with parts.reading() as seen:
         return sum(not seen.closes(path) for path in paths)
@@ -290,7 +286,7 @@ def _left(parts: "Parts", tree: scan.TreeScan, why: str, remedy: str = _SYNC) ->
 
     with parts.comparing() as catalog:
         now = _compared(parts, catalog, tree)
-        if not now.came or _hides(parts):
+        if not now.came or parts.places.closed is not None:
             return now
         if not is_little(tree, now.came):
             return replace(now, behind=_with_notes(now.behind, why, remedy))

@@ -128,9 +128,8 @@ def _is_closed(parts: Parts, names: set[str], name: str) -> bool:
     if name in names:
         return True
     is_path = len(name) <= _LONGEST and name.isprintable() and bool({"/", "."}.intersection(name))
-    matches = parts.places.door.closed.matches if parts.places.door is not None else None
-    chunk = parts.places.tree.chunk_path(StorePath(name))
-    return is_path and matches is not None and (matches(name) or matches(chunk))
+    closed, chunk = parts.places.closed, parts.places.tree.chunk_path(StorePath(name))
+    return is_path and closed is not None and (closed.matches(name) or closed.matches(chunk))
 
 
 def open_answer(parts: Parts, catalog: Catalog, answer: dict[str, Any]) -> dict[str, Any]:
