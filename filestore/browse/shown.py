@@ -25,7 +25,7 @@ from filestore.browse.named import (
     unknown_path,
 )
 from filestore.browse.original import data_of
-from filestore.browse.spans import FileText, NoLineError, Range, Rest, readings
+from filestore.browse.spans import FileText, Given, NoLineError, Range, Rest, readings
 from filestore.catalog import Catalog, FileRow
 from filestore.catalog.ages import aged
 from filestore.chunks import chunk_file, frontmatter
@@ -146,6 +146,22 @@ def _tell_authority(parts: Parts, catalog: Catalog, row: FileRow | None, record:
     record["not_checked"] = list(judged.unknown)
 
 
+def _given(
+    text: FileText, given: Given, chunk: chunk_file.Chunk, data: bytes, record: Record
+) -> Shown:
+    """A file of the tree, as much of it as is given."""
+    (start, end), lines, left = given
+    return Shown(
+        path=StorePath(text.name),
+        frontmatter=dict(chunk.frontmatter),
+        body=text.text[start:end] if left is not None else chunk.body,
+        revision=revision_of(text.name, data),
+        lines=lines,
+        left=left,
+        record=record,
+    )
+
+
 # Documents in place
 
 
@@ -156,7 +172,8 @@ def _document(
     row = catalog.files([path]).get(path)
     chunk, is_fresh, data = present(parts, catalog, path, row)
     text = _document_text(chunk, data, shown)
-    (start, end), lines, left = text.shown(shown, wanted, most)
+    given = text.shown(wanted, most)
+    (start, end), lines, left = given
     inside = [
         number
         for number, one in enumerate(chunk.sections)
@@ -172,15 +189,7 @@ def _document(
         links = record.get("links", [])
         first, last = lines or (0, 0)
         record["links"] = [one for one in links if not one["line"] or first <= one["line"] <= last]
-    return Shown(
-        path=shown,
-        frontmatter=dict(chunk.frontmatter),
-        body=text.text[start:end] if left is not None else chunk.body,
-        revision=revision_of(shown, data),
-        lines=lines,
-        left=left,
-        record=record,
-    )
+    return _given(text, given, chunk, data, record)
 
 
 def _document_text(chunk: chunk_file.Chunk, data: bytes, name: str) -> FileText:
@@ -291,16 +300,7 @@ def _chunk(
     halves = frontmatter.split(data)
     head, body = (one.decode("utf-8", "replace") for one in (halves.head, halves.body))
     text = FileText(text=head + body, start=len(head), name=shown)
-    (start, end), lines, left = text.shown(shown, wanted, most)
-    return Shown(
-        path=shown,
-        frontmatter=dict(chunk.frontmatter),
-        body=text.text[start:end] if left is not None else chunk.body,
-        revision=revision_of(shown, data),
-        lines=lines,
-        left=left,
-        record=record,
-    )
+    return _given(text, text.shown(wanted, most), chunk, data, record)
 
 
 def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | None) -> Shown:
@@ -329,7 +329,7 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
         rows = rows_of(catalog, source) if is_of_lines else found.rows
         text = FileText(text=_joined(parts, rows), name=source)
         wanted = wanted if is_of_lines else None
-    (start, end), lines, left = text.shown(source, wanted, most)
+    (start, end), lines, left = text.shown(wanted, most)
     row = found.rows[0]
     known = [
         KnownFile(

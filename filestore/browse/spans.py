@@ -119,6 +119,10 @@ class Rest(JsonObject, Struct, frozen=True, kw_only=True):
     """Names what follows, to be shown next; None where nothing does."""
 
 
+Given = tuple[tuple[int, int], tuple[int, int] | None, Rest | None]
+"""Start and end of what is given of a text, its first and last line, and what is left."""
+
+
 class FileText(Struct, frozen=True, kw_only=True):
     """The text of a file, of which parts are named."""
 
@@ -130,9 +134,8 @@ class FileText(Struct, frozen=True, kw_only=True):
     """Start and number of each page."""
     passages: Sequence[tuple[int, int]] = ()
     """Start and end of each; none where it is one passage as a whole."""
-    is_markdown: bool = True
     name: str = "it"
-    """Of the file, for messages."""
+    """Of the file, as places name it."""
 
     @property
     def body(self) -> str:
@@ -208,7 +211,7 @@ class FileText(Struct, frozen=True, kw_only=True):
     def _section(self, heading: str) -> tuple[int, int]:
         from filestore.chunking.blocks import section_named
 
-        found = section_named(self.body, heading) if self.is_markdown else None
+        found = section_named(self.body, heading)
         if found is None:
             raise NoLineError(
                 f"{self.name} has no heading {heading[:80]!r}",
@@ -216,13 +219,10 @@ class FileText(Struct, frozen=True, kw_only=True):
             )
         return self.start + found[0], self.start + found[1]
 
-    def shown(
-        self, path: str, wanted: Range | None, most: int | None
-    ) -> tuple[tuple[int, int], tuple[int, int] | None, Rest | None]:
-        """What is given of what is named: its start and end, its lines, and what is left.
+    def shown(self, wanted: Range | None, most: int | None) -> Given:
+        """What is given of what is named.
 
         Args:
-            path: Of the file, as places name it.
             wanted: What is named; None for the body.
             most: Characters, at most; None for all.
 
@@ -241,7 +241,7 @@ class FileText(Struct, frozen=True, kw_only=True):
         left = Rest(
             before=before,
             after=after if rest else 0,
-            next=None if following is None else f"{path}{following}",
+            next=None if following is None else f"{self.name}{following}",
         )
         return (start, at), lines, left if before or rest else None
 

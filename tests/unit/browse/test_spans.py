@@ -19,7 +19,7 @@ TEXT = FileText(
 def shown(text: FileText, place: str = "", most: int | None = None) -> str:
     """The text of a place."""
     wanted = Range.parse(place) if place else None
-    (start, end), _, _ = text.shown("a.md", wanted, most)
+    (start, end), _, _ = text.shown(wanted, most)
     return text.text[start:end]
 
 
@@ -70,7 +70,7 @@ def test_pages_are_named_by_their_numbers() -> None:
     assert shown(paged, "p2-5") == shown(paged, "p2-p9") == "two\nfive\n"
     with pytest.raises(NoLineError, match="no page 3"):
         shown(paged, "p3")
-    _, lines, left = paged.shown("a.pdf", Range.parse("p2"), None)
+    _, lines, left = paged.shown(Range.parse("p2"), None)
     assert lines == (2, 2)
     assert left is not None
     assert (left.before, left.after, left.next) == (1, 1, "a.pdf:p5")
@@ -112,7 +112,7 @@ def test_a_text_is_read_to_its_end_by_what_is_named_next(text: str, most: int) -
     whole, place, pieces = FileText(text=text, name="a.md"), "", []
     for _ in range(len(text) + 2):
         wanted = Range.parse(place) if place else None
-        (start, end), _, left = whole.shown("a.md", wanted, most)
+        (start, end), _, left = whole.shown(wanted, most)
         pieces.append(whole.text[start:end])
         assert len(safe_text(pieces[-1])) <= max(most, 16)
         if left is None or left.next is None:
@@ -125,7 +125,7 @@ def test_a_text_is_read_to_its_end_by_what_is_named_next(text: str, most: int) -
 def test_a_long_line_goes_on_where_it_was_cut() -> None:
     """At a blank, if there is one; the lines of a range end where it ends."""
     text = FileText(text=f"first\n{'word ' * 100}\nlast\n", name="a.md")
-    (start, end), lines, left = text.shown("a.md", Range.parse("2-2"), 103)
+    (start, end), lines, left = text.shown(Range.parse("2-2"), 103)
     assert text.text[start:end] == "word " * 20
     assert lines == (2, 2)
     assert left is not None
