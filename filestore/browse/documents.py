@@ -394,19 +394,9 @@ def _chunk_part(
     else:
         freshness = "fresh" if content_hash(data) == row.file_hash else "edited"
         source = catalog.source_of(row)
-        chunk = Chunk(
-            path=path,
-            body=text,
-            body_line=0,
-            source=source,
-            resource=row.resource,
-            headings=headings,
-            pages=pages,
-            edited=row.edited or freshness == "edited",
-        )
-        words = text.strip()
-        start = text.find(words)
-        place = locator.place(chunk, (start, start + len(words)))
+        is_edited = row.edited or freshness == "edited"
+        chunk = Chunk.of(row, parts.places.tree, text, source, edited=is_edited)
+        place = locator.whole(chunk)
         if place.document == source:
             line, end_line = place.line, place.end_line
     return DocumentPart(

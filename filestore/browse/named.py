@@ -453,17 +453,9 @@ def _document_of(
     data = disk.read_path(real, limit=MAX_CHUNK_BYTES)
     parts = frontmatter.split(data)
     body = parts.body.decode("utf-8", "replace")
-    headings, pages = row.headings_and_pages()
-    chunk = Chunk(
-        path=parts_of.places.tree.store_path(path),
-        body=body,
-        body_line=parts.head.count(b"\n") + 1,
-        source=source,
-        resource=row.resource,
-        headings=headings,
-        pages=pages,
-        edited=row.edited,
-    )
+    body_line = parts.head.count(b"\n") + 1
+    tree = parts_of.places.tree
+    chunk = Chunk.of(row, tree, body, source, edited=row.edited, body_line=body_line)
     lines = body.split("\n")
     at = 0 if line is None else line - chunk.body_line
     if line is None or not 0 <= at < len(lines) or not lines[at].strip():

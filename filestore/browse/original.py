@@ -133,20 +133,7 @@ def _starts(
 
     locator = Locator(lambda: originals.of_places(places), catalog, [source])
     for row, body in zip(rows, bodies, strict=True):
-        headings, pages = row.headings_and_pages()
-        chunk = Chunk(
-            path=places.tree.store_path(row.path),
-            body=body,
-            body_line=0,
-            source=source,
-            resource=row.resource,
-            headings=headings,
-            pages=pages,
-            edited=row.edited,
-        )
-        words = body.strip()
-        start = body.find(words)
-        found = locator.place(chunk, (start, start + len(words)))
+        found = locator.whole(Chunk.of(row, places.tree, body, source, edited=row.edited))
         yield (found.line or 0) if found.document == source else 0
 
 

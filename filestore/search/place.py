@@ -11,15 +11,15 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.catalog import Catalog, in_batches, queries
+from filestore.catalog import Catalog, FileRow, in_batches, queries
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import source_hash
-from filestore.core.paths import StorePath
+from filestore.core.paths import StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fs.stats import pack_stat
@@ -79,6 +79,30 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """Whether it is a section of the document itself, which was read just now."""
     is_uneven: bool = False
     """Whether it has line ends that are none in the document."""
+
+    @classmethod
+    def of(
+        cls,
+        row: FileRow,
+        tree: Tree,
+        body: str,
+        source: str | None,
+        *,
+        edited: bool,
+        body_line: int = 0,
+    ) -> Self:
+        """A chunk file with the body that it has now, and what the catalog knows of it."""
+        headings, pages = row.headings_and_pages()
+        return cls(
+            path=tree.store_path(row.path),
+            body=body,
+            body_line=body_line,
+            source=source,
+            resource=row.resource,
+            headings=headings,
+            pages=pages,
+            edited=edited,
+        )
 
 
 class Around(JsonObject, Struct, frozen=True, kw_only=True):
@@ -152,6 +176,12 @@ class Locator:
         self._texts: dict[str, str | None] = {}
         self._markup: dict[str, _Markup] = {}
         self._left_bytes = MOST_READ_BYTES
+
+    def whole(self, chunk: Chunk) -> Place:
+        """Where all of a chunk is."""
+        words = chunk.body.strip()
+        start = chunk.body.find(words)
+        return self.place(chunk, (start, start + len(words)))
 
     def place(self, chunk: Chunk, passage: Span, *, context: int | None = None) -> Place:
         """Where a passage is.
