@@ -19,9 +19,9 @@ from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.chunks.links import path_keys
 from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, around
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import nearest_paths
+from filestore.core.spelling import nearest_paths, offered
 from filestore.fs.path_names import composed
 from filestore.search.answer import stem
 from filestore.sidecar.session import Parts
@@ -167,10 +167,9 @@ def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathE
         )
     folders = {one.rpartition("/")[0] for one in known if "/" in one}
     folders |= {above for one in folders for above in around(one)}
-    near = [f"'{shown_path(one)}/'" for one in nearest_paths(typed, sorted(folders - {".."}))]
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    near = offered([f"{one}/" for one in nearest_paths(typed, sorted(folders - {".."}))])
     return UnknownPathError(
-        f"no folder {shown} has documents{hint}", remedy="leave it out to see which folders do"
+        f"no folder {shown} has documents{near}", remedy="leave it out to see which folders do"
     )
 
 

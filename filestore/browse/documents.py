@@ -25,7 +25,7 @@ from filestore.browse.named import (
     UnknownPathError,
     files_named,
     folder_named,
-    require_open_text,
+    require_open,
     resource_named,
     rows_of,
 )
@@ -190,7 +190,7 @@ def present(
             f"cannot show {path}: {reason or 'it is no document'}",
             remedy="filestore sync" if can_sync else LIST,
         )
-    require_open_text(parts.places, chunk, path, path)
+    require_open(parts.places, catalog, path, path, chunk)
     return chunk, is_fresh, data
 
 
@@ -383,7 +383,7 @@ def _chunk_part(
     try:
         data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
         parsed = chunk_file.parse(data)
-        require_open_text(parts.places, parsed, row.path, path)
+        require_open(parts.places, catalog, row.path, path, parsed)
         text = parsed.body
     except FileNotFoundError:
         problem, freshness = "the file is gone", "gone"

@@ -29,8 +29,7 @@ from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import TOP, ChunkPath, StorePath, is_below, is_made
-from filestore.core.safe_text import shown_path
-from filestore.core.spelling import did_you_mean, nearest_paths
+from filestore.core.spelling import did_you_mean, nearest_paths, offered
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.sidecar.door import is_shut, is_shut_text
@@ -130,9 +129,8 @@ def _named(places: Places, catalog: Catalog, text: str) -> NamedFiles | None:
 
 def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None:
     """A file that is there, or that the catalog knows."""
-    try:
-        path = below_chunked(places, text)
-    except UnknownPathError:
+    path = below_chunked(places, text)
+    if path is None:
         starts = (places.root, places.chunked, working_folder())
         for place in typed_paths(text, starts):
             relative = os.path.relpath(absolute(place), places.chunked)
@@ -211,12 +209,8 @@ def text_of(chunk: chunk_file.Chunk, name: str) -> FileText:
 # Paths and names that need not be indexed
 
 
-def below_chunked(places: Places, path: str) -> ChunkPath:
-    """A path as given by a person, relative to `chunked/`.
-
-    Raises:
-        UnknownPathError: It leads out of it.
-    """
+def below_chunked(places: Places, path: str) -> ChunkPath | None:
+    """A path as given by a person, relative to `chunked/`; None where no file there has it."""
     starts = (places.root, places.chunked, working_folder())
     for place, whole_of in product(typed_paths(path, starts), (absolute, leads)):
         whole = whole_of(place)
@@ -231,27 +225,30 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
         found = ChunkPath(os.path.relpath(whole, places.chunked))
         if not is_shut(places, found):
             return found
-    raise unknown_path(places, path)
+    return None
 
 
-def require_open(places: Places, catalog: Catalog, path: ChunkPath, name: str) -> None:
+def require_open(
+    places: Places,
+    catalog: Catalog,
+    path: ChunkPath,
+    name: str,
+    chunk: chunk_file.Chunk | None = None,
+) -> None:
     """Pass over a file that is closed to who asks, as if it were not there.
 
-    Raises:
-        UnknownPathError: It is.
-    """
-    if catalog.closes(path):
-        raise unknown_path(places, name, catalog)
-
-
-def require_open_text(places: Places, chunk: chunk_file.Chunk, path: ChunkPath, name: str) -> None:
-    """The same of what a file says now, which the catalog may not know yet.
+    Args:
+        places: The store's.
+        catalog: Inside a snapshot.
+        path: Of the file.
+        name: As it was named.
+        chunk: What it says now, which the catalog may not know yet.
 
     Raises:
         UnknownPathError: It is closed.
     """
-    if is_shut_text(places, chunk, path):
-        raise unknown_path(places, name)
+    if catalog.closes(path) or (chunk is not None and is_shut_text(places, chunk, path)):
+        raise unknown_path(places, name, catalog)
 
 
 def chunk_paths(
@@ -264,47 +261,48 @@ def chunk_paths(
     """
     found: dict[ChunkPath, None] = {}
     for path in paths:
-        try:
-            found[below_chunked(places, path)] = None
-        except UnknownPathError:
-            if not missing_ok:
-                raise
+        if (there := below_chunked(places, path)) is not None:
+            found[there] = None
+        elif not missing_ok or not path:
+            raise unknown_path(places, path)
     return list(found)
 
 
-def file_at(places: Places, text: str) -> ChunkPath:
-    """The file of the tree that a text names, with or without a place in it.
+def file_in_tree(places: Places, text: str) -> tuple[ChunkPath, Range | None] | None:
+    """The file of the tree that a text names, indexed or not, and the place in it, if any."""
+    for name, place in readings(text):
+        if (path := below_chunked(places, name)) is not None:
+            return path, place
+    return None
 
-    Raises:
-        UnknownPathError: There is none.
-    """
-    for name, _ in readings(text):
-        with suppress(UnknownPathError):
-            return below_chunked(places, name)
-    raise unknown_path(places, text)
+
+def unknown(parts: Parts, text: str) -> FilestoreError:
+    """The error for a path that leads to no file, whether there is a catalog or not."""
+    with suppress(CatalogMissingError, CatalogDamagedError), parts.reading() as catalog:
+        return unknown_path(parts.places, text, catalog)
+    return unknown_path(parts.places, text)
 
 
 def unknown_path(places: Places, text: str, catalog: Catalog | None = None) -> FilestoreError:
     """The error for a path that leads to no file; with a catalog, it names the nearest three."""
     if not text.strip():
         return UsageError("no path was named", remedy="name one as search prints it")
-    near = "" if catalog is None else nearest(places, catalog, text)
+    near = "" if catalog is None else _nearest(places, catalog, text)
     shown = f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text
     if places.tree.has_sections:
         return UnknownPathError(f"no document {shown!r}{near}", remedy=_DOCUMENTS_REMEDY)
     return UnknownPathError(f"no chunk file and no original {shown!r}{near}", remedy=_REMEDY)
 
 
-def nearest(places: Places, catalog: Catalog, text: str) -> str:
-    """The end of a sentence about a path that leads nowhere; "" where no known one is near."""
+def _nearest(places: Places, catalog: Catalog, text: str) -> str:
     paths = (places.tree.store_path(decode_path(path)) for path in queries.all_paths(catalog))
     known: Iterable[str] = (path for path in paths if not is_made(path))
     if not places.tree.has_sections:
         sources = {source for _, _, source, _ in catalog.documents()}
         known = chain(sources, (path for path in known if path.endswith(".md")))
     name = next((name for name, wanted in reversed([*readings(text)]) if wanted), text)
-    *others, last = [f"'{shown_path(one)}'" for one in nearest_paths(name, known)] or [""]
-    return f"; did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
+    # It may be gone, or closed since it was indexed.
+    return offered(nearest_paths(name, (one for one in known if one != name)))
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:
@@ -377,10 +375,6 @@ _HIGHEST: Final = 10**9
 """A line that editors can be given."""
 
 
-class NoSuchDocumentError(FilestoreError, FileNotFoundError):
-    """Nothing that a search could have printed is there."""
-
-
 class Spot(Struct, frozen=True, kw_only=True):
     """A file, and where in it."""
 
@@ -390,17 +384,17 @@ class Spot(Struct, frozen=True, kw_only=True):
     page: int | None = None
 
 
-def spot_of(hit: str, places: Places) -> Spot:
+def spot_of(hit: str, parts: Parts) -> Spot:
     """The file that a person means, and where in it: ``PATH``, ``PATH:LINE``, or a line of output.
 
     Args:
         hit: Relative to the working folder, to the store root or to `chunked/`.
-        places: Where the store lies.
+        parts: Of the store.
 
     Raises:
-        NoSuchDocumentError: There is none.
+        UnknownPathError: There is none.
     """
-    shown = hit.removesuffix("\n")
+    places, shown = parts.places, hit.removesuffix("\n")
     for name, wanted in readings(shown, of_output=True):
         for place in typed_paths(name, (working_folder(), places.root, places.chunked)):
             path = absolute(place)
@@ -410,10 +404,9 @@ def spot_of(hit: str, places: Places) -> Spot:
                 is_line = wanted is not None and wanted.unit in ("passage", "lines")
                 line, page = first if is_line else None, first if is_page else None
                 return Spot(path=path, line=line, page=page)
-    raise NoSuchDocumentError(
-        f"no such file: {hit!r}",
-        remedy="name one as 'filestore search' prints it: PATH or PATH:LINE",
-    )
+    error = unknown(parts, shown)
+    error.remedy = "name one as 'filestore search' prints it: PATH or PATH:LINE"
+    raise error
 
 
 def located(parts: Parts, spot: Spot, *, chunk: bool) -> "Place":

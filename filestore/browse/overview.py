@@ -13,7 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filestore.browse.contents import Contents, Folder, Listed, Wanted, contents, documents_of
-from filestore.browse.named import UnknownPathError, file_at, resource_named, resources_below
+from filestore.browse.named import file_in_tree, resource_named, resources_below
 from filestore.browse.topics import MOST_DOCUMENTS, Topic, topics
 from filestore.catalog import (
     Catalog,
@@ -162,16 +162,15 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
         teller = _Teller(parts, catalog, depth)
         if not asked:
             return teller.of_store()
-        resource = path = None
+        resource = None
         if not parts.places.tree.has_sections:
             with suppress(UnknownResourceError):
                 resource = resource_named(catalog, asked, parts.places)
         if resource is not None:
             return teller.of_resource(resource)
-        with suppress(UnknownPathError):
-            path = file_at(parts.places, asked)
-        if path is not None and path in catalog.files([path]):
-            return teller.of_file(path)
+        found = file_in_tree(parts.places, asked)
+        if found is not None and found[0] in catalog.files([found[0]]):
+            return teller.of_file(found[0])
         if below := resources_below(catalog, asked, parts.places):
             return teller.of_folder(asked, below)
         return teller.of_query(asked, session)

@@ -17,15 +17,14 @@ from filestore.browse.links import backlinks, note_links
 from filestore.browse.named import (
     NamedFiles,
     UnknownPathError,
-    below_chunked,
+    file_in_tree,
     files_named,
     require_open,
-    require_open_text,
     rows_of,
     unknown_path,
 )
 from filestore.browse.original import data_of
-from filestore.browse.spans import FileText, Given, NoLineError, Range, Rest, readings
+from filestore.browse.spans import FileText, Given, NoLineError, Range, Rest
 from filestore.catalog import Catalog, FileRow
 from filestore.catalog.ages import aged
 from filestore.chunks import chunk_file, frontmatter
@@ -111,11 +110,9 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
         FilestoreError: It cannot be read.
     """
     is_document = parts.places.tree.has_sections
-    for name, place in readings(asked.text):
-        # It need not be indexed.
-        with contextlib.suppress(UnknownPathError):
-            path, wanted = below_chunked(parts.places, name), asked.place(place)
-            break
+    # It need not be indexed.
+    if (there := file_in_tree(parts.places, asked.text)) is not None:
+        path, wanted = there[0], asked.place(there[1])
     else:
         found = files_named(parts.places, catalog, asked.text, asked.place(None))
         if found.source is not None and (found.place is None or found.place.unit != "passage"):
@@ -284,7 +281,7 @@ def _chunk(
             f"cannot show {shown}: {error.strerror or error}", remedy=_CHUNKS
         ) from error
     chunk = chunk_file.parse(data)
-    require_open_text(parts.places, chunk, path, shown)
+    require_open(parts.places, catalog, path, shown, chunk)
     row = catalog.files([path]).get(path)
     record = record_of(
         catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
@@ -311,7 +308,7 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
         data = data_of(parts.places, catalog, source)
         with contextlib.suppress(MalformedFrontmatter, chunk_file.InvalidMetadata):
             document = chunk_file.parse(data if is_text(source) else b"")
-            require_open_text(parts.places, document, ChunkPath(source), source)
+            require_open(parts.places, catalog, ChunkPath(source), source, document)
     about: dict[str, Any] = {}
     text: FileText | None = None
     # Of a page of HTML a person reads what was taken out of it, and counts its own lines.

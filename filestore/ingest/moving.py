@@ -15,7 +15,6 @@ from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
-from filestore.core.safe_text import brief, shown_path
 from filestore.fs.path_names import typed_paths
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git.repository import refuse_during_operation
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
 
 
-def wanted_of(places: Places, path: str, to: str, revision: str | None = None) -> Wanted:
+def wanted_of(places: Places, path: str, to: str, revision: str | None) -> Wanted | None:
     """What a person or a program means, who names a new path from where the old one is found.
 
     Args:
@@ -37,8 +36,11 @@ def wanted_of(places: Places, path: str, to: str, revision: str | None = None) -
         to: Its new path; of a folder that is there, or with a slash at its end, one in it.
         revision: Of the file.
 
+    Returns:
+        None where there is no such file.
+
     Raises:
-        UsageError: There is no such file, or the new path is empty.
+        UsageError: The new path is empty.
     """
     if not to or "\0" in to:
         raise UsageError("the new path is empty", remedy="filestore mv PATH NEW")
@@ -50,9 +52,7 @@ def wanted_of(places: Places, path: str, to: str, revision: str | None = None) -
                     target = os.path.join(target, os.path.basename(found))
                 old, new = (os.path.relpath(one, places.root) for one in (found, target))
                 return Wanted(path=StorePath(old), to=StorePath(new), revision=revision)
-    raise UsageError(
-        f"there is no {brief(shown_path(path))}", remedy="'filestore ls' lists what is there"
-    )
+    return None
 
 
 def plan(snapshot: "StoreSnapshot", wanted: Wanted) -> MoveWork:

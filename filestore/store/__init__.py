@@ -357,8 +357,11 @@ class Store(ChangingStore, ReadableStore):
         from filestore.browse import named
 
         command = "edit" if edit.old or edit.section else "append"
-        chunk = named.file_at(self.places, os.fsdecode(path))
-        self._require_seen(chunk, os.fsdecode(path))
+        name = os.fsdecode(path)
+        if (found := named.file_in_tree(self.places, name)) is None:
+            raise named.unknown(self._parts, name)
+        chunk, _ = found
+        self._require_seen(chunk, name)
         return self._note(command, lambda writer: writer.edit(chunk, edit, revision, command), plan)
 
     def _note(self, command: str, write: "Callable[[NoteWriter], Note]", plan: bool) -> "Note":

@@ -145,18 +145,17 @@ class AnsweringStore(Closing):
         """
         if not self.hides:
             return
-        from filestore.browse.named import require_open, require_open_text
+        from filestore.browse.named import require_open
         from filestore.chunks.layout import look_at
         from filestore.chunks.observation import Observation
 
         parts = self._parts
         with parts.reading() as catalog:
             require_open(parts.places, catalog, path, name)
-        for seen in look_at(parts.places, [path], parts.layout):
-            if isinstance(seen, Observation):
-                parts.layout.settle(seen)
-                if seen.chunk is not None:
-                    require_open_text(parts.places, seen.chunk, path, name)
+            for seen in look_at(parts.places, [path], parts.layout):
+                if isinstance(seen, Observation):
+                    parts.layout.settle(seen)
+                    require_open(parts.places, catalog, path, name, seen.chunk)
 
     def _seen_resources(self, names: Sequence[str]) -> tuple[str, ...]:
         """Resources that a program names, looked for among what it sees.

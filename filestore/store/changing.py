@@ -150,10 +150,20 @@ class ChangingStore(AnsweringStore):
         return done and self._with_vectors(done, on_progress)
 
     def _move_of(self, path: StrPath, to: StrPath, revision: str | None) -> "Wanted":
+        from filestore.browse.named import unknown
+        from filestore.browse.spans import readings
         from filestore.ingest import moving
 
         name = os.fsdecode(path)
-        wanted = moving.wanted_of(self.places, name, os.fsdecode(to), revision)
+        for one, place in readings(name):
+            wanted = moving.wanted_of(self.places, one, os.fsdecode(to), revision)
+            # Behind a file may be a place in it.
+            if wanted and (
+                not place or os.path.isfile(os.path.join(self.places.root, wanted.path))
+            ):
+                break
+        else:
+            raise unknown(self._parts, name)
         if self.places.tree.holds(wanted.path):
             self._require_seen(self.places.tree.chunk_path(wanted.path), name)
         return wanted

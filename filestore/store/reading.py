@@ -579,11 +579,11 @@ class ReadableStore(AnsweringStore):
             chunk: Whether a chunk file is located itself, not its document.
 
         Raises:
-            NoSuchDocumentError: There is no such file.
+            UnknownPathError: There is no such file.
         """
         from filestore.browse import named
 
-        spot = named.spot_of(os.fsdecode(hit), self.places)
+        spot = named.spot_of(os.fsdecode(hit), self._parts)
         return named.located(self._parts, spot, chunk=chunk)
 
     def reconstruct(self, resource: str) -> "Reconstruction":

@@ -11,9 +11,10 @@ from msgspec.structs import fields
 
 import filestore
 from filestore.browse.named import UnknownPathError
+from filestore.cli._parser import command_parser
 from filestore.core.errors import FilestoreError
 from filestore.server.agents import tools, wording
-from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.operations import COMMANDS, OPERATIONS, Operation
 from tests.system.extract.test_docx import p, parts_of, zipped
 from tests.system.extract.test_pdf import Pdf
 
@@ -205,3 +206,34 @@ def test_a_wrong_path_names_the_nearest(filled: Any) -> None:
     done = filled("show", "x" * 100_000, code=3)
     assert len(done.stderr) < 1_000
     assert "did you mean" not in filled("show", "qqqqqq", code=3).stderr
+
+
+def test_a_wrong_path_names_the_nearest_in_every_door(filled: Any) -> None:
+    """In every operation, and in every command with one path."""
+    near = "did you mean 'seal.md'" if filled.store.name == "docs" else "'../docs/seal.md'"
+    answers: dict[str, str] = {}
+    with filestore.open(filled.store) as store:
+        for operation in taking_paths():
+            # What names nothing is a question there.
+            if operation.name != "about":
+                given = given_to(operation, "seel.md")
+                given |= {"old": "seal"} if operation.name == "edit" else {}
+                with pytest.raises(UnknownPathError) as caught:
+                    operation.checked(given).answer(store)
+                answers[operation.name] = caught.value.message
+    for command in COMMANDS:
+        taken = [one for one in command_parser(command)._actions if not one.option_strings]
+        names = [one.metavar for one in taken if one.nargs is None]
+        if names[:1] in (["PATH"], ["PATH[:LINE]"], ["HIT"]):
+            words = command, "seel.md", *("new" for _ in names[1:])
+            answers[f"{command} typed"] = filled(*words, cwd=filled.store, code=3).stderr
+    assert {"show", "move", "edit", "mv typed", "open typed", "links typed"} <= answers.keys()
+    assert [name for name, message in answers.items() if near not in message] == []
+
+
+def test_what_is_gone_is_not_offered(filled: Any) -> None:
+    """A file that the index has still."""
+    path = filled.json("search", "walrus", "-k", "1", cwd=filled.store)["hits"][0]["path"]
+    (filled.store / path).unlink()
+    done = filled("show", path, cwd=filled.store, code=3)
+    assert f"did you mean '{path}'" not in done.stderr
