@@ -15,6 +15,7 @@ from filestore.cli._parser import command_parser
 from filestore.core.errors import FilestoreError
 from filestore.server.agents import tools, wording
 from filestore.server.operations import COMMANDS, OPERATIONS, Operation
+from tests.system.conftest import Workspace
 from tests.system.extract.test_docx import p, parts_of, zipped
 from tests.system.extract.test_pdf import Pdf
 
@@ -49,19 +50,36 @@ FILES: Mapping[str, bytes] = {
 }
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the stores of all tests, which only read them, and for what the user allowed."""
+    return tmp_path_factory.mktemp("shared")
+
+
 @pytest.fixture(params=["tree", "flat", "in-place"])
-def filled(request: pytest.FixtureRequest, new_workspace: Any) -> Any:
+def filled(
+    request: pytest.FixtureRequest,
+    new_workspace: Any,
+    shared: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> Any:
     """A store of documents of many formats, in each layout."""
-    made = new_workspace(layout=request.param) if request.param != "in-place" else None
-    workspace = made or new_workspace(init=False)
-    for name, data in FILES.items():
-        workspace.write(f"docs/{name}", data)
-    if made is None:
-        # Some names are unportable, as it says.
-        workspace("init", "docs", "--in-place", "--embedder", "builtin", code=1)
-        workspace.store = workspace.folder / "docs"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(shared / "configuration"))
+    folder, in_place = shared / request.param, request.param == "in-place"
+    if folder.exists():
+        workspace = Workspace(folder, monkeypatch, capfdbinary)
     else:
-        workspace("add", "docs")
+        workspace = new_workspace(folder, layout=request.param, init=not in_place)
+        for name, data in FILES.items():
+            workspace.write(f"docs/{name}", data)
+        if in_place:
+            # Some names are unportable, as it says.
+            workspace("init", "docs", "--in-place", "--embedder", "builtin", code=1)
+        else:
+            workspace("add", "docs")
+    if in_place:
+        workspace.store = folder / "docs"
     return workspace
 
 
