@@ -67,8 +67,18 @@ def links(
     """
     if "[" not in text:
         return ()
+    visible = without_remarks(without_any_code(text) if visible is None else visible)
+    definitions: dict[str, _Target] = {}
+    for key, target in _defined(visible):
+        definitions.setdefault(key, target)
+    unused, found = dict(definitions), []
+    for at, target, label, key in _uses(visible, definitions, wiki=wiki):
+        if key in definitions and _calls_alike(target, definitions[key]):
+            unused.pop(key, None)
+        found.append((at, target, text[label][: 2 * MAX_LABEL]))
+    found += [(target.inner[0] - 1, target, key) for key, target in unused.items()]
     made, line, end = list[Link](), 1, 0
-    for at, target, shown in _found(text, visible, wiki=wiki)[:most]:
+    for at, target, shown in sorted(found, key=lambda one: one[0])[:most]:
         line += text.count("\n", end, at)
         end = at
         made.append(
@@ -112,11 +122,12 @@ def written_links(text: str, *, wiki: bool = True) -> tuple[WrittenLink, ...]:
     visible = without_remarks(without_any_code(text))
     labels: dict[str, list[tuple[int, int]]] = {}
     found: dict[int, tuple[_Target, str]] = {}
+    definitions, referred = dict[str, _Target](), set[str]()
     # Of several of a label the first counts; the others get the same change.
     for key, target in _defined(visible):
+        definitions.setdefault(key, target)
         labels.setdefault(key, []).append(target.inner)
         found[target.start] = target, ""
-    definitions, referred = _definitions(visible)[0], set[str]()
     for _, target, _, key in _uses(visible, definitions, wiki=wiki):
         found[target.start] = target, key if target.kind == "wiki" else ""
         referred |= {key} if target.kind == "markdown" else set()
@@ -146,27 +157,6 @@ class _Target(Struct, frozen=True, kw_only=True):
     start: int
     end: int
     inner: tuple[int, int]
-
-
-def _found(text: str, visible: str | None, *, wiki: bool) -> list[tuple[int, _Target, str]]:
-    """Each link in order: where it starts, where it leads, and its label."""
-    visible = without_remarks(without_any_code(text) if visible is None else visible)
-    definitions, unused = _definitions(visible)
-    found = []
-    for at, target, label, key in _uses(visible, definitions, wiki=wiki):
-        if key in definitions and _calls_alike(target, definitions[key]):
-            unused.pop(key, None)
-        found.append((at, target, text[label][: 2 * MAX_LABEL]))
-    found += [(at, definitions[key], key) for key, at in unused.items()]
-    return sorted(found, key=lambda one: one[0])
-
-
-def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
-    """Where the labels of reference definitions lead, and where each definition starts."""
-    targets: dict[str, _Target] = {}
-    for key, target in _defined(visible):
-        targets.setdefault(key, target)
-    return targets, {key: target.inner[0] - 1 for key, target in targets.items()}
 
 
 def _defined(visible: str) -> Iterator[tuple[str, _Target]]:
