@@ -102,9 +102,11 @@ def test_a_diff_is_bounded(store: Store) -> None:
     assert len(found) < 110_000
     assert "more files" in found
     assert len(store.changes(identifier).changes[0].to_dict()["paths"]) == 100
-    for data, words in ((b"\0\1", "binary"), (b"x" * 1_100_000, "too large"), (b"\xff", "\ufffd")):
-        name = f"{words}.md"
-        identifier = write.change(store.places, {name: data}, before={}, command="one")
+    for number, (data, words) in enumerate(
+        ((b"\0\1", "binary"), (b"x" * 1_100_000, "too large"), (b"\xff", r"+\xff"))
+    ):
+        path = f"one/{number}.md"
+        identifier = write.change(store.places, {path: data}, before={}, command="one")
         assert words in diff_of(store, identifier)
 
 
