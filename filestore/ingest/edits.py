@@ -74,16 +74,11 @@ def check_revision(path: StorePath, data: bytes, given: str | None) -> None:
     """
     now = revision_of(path, data)
     if given is not None and given != now:
-        raise other_revision(path, now, given)
-
-
-def other_revision(path: StorePath, now: str, given: str) -> OtherRevisionError:
-    """The error that names the revision that a file has now."""
-    shown = shown_path(path)
-    return OtherRevisionError(
-        f"{shown} has revision {now}, not {brief(given)}: nothing was written",
-        remedy=f"show {shown} again, and change what it holds now",
-    )
+        shown = shown_path(path)
+        raise OtherRevisionError(
+            f"{shown} has revision {now}, not {brief(given)}: nothing was written",
+            remedy=f"show {shown} again, and change what it holds now",
+        )
 
 
 def changed(before: str, edit: Edit, *, shown: str, above: int = 0) -> str:

@@ -26,7 +26,6 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import (
     NOTES,
     SUMMARIES,
-    TOP,
     ChunkPath,
     StorePath,
     folder_of,
@@ -222,7 +221,7 @@ class Documents:
             ),
             relinked=tuple(
                 RelinkedFile(
-                    path=name,
+                    path=(name := shown(path)),
                     links=count,
                     diff=unified_bytes(
                         data,
@@ -232,7 +231,6 @@ class Documents:
                     ),
                 )
                 for path, (data, made, count) in sorted(changed.items())
-                for name in (shown(path),)
             ),
             left=tuple(
                 LeftFile(path=shown(path), reason=why) for path, why in sorted(self.left.items())
@@ -303,10 +301,8 @@ class Documents:
             UsageError: Its name is none.
             RefusedError: Something is there, or what some file systems cannot tell from it.
         """
-        around = TOP
-        for part in folder_of(new).split("/") if folder_of(new) else ():
-            put.check_folder(self.places.tree, self.top, around, part, remedy=ANOTHER)
-            around = inside(around, part)
+        parts = folder_of(new).split("/") if folder_of(new) else ()
+        put.check_folders(self.places.tree, self.top, parts, remedy=ANOTHER)
         name = new.rpartition("/")[2]
         if reason := why_no_name(name) or why_unportable(name):
             raise UsageError(f"{brief(name)} cannot be a name: {reason}", remedy=ANOTHER)
@@ -372,9 +368,12 @@ class Documents:
             aliases=((alias, path) for path, alias in aliases),
             exists=lambda path: os.path.lexists(os.path.join(self.top, path)),
         )
+        named: dict[ChunkPath, list[str]] = {}
+        for path, alias in aliases:
+            named.setdefault(path, []).append(alias)
         keys = set[str]()
         for old, new in self.files.items():
-            names = [alias for path, alias in aliases if path == old]
+            names = named.get(old, [])
             keys |= path_keys(old, names) | path_keys(new, names)
         linking = {
             decode_path(path)

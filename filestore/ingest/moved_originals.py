@@ -74,7 +74,7 @@ class Chunks(Documents):
             targets = {one: one for one in known} if path in self.files else {}
             made = links.relinked(data, path, {**targets, **self.files}, now)
             if made != data:
-                ends = zip(destinations_in(data), destinations_in(made), strict=True)
+                ends = zip(_destinations_of(data), _destinations_of(made), strict=True)
                 yield path, data, made, sum(one != other for one, other in ends)
 
 
@@ -88,11 +88,7 @@ class Sources(Documents):
         self.above = os.path.relpath(self.places.root, self.top).count("/") + 1
         documents = snapshot.catalog.documents()
         self.resources = {source: resource for _, resource, source, _ in documents}
-        self.roots = {resource: root for _, resource, root in self._records()}
-
-    def _records(self) -> Iterator[tuple[ChunkPath, str, str]]:
-        for path, resource, source, _ in self.snapshot.catalog.all_records():
-            yield path, resource, source
+        self.roots = {resource: root for _, resource, root, _ in snapshot.catalog.all_records()}
 
     def own(self, path: StorePath) -> ChunkPath:
         """A path below the top; see `Documents.own`."""
@@ -181,7 +177,7 @@ class Sources(Documents):
         )
 
 
-def destinations_in(data: bytes) -> list[str]:
+def _destinations_of(data: bytes) -> list[str]:
     """Where the links of a chunk file lead, as they are written."""
     body = chunk_file.parse(data).body
     return [body[start:stop] for start, stop in destinations(body)]

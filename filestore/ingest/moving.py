@@ -70,7 +70,7 @@ def plan(snapshot: "StoreSnapshot", wanted: Wanted) -> MoveWork:
     return _planner(snapshot, wanted).work()
 
 
-def _planner(snapshot: "StoreSnapshot", wanted: Wanted) -> "Documents":
+def _planner(snapshot: "StoreSnapshot", wanted: Wanted) -> Documents:
     tree = snapshot.places.tree
     if not tree.is_written:
         return Documents(snapshot, wanted)

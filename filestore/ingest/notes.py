@@ -382,10 +382,8 @@ class NoteWriter(Struct, frozen=True):
         """
         places = self.snapshot.places
         folder = folder_of(path)
-        inner = TOP
-        for part in folder.split("/") if folder else ():
-            put.check_folder(places.tree, places.root, inner, part, remedy=_ANOTHER)
-            inner = inside(inner, part)
+        parts = folder.split("/") if folder else ()
+        put.check_folders(places.tree, places.root, parts, remedy=_ANOTHER)
         is_long = path.count("/") > MAX_DEPTH or len(path.encode()) > _MOST_PATH_BYTES
         if is_long or "\\" in path or not is_note(path) or not places.tree.holds(path):
             raise UsageError(

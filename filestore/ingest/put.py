@@ -6,7 +6,7 @@ them, and what a person wrote is replaced only where that is asked for.
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -350,7 +350,7 @@ def check_texts_folder(snapshot: "StoreSnapshot", folder: str) -> None:
             remedy="put them beside the other files: name no folder",
         )
     chunked = snapshot.places.chunked
-    check_folder(CHUNKS, chunked, TOP, folder, remedy=_ANOTHER)
+    check_folders(CHUNKS, chunked, [folder], remedy=_ANOTHER)
     if os.path.lexists(os.path.join(chunked, folder, RECORD_NAME)):
         raise RefusedError(
             f"the chunk files of {folder!r} are made from its source, which would take yours away",
@@ -358,27 +358,29 @@ def check_texts_folder(snapshot: "StoreSnapshot", folder: str) -> None:
         )
 
 
-def check_folder(tree: Tree, top: str, around: ChunkPath, name: str, *, remedy: str) -> None:
-    """Refuse a folder that a program names, for its name or for what is there.
+def check_folders(tree: Tree, top: str, names: Iterable[str], *, remedy: str) -> None:
+    """Refuse folders that a program names, for their names or for what is there.
 
     Args:
-        tree: Whose folder it is.
+        tree: Whose folders they are.
         top: Where that tree lies.
-        around: The folder that it is to lie in, judged before.
-        name: Of the folder.
+        names: The first folder in it, one in that, and so on.
         remedy: What helps.
 
     Raises:
-        SourceError: Its name is none.
+        SourceError: A name is none.
         RefusedError: Something else is there, or a folder whose name is nearly the same.
     """
-    outer = os.path.join(top, around)
-    check_name(name, chosen_in=outer, remedy=remedy)
-    place = os.path.join(outer, name)
-    if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
-        shown = shown_path(tree.store_path(inside(around, name)))
-        raise RefusedError(f"{shown} is there, and is no folder", remedy=remedy)
-    _check_alike(outer, [name], remedy)
+    around = TOP
+    for name in names:
+        outer = os.path.join(top, around)
+        check_name(name, chosen_in=outer, remedy=remedy)
+        around = inside(around, name)
+        place = os.path.join(top, around)
+        if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
+            shown = shown_path(tree.store_path(around))
+            raise RefusedError(f"{shown} is there, and is no folder", remedy=remedy)
+        _check_alike(outer, [name], remedy)
 
 
 def refuse_left_out(places: Places, paths: Sequence[ChunkPath]) -> None:
