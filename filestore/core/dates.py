@@ -6,7 +6,8 @@ zone is one of UTC.
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final
 
@@ -124,22 +125,13 @@ def read_date(text: str) -> Moment | None:
         return moment(float(number[1]) if number[1] else int(number[2]) / 1000)
     for form in _WRITTEN:
         if (found := _pattern(form).fullmatch(text)) is not None:
-            month = found["month"]
-            day = _day(found["year"], month if month.isdigit() else _month(month), found["day"])
-            if day is not None:
-                return Moment(datetime.combine(day, datetime.min.time(), UTC).timestamp(), str(day))
+            name = found["month"].lower()
+            names = (number for month, number in _MONTHS.items() if month.startswith(name))
+            month = int(name) if name.isdigit() else next(names, 0)
+            with suppress(ValueError):
+                day = datetime(int(found["year"]), month, int(found["day"]), tzinfo=UTC)
+                return Moment(day.timestamp(), day.date().isoformat())
     return None
-
-
-def _month(name: str) -> int:
-    return next((one for month, one in _MONTHS.items() if month.startswith(name.lower())), 0)
-
-
-def _day(year: str, month: str | int, day: str) -> date | None:
-    try:
-        return date(int(year), int(month), int(day))
-    except ValueError:
-        return None
 
 
 def moment(seconds: float) -> Moment | None:

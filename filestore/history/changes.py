@@ -157,14 +157,14 @@ class _Kept:
 
 
 def _diff(group: Group, kept: _Kept) -> str:
-    found, size = [], 0
-    for path, links in group.links().items():
+    found, size, changed = [], 0, group.links()
+    for path, links in changed.items():
         text = _file_diff(path, links, kept, _MOST_DIFF_BYTES - size)
         size += len(text.encode()) + 1
         found.append(text)
         if size >= _MOST_DIFF_BYTES:
             break
-    more = len(group.links()) - len(found)
+    more = len(changed) - len(found)
     return "\n".join([*found, f"… and {more:,} more files"] if more else found)
 
 
