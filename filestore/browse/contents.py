@@ -19,7 +19,7 @@ from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.chunks.links import path_keys
 from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, around
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, brief_path, shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import nearest_paths, offered
 from filestore.fs.path_names import composed
@@ -118,7 +118,8 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         names = sorted(one for one in known if fnmatchcase(composed(one), composed(folder)))
     if not names and folder:
         raise _unknown(wanted.folder, known, is_glob=is_glob)
-    dates = _dates(parts, catalog, known)
+    is_overview = not (wanted.recent or is_glob or wanted.after)
+    dates = _dates(parts, catalog, known) if wanted.recent or is_overview else {}
     entries = [(name, 0) for name in names]
     if wanted.recent:
         entries = [(name, 0) for name in _newest(wanted.recent, names, dates)]
@@ -127,23 +128,18 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     marked: tuple[Listed, ...] = ()
     linked: tuple[Listed, ...] = ()
     left = _NO_END if wanted.most is None else wanted.most
-    if not (wanted.recent or is_glob or wanted.after):
-        short = [name for name in names if len(name) <= _LONG_NAME]
+    if is_overview:
+        short = [name for name in names if len(repr(name)) <= _LONG_NAME]
         dated = _newest(_FEW, short, dates)
         marked = tuple(_listed(name, dates[name]) for name in dated if name in dates)
         linked = _most_linked(parts, catalog, short)
-        left -= sum(len(one.path) + _ENTRY for one in (*marked, *linked))
-    before = [number for number, (name, _) in enumerate(entries, 1) if name == wanted.after]
-    behind = before[0] if before else 0
-    given = 0
-    for name, _ in entries[behind:]:
-        left -= len(name) + _ENTRY
-        if left < 0 and given:
-            break
-        given += 1
-    page, rest = entries[behind : behind + given], entries[behind + given :]
-    shown = [name for name, count in page if not count]
-    titles = _titles(parts, catalog, shown, known) if wanted.most is not None else {}
+        left -= sum(_room(one.path) for one in (*marked, *linked))
+    rest = _behind(entries, wanted.after) if wanted.after else entries
+    page = _fitting(rest, {}, left)
+    titles: dict[str, str] = {}
+    if wanted.most is not None:
+        titles = _titles(parts, catalog, [name for name, count in page if not count], known)
+        page = _fitting(page, titles, left)
     return Contents(
         folder=folder,
         documents=len(names),
@@ -152,11 +148,39 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         linked=linked,
         items=tuple(
             _listed(name, dates.get(name) if wanted.recent else None, title=titles.get(name, ""))
-            for name in shown
+            for name, count in page
+            if not count
         ),
-        left=len(rest),
-        next=page[-1][0] if rest and page else "",
+        left=len(rest) - len(page),
+        next=page[-1][0] if len(page) < len(rest) else "",
     )
+
+
+_Entries = Sequence[tuple[str, int]]
+"""Folders, and how many documents each has; documents, with none."""
+
+
+def _behind(entries: _Entries, after: str) -> _Entries:
+    """The entries behind one, as it is called or was printed; all where there is none such."""
+    for number, (name, _) in enumerate(entries, 1):
+        if after in (name, shown_path(name), brief_path(name)):
+            return entries[number:]
+    return entries
+
+
+def _room(name: str, title: str = "") -> int:
+    """Characters of an entry, with escapes."""
+    return len(repr(brief_path(name))) + _ENTRY + (len(repr(title)) if title else 0)
+
+
+def _fitting(entries: _Entries, titles: Mapping[str, str], most: int) -> _Entries:
+    """As many as there is room for, the first at least; the last one is named again."""
+    used = 0
+    for number, (name, _) in enumerate(entries):
+        used += _room(name, titles.get(name, ""))
+        if number and used + _room(name) > most:
+            return entries[:number]
+    return entries
 
 
 def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathError:

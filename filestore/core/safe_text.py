@@ -102,6 +102,15 @@ def shown_path(path: bytes | str) -> str:
     return _pattern(_UNSAFE_IN_LINE).sub(_in_name, name)
 
 
+_LONG_PATH: Final = 600
+
+
+def brief_path(path: str) -> str:
+    """A path in a list of many: of one that would take very much room both ends, as printed."""
+    shown = shown_path(path)
+    return path if len(shown) <= _LONG_PATH else f"{shown[:500]}…{shown[-99:]}"
+
+
 def paths_shown_so(shown: str) -> Iterator[str]:
     r"""What a path may be called that a person gives as it was printed; first the text itself.
 

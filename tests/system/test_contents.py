@@ -120,3 +120,42 @@ def test_a_large_folder_is_bounded(tmp_path: Any) -> None:
         newest = store.contents(recent=500, most=most).to_dict()
         assert "more: list with recent and after" in text_of("list", newest, store.root)
         assert len(text_of("list", store.contents(most=most).to_dict(), store.root)) <= 4_000
+
+
+DEEP = "/".join(["d" * 200] * 15)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "title"),
+    [
+        ("odd", "{:02}" + "\u200b" * 60, "t{}"),
+        ("blank", "{:02}" + " \\" * 100, "t{}"),
+        ("titles", "{:02}", "T{} " + "long title " * 10),
+        ("signs", "{:02}", "T{} " + "\u200b" * 60),
+        (DEEP, "{:02}", "t{}"),
+    ],
+    ids=["escaped", "quoted", "titles", "escaped titles", "deep"],
+)
+def test_agents_page_through_any_names(tmp_path: Any, folder: str, name: str, title: str) -> None:
+    """No page is longer than agents read, and each goes on behind the last as it was printed."""
+    vault = tmp_path / "vault"
+    (vault / folder).mkdir(parents=True)
+    names = [name.format(number) for number in range(60)]
+    for number, one in enumerate(names):
+        (vault / folder / f"{one}.md").write_text(f"# {title.format(number)}\n\nText {number}.\n")
+    with filestore.create(vault, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    seen, after, kinds = [], "", {}
+    with Stores.open([str(vault)], Access()) as stores:
+        for asked in ({}, {"recent": True}, {"folder": "*"}):
+            assert len(call(stores, "list", **asked).content[0].text) <= 4_000
+        for _ in names:
+            text = call(stores, "list", folder=folder, **kinds).content[0].text
+            assert len(text) <= 4_000
+            rows = text.partition("documents:\n")[2].splitlines()
+            seen += [row for row in rows if row.startswith("- ")]
+            *_, after = rows[-1].partition("list with after ")
+            if not after:
+                break
+            kinds = {"after": after}
+    assert len(seen) == len(set(seen)) == len(names)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from filestore.core.errors import FilestoreError
-from filestore.core.safe_text import listed, safe_text
+from filestore.core.safe_text import brief_path, listed, safe_text
 from filestore.search.place import LINES_AROUND
 
 Answer = Mapping[str, Any]
@@ -122,6 +122,10 @@ def text_of_error(error: FilestoreError) -> str:
 def shown_name(name: str) -> str:
     """A path or a name, so that it is seen where it ends."""
     return name if _PLAIN_NAME.fullmatch(name) else orjson.dumps(name).decode()
+
+
+def _listed_name(path: str) -> str:
+    return shown_name(brief_path(path))
 
 
 @_words_of("search")
@@ -259,23 +263,23 @@ def _closing(answer: Answer) -> Iterator[str]:
 
 @_words_of("list")
 def _list(answer: Answer) -> Iterator[str]:
-    where = f" in {shown_name(answer['folder'])}" if answer["folder"] else ""
+    where = f" in {_listed_name(answer['folder'])}" if answer["folder"] else ""
     yield f"{counted(answer['documents'], 'document')}{where}"
     for one in answer["folders"]:
-        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
+        yield f"- {_listed_name(one['path'])} {counted(one['documents'], 'document')}"
     for key, head in (("newest", "newest:"), ("linked", "most linked:"), ("items", "documents:")):
         yield from _listed(answer[key], head)
     if answer["next"]:
         # Only the newest have dates.
         newest = "recent and " if any(one.get("date") for one in answer["items"]) else ""
-        yield f"… {answer['left']:,} more: list with {newest}after {shown_name(answer['next'])}"
+        yield f"… {answer['left']:,} more: list with {newest}after {_listed_name(answer['next'])}"
 
 
 def _listed(documents: Sequence[Answer], head: str) -> Iterator[str]:
     if documents:
         yield head
     for one in documents:
-        words = [shown_name(one["path"]), one.get("date", "")]
+        words = [_listed_name(one["path"]), one.get("date", "")]
         words += [f"({one['title']})"] if one.get("title") else []
         words += [counted(one["links"], "link")] if one.get("links") else []
         yield f"- {' '.join(filter(None, words))}"
@@ -343,7 +347,7 @@ def _about_pieces(answer: Answer) -> Iterator[str]:
         yield f"- {counted(one['documents'], 'document')}: {paths}"
         yield Passage(", ".join(one["terms"]))
     for one in answer["folders"]:
-        yield f"- {shown_name(one['path'])} {counted(one['documents'], 'document')}"
+        yield f"- {_listed_name(one['path'])} {counted(one['documents'], 'document')}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
         yield from (Passage(f"{'  ' * one['depth']}- {one['title']}") for one in answer["outline"])

@@ -127,10 +127,11 @@ def test_every_feature_has_a_line_that_installs_it(without_packages: Any, featur
 
 
 def test_without_the_sdk_agents_are_not_answered(
-    without_packages: Any, workspace: Workspace
+    without_packages: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says what installs it; `serve` goes on without them."""
     without_packages("mcp")
+    monkeypatch.chdir(workspace.store)  # the line names the checkout as seen from here
     line = f"try: {extra_line('server')}\n"
     assert "[server]" in line
     assert line in workspace("mcp", code=3).stderr
