@@ -19,9 +19,9 @@ from filestore.catalog import Catalog, ages, decode_path, queries
 from filestore.chunks.links import path_keys
 from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, around
-from filestore.core.safe_text import brief, brief_path, shown_path
+from filestore.core.safe_text import brief, brief_path, offered, shown_path
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import nearest_paths, offered
+from filestore.core.spelling import nearest_paths
 from filestore.fs.path_names import composed
 from filestore.search.answer import stem
 from filestore.sidecar.session import Parts

@@ -29,7 +29,8 @@ from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import TOP, ChunkPath, StorePath, is_below, is_made
-from filestore.core.spelling import did_you_mean, nearest_paths, offered
+from filestore.core.safe_text import offered
+from filestore.core.spelling import did_you_mean, nearest_paths
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.sidecar.door import is_shut, is_shut_text

@@ -18,7 +18,7 @@ from filestore.config.layout import RECORD_NAME, Places
 from filestore.config.settings import LayoutName
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, Tree, folder_of, made_of
+from filestore.core.paths import QUESTIONS, ChunkPath, Tree, folder_of, made_of
 from filestore.fs import disk
 
 _EITHER_SIDE: Final = "; either side will do: 'filestore update' completes it"
@@ -135,7 +135,7 @@ class ChunkFiles(Layout):
             interpret_chunk(seen)
             is_apart = seen.chunk is not None and seen.chunk.kind == questions_file.KIND
             # Questions are in the chunk files themselves, or in one file of a document.
-            if is_apart and not (self._keeps_questions_apart and name == questions_file.NAME):
+            if is_apart and not (self._keeps_questions_apart and name == QUESTIONS):
                 refuse(seen, "invalid-metadata", '\'kind\' must be "chunk" or "summary"', None)
                 seen.chunk, seen.texts, seen.keys = None, (), ()
             return

@@ -18,7 +18,6 @@ from filestore.chunks.frontmatter import serialize, split
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import TOP
 
-NAME: Final = "questions.md"
 KIND: Final = "questions"
 _COMMENT: Final = re.compile(r"<!-- sha256:([0-9a-f]{64}); made:((?: [0-9a-f]{12})*) -->")
 _EXPECTED: Final = 'a heading, "<!-- sha256:HASH; made: … -->", or "- " and a question'

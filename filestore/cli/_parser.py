@@ -16,7 +16,6 @@ from msgspec import Struct
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
-from filestore.fs.path_names import on_disk
 from filestore.server.operations import (
     COMMANDS,
     MODULES,
@@ -67,6 +66,8 @@ class _Parser(argparse.ArgumentParser):
         value = super()._get_value(action, arg_string)
         if action.metavar not in _PATHS or arg_string.isascii():
             return value
+        from filestore.fs.path_names import on_disk
+
         place = absolute(arg_string)
         found = on_disk(place)
         if found == place:

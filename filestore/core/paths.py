@@ -32,6 +32,8 @@ NOTES: Final = (".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
 """Suffixes of notes: a link by name leaves them out."""
 SUMMARIES: Final = StorePath(".filestore-summaries")
 """The folder, among documents, of what was made of them: summaries, questions."""
+QUESTIONS: Final = "questions.md"
+"""Below it, in the folder of a document: its questions."""
 _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, DOCUMENTS_SIDECAR))
 """First parts of a path that leads to no document."""
 

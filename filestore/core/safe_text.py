@@ -11,7 +11,7 @@ backslash in the text is not escaped.
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -170,6 +170,12 @@ def listed(names: Iterable[object], most: int = 3, *, separator: str = ", ") -> 
     words = list(map(str, names))
     more = f" and {len(words) - most:,} more" if len(words) > most else ""
     return separator.join(words[:most]) + more
+
+
+def offered(paths: Sequence[str]) -> str:
+    """The end of a sentence about an unknown path, with the ones that may be wanted, if any."""
+    *others, last = [f"'{shown_path(one)}'" for one in paths] or [""]
+    return f"; did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
 
 
 def _in_text(match: re.Match[str]) -> str:

@@ -7,10 +7,8 @@ nothing else that is minutes, in which not even Ctrl-C is heard.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, Literal
-
-from filestore.core.safe_text import shown_path
 
 _MOST_OFFERED: Final = 3
 _LONGEST: Final = 64
@@ -68,12 +66,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown word; "" where no known one is near."""
     found = closest(word, known)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
-
-
-def offered(paths: Sequence[str]) -> str:
-    """The end of a sentence about an unknown path, with the ones that may be wanted, if any."""
-    *others, last = [f"'{shown_path(one)}'" for one in paths] or [""]
-    return f"; did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if last else ""
 
 
 _REFINED: Final = 100

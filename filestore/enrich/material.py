@@ -20,7 +20,7 @@ from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD
 from filestore.chunks.questions_file import Block
-from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of, inside
+from filestore.core.paths import QUESTIONS, SUMMARIES, TOP, ChunkPath, folder_of, inside
 from filestore.enrich.tree import Leaf, Present
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sidecar.summary_tree import SummaryTree
@@ -235,7 +235,7 @@ def gather_document(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -
         path: read_file(snapshot, row) for path, row in indexed.items() if row.kind == "summary"
     }
     folder = inside(ChunkPath(SUMMARIES), document.path if document else ChunkPath(resource))
-    path = inside(folder, questions_file.NAME)
+    path = inside(folder, QUESTIONS)
     excluded = excluded_of(rows)
     unread = (path,) if path in excluded or ChunkPath(resource) in excluded else ()
     questions = None

@@ -17,9 +17,9 @@ from filestore.config.layout import Places
 from filestore.config.settings import KeyNames
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import safe_text
-from filestore.search.answer import Found, Hit
 
 if TYPE_CHECKING:
+    from filestore.search.answer import Found, Hit
     from filestore.sidecar.standing import Successors
 
 _MARKED: Final = frozenset(("deprecated", "draft"))
@@ -51,7 +51,7 @@ class Authority:
         self._places, self._catalog, self._names = places, catalog, names
         self._successors: Successors | None = None
 
-    def behind_successors(self, hits: Sequence[Hit]) -> list[Hit]:
+    def behind_successors(self, hits: "Sequence[Hit]") -> "list[Hit]":
         """The same hits, each behind those of the documents that take its place."""
         successors = self._known_successors()
         if successors is None:
@@ -59,7 +59,8 @@ class Authority:
         documents = [hit.source or str(hit.path) for hit in hits]
         there = set(documents)
         waits = [successors.behind(document) & there - {document} for document in documents]
-        placed, seen = list[Hit](), set[str]()
+        placed: list[Hit] = []
+        seen: set[str] = set()
         left = list(range(len(hits)))
         while left:
             # The best that waits for none, which puts what waited for it right behind it.
@@ -70,8 +71,8 @@ class Authority:
         return placed
 
     def annotated(
-        self, hits: Sequence[Hit], found: Mapping[StorePath, Found], today: date
-    ) -> list[Hit]:
+        self, hits: "Sequence[Hit]", found: "Mapping[StorePath, Found]", today: date
+    ) -> "list[Hit]":
         """The same with date, status and what else to know.
 
         Args:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from filestore.catalog import Catalog, file_of_text, part_of_text, summaries, text_id
-from filestore.chunks import kept, questions_file
 from filestore.chunks.observation import DOCUMENT
-from filestore.core.paths import SUMMARIES, ChunkPath, is_made, made_of
+from filestore.core.paths import QUESTIONS, SUMMARIES, ChunkPath, is_made, made_of
 
 if TYPE_CHECKING:
     from filestore.sidecar.summary_tree import SummaryTree
@@ -352,11 +351,7 @@ def questions_of(catalog: Catalog, files: Collection[int]) -> set[int]:
     """The files of questions that lead to some documents in place."""
     paths = catalog.indexed_paths(list(files)).values()
     there = catalog.files(
-        [
-            ChunkPath(f"{SUMMARIES}/{path}/{questions_file.NAME}")
-            for path in paths
-            if not is_made(path)
-        ]
+        [ChunkPath(f"{SUMMARIES}/{path}/{QUESTIONS}") for path in paths if not is_made(path)]
     )
     return {row.id for row in there.values()}
 
@@ -385,7 +380,7 @@ class Leading:
             shown = None if path is None else self._shown(text, path)
             if path is not None and shown is not None:
                 is_section = not is_made(path)
-                number = 1 + part if path.endswith(f"/{questions_file.NAME}") else part
+                number = 1 + part if path.endswith(f"/{QUESTIONS}") else part
                 led.append((shown, score, 0 if is_section else number))
         return led
 
@@ -393,7 +388,7 @@ class Leading:
         if not is_made(path):
             return text
         file, part = file_of_text(text), part_of_text(text)
-        if not path.endswith(f"/{questions_file.NAME}"):
+        if not path.endswith(f"/{QUESTIONS}"):
             return file
         if file not in self._sections:
             self._sections[file] = self._read(file, path)
@@ -402,6 +397,8 @@ class Leading:
 
     def _read(self, file: int, path: ChunkPath) -> list[int | None]:
         """What each question of a file leads to."""
+        from filestore.chunks import kept, questions_file
+
         chunk = kept.read(self._catalog.content(file) or b"")
         if chunk.kind != questions_file.KIND:
             return [file for _ in range(1 + len(chunk.questions))]

@@ -31,9 +31,8 @@ from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed, shown_path
 from filestore.extract import FRONTMATTER_ERROR
-from filestore.sidecar import fulltext_file, originals, vector_file
+from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.models import known
-from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import names
 
@@ -234,6 +233,7 @@ def unjudged(snapshot: StoreSnapshot, *, reads: bool) -> Iterator[str]:
         yield problem
     if not reads:
         return
+    from filestore.sidecar.originals import Reachable
     from filestore.sidecar.standing import Sources
 
     sources = Sources(catalog, lambda: Reachable(places, snapshot.originals), names)
@@ -296,10 +296,13 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
     """Conflicts about files as they are known, with the hash that their source has now."""
     catalog, now = snapshot.catalog, {}
     waiting = catalog.conflicts()
-    there = catalog.files([conflict.path for conflict in waiting]) if waiting else {}
-    reachable = Reachable(snapshot.places, snapshot.originals) if there else None
+    if not (there := catalog.files([one.path for one in waiting]) if waiting else {}):
+        return
+    from filestore.sidecar import originals
+
+    reachable = originals.Reachable(snapshot.places, snapshot.originals)
     for one in waiting:
-        if one.path in there and reachable is not None and _is_of_row(catalog, one):
+        if one.path in there and _is_of_row(catalog, one):
             if one.source not in now:
                 now[one.source] = originals.found_now(catalog, reachable, one.source)
             yield one, now[one.source]
