@@ -19,7 +19,7 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.search import freshness
+from filestore.search import authority, freshness
 from filestore.search.answer import FoundFile
 from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
@@ -104,7 +104,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             wanted *= 4
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
-        shown, stale_notes = freshness.outdated([*there, *gone][:count], parts, catalog)
+        shown, stale_notes = authority.outdated([*there, *gone][:count], parts, catalog)
         paths = {tree.chunk_path(hit.path) for hit in shown}
         seen = [look for row, look in looks if look.freshness is None or row.path in paths]
         return Similar(
@@ -397,5 +397,5 @@ def _group(
         )
         files.append(made)
     # The notes would name results; each file says what it is.
-    marked, _ = freshness.outdated(files, parts, catalog)
+    marked, _ = authority.outdated(files, parts, catalog)
     return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen

@@ -48,7 +48,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
-from filestore.search import freshness
+from filestore.search import authority
 from filestore.search.freshness import Freshness, KnownFile, first_line
 from filestore.sidecar.session import Parts
 
@@ -347,7 +347,7 @@ def _of_chunks(
         KnownFile(path=one.path, resource=resource, source=recorded, freshness=one.freshness)
         for one in given
     ]
-    marked, _ = freshness.outdated(found, parts, catalog)
+    marked, _ = authority.outdated(found, parts, catalog)
     given = tuple(
         replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )

@@ -38,7 +38,7 @@ from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.extract import is_text
 from filestore.fs import disk
-from filestore.search import freshness
+from filestore.search import authority
 from filestore.search.authority import Authority
 from filestore.search.freshness import KnownFile
 from filestore.sidecar.door import is_shut_text
@@ -291,7 +291,7 @@ def _chunk(
         known = KnownFile(
             path=shown, resource=record["resource"], source=record["source"], freshness="fresh"
         )
-        (marked,), _ = freshness.outdated([known], parts, catalog)
+        (marked,), _ = authority.outdated([known], parts, catalog)
         record["freshness"] = marked.freshness
     _tell_authority(parts, catalog, row, record)
     halves = frontmatter.split(data)
@@ -337,7 +337,7 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
         )
         for one in found.rows
     ]
-    marked, _ = freshness.outdated(known, parts, catalog)
+    marked, _ = authority.outdated(known, parts, catalog)
     record: Record = {
         "indexed": True,
         "freshness": max((one.freshness for one in marked), default="fresh"),

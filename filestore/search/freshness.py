@@ -1,28 +1,24 @@
 """What indexed files are now, looked at as results are given: fresh, edited, gone, or excluded.
 
-Which of the fresh ones are outdated: an original is looked at by stat, by hash where that moved;
-texts that a summary was made from are compared in the catalog. Reads the files of hits and decides
-nothing about ranking. One rule: text is shown only of a file that was read just now and could be
-indexed as it is; what the store may not look at is left as it is.
+Reads the files of hits and decides nothing about ranking. One rule: text is shown only of a file
+that was read just now and could be indexed as it is. Which of the fresh ones are outdated is in
+`authority`.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from filestore.catalog import Catalog, FileRow, ages, queries, summaries
-from filestore.catalog.summaries import Stale
+from filestore.catalog import Catalog, FileRow
 from filestore.chunks import frontmatter
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.frontmatter_yaml import Value
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, StorePath
-from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NAMED: Final = 3
-"""How many changed sources are named."""
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"
 """Of a file whose row in the catalog is damaged: its path may be another file's."""
@@ -57,9 +51,6 @@ class KnownFile(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """What to know before one relies on it, in words: superseded by X, stale since 2026-05-01,
     deprecated, draft, verified 2026-06-01, X changed since."""
-
-
-AnyFound = TypeVar("AnyFound", bound=KnownFile)
 
 
 class UserKeys(Mapping[str, Value]):
@@ -403,128 +394,3 @@ def _files(number: int) -> str:
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
-
-
-def outdated(
-    found: Sequence[AnyFound],
-    parts: "Parts",
-    catalog: Catalog,
-    stale: Stale | None = None,
-) -> tuple[list[AnyFound], list[str]]:
-    """Files that say where their original changed or went, and what is to be known of them.
-
-    Args:
-        found: What was found; only what is as indexed is looked at.
-        parts: Of the store, which may look at originals only where it is allowed.
-        catalog: Inside a snapshot.
-        stale: Knows which summaries are out of date.
-    """
-    hits, notes = _by_original(found, parts, catalog)
-    hits, of_sources = _by_sources(hits, parts, catalog)
-    notes += of_sources
-    if not summaries.has_summaries(catalog):
-        return hits, notes
-    tree = parts.places.tree
-    same = [tree.chunk_path(hit.path) for hit in hits if hit.freshness in ("fresh", "outdated")]
-    old = (stale or Stale(catalog)).among(same)
-    is_stale = [
-        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in old for hit in hits
-    ]
-    hits = [
-        replace(hit, freshness="outdated") if of_changed else hit
-        for hit, of_changed in zip(hits, is_stale, strict=True)
-    ]
-    if number := sum(is_stale):
-        are = "is a summary" if number == 1 else "are summaries"
-        say = (
-            f"{_results(number)} {are} of text that changed since: run 'filestore enrich --refresh'"
-        )
-        notes = [*notes, say]
-    return hits, notes
-
-
-def _by_original(
-    found: Sequence[AnyFound], parts: "Parts", catalog: Catalog
-) -> tuple[list[AnyFound], list[str]]:
-    tree = parts.places.tree
-    fresh = {
-        tree.chunk_path(hit.path): hit for hit in found if hit.freshness == "fresh" and hit.source
-    }
-    rows = catalog.files(list(fresh))
-    made = {row.path: fresh[row.path].source or "" for row in rows.values() if row.origin}
-    if not made:
-        return list(found), []
-    from filestore.sidecar import originals
-
-    documents = queries.documents_from(catalog, sorted(set(made.values())))
-    drift = originals.look(catalog, parts.reachable(), documents=documents)
-    seen = drift.seen
-    gone, changed = 0, 0
-    hits = []
-    for hit in found:
-        path = tree.chunk_path(hit.path)
-        source = made.get(path, "")
-        now = seen.get(source)
-        # The hashes of the document when the chunks were made; a chunk that was moved elsewhere
-        # belongs to whichever record names its source.
-        named = {name: digest for _, name, one, digest in documents if one == source}
-        recorded = {named[hit.resource]} if hit.resource in named else set(named.values())
-        if now and not now.reason and now.found not in recorded:
-            changed += bool(now.found)
-            gone += not now.found
-            hit = replace(hit, freshness="outdated")
-        elif source in drift.elsewhere:
-            changed += 1
-            hit = replace(hit, freshness="outdated")
-        hits.append(hit)
-    lines = []
-    if changed:
-        verb = "was" if changed == 1 else "were"
-        lines.append(
-            f"{_results(changed)} {verb} made from an older version of the original:"
-            " run 'filestore update'"
-        )
-    if gone:
-        verb = "was" if gone == 1 else "were"
-        lines.append(
-            f"{_results(gone)} {verb} made from an original that is gone:"
-            " 'filestore update --plan' shows what can be done"
-        )
-    return hits, lines
-
-
-def _by_sources(
-    found: list[AnyFound], parts: "Parts", catalog: Catalog
-) -> tuple[list[AnyFound], list[str]]:
-    """The same, where a source that a document names changed since, or went."""
-    names = parts.settings.keys
-    keys = (*names.sources, *(f"{key}.path" for key in names.sources))
-    if not found or not queries.has_key(catalog, keys):
-        return found, []
-    tree = parts.places.tree
-    rows = catalog.files([tree.chunk_path(one.path) for one in found if one.freshness == "fresh"])
-    files = {path: ages.aged(row, tree, catalog.source_of(row)) for path, row in rows.items()}
-    says = ages.statements(
-        catalog, list(files.values()), replace(names, sources=keys), only=("sources",)
-    )
-    if not says:
-        return found, []
-    from filestore.sidecar.standing import Sources
-
-    sources = Sources(catalog, parts.reachable, names)
-    hits, number = [], 0
-    for hit in found:
-        one = files.get(tree.chunk_path(hit.path))
-        changed = sources.judged(one).changed if one is not None and one.file in says else ()
-        if changed:
-            number += 1
-            named = listed(changed, _NAMED)
-            note = f"{named} changed since"
-            hit = replace(hit, freshness="outdated", notes=(*hit.notes, note))
-        hits.append(hit)
-    verb = "names a source" if number == 1 else "name sources"
-    return hits, [f"{_results(number)} {verb} that changed since"] if number else []
-
-
-def _results(number: int) -> str:
-    return f"{number:,} of these results"

@@ -16,7 +16,7 @@ from filestore.catalog import Catalog
 from filestore.config.settings import Which
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.findings import Behind
-from filestore.search import Query, freshness
+from filestore.search import Query, authority
 from filestore.search.answer import Answer, Hit, present
 from filestore.search.search import Searcher
 
@@ -107,8 +107,8 @@ class SearchSession:
         with catalog.snapshot():
             searcher = self._fresh_searcher(parts, catalog, query.model)
             stale = searcher.stale
-            hits, notes = freshness.outdated(answer.hits, parts, catalog, stale)
-            nearest, _ = freshness.outdated(answer.nearest, parts, catalog, stale)
+            hits, notes = authority.outdated(answer.hits, parts, catalog, stale)
+            nearest, _ = authority.outdated(answer.nearest, parts, catalog, stale)
             hits = searcher.authority.behind_successors(hits)
             indexed_at = catalog.indexed_at
         behind, every = self.behind, (*self.behind.notes, *answer.notes, *notes)
