@@ -146,7 +146,8 @@ def note_links(
 
 def backlinks(places: Places, catalog: Catalog, path: ChunkPath) -> list[Link]:
     """The links of other notes to a file, by path."""
-    keys = path_keys(path, [alias for one, alias in _aliases(catalog) if one == path])
+    aliases = queries.files_with_key(catalog, "aliases")
+    keys = path_keys(path, [alias for one, alias in aliases if one == path])
     names, target = names_called(catalog, keys), places.tree.store_path(path)
     links: list[Link] = []
     for batch in in_batches(sorted(keys)):
@@ -185,11 +186,6 @@ def _resolved(
             is_there = is_there and not catalog.closes(path)
             written = f"{link.target}#{link.heading}" if link.heading else link.target
             yield _link(places.tree, note, line, written, "not added" if is_there else "dangling")
-
-
-def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:
-    """Each note that has another name, with that."""
-    return queries.files_with_key(catalog, "aliases")
 
 
 # Links of chunk files

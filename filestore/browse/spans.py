@@ -165,7 +165,8 @@ class FileText(Struct, frozen=True, kw_only=True):
             return self._section(wanted.heading)
         if wanted.unit == "pages":
             return self._pages(wanted)
-        starts, count = self._starts(), self.line_count
+        starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        count = self.line_count
         if wanted.first > count:
             raise NoLineError(
                 f"there is no line {wanted.first:,}: as indexed the file has {count:,}"
@@ -179,9 +180,6 @@ class FileText(Struct, frozen=True, kw_only=True):
         last = count if wanted.last is None else min(wanted.last, count)
         end = starts[last] if last < len(starts) else len(self.text)
         return min(start + wanted.skip, end), end
-
-    def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def _passage(self, place: int) -> tuple[int, int]:
         """The passage that holds a place, or the last one above it; all where there are none."""

@@ -127,7 +127,9 @@ class OpenCatalog(Catalog):
         try:
             for table in ("files", "sources", "vectors"):
                 connection.execute(f"DELETE FROM temp.shut_{table}")
-            sources, files = self._closed_sources(), self._closed_by_keys()
+            sources = self._closed_sources()
+            by_key = "SELECT file FROM main.facts WHERE key = ? AND value = ?"
+            files = {one for pair in self._held("facts") for (one,) in self.rows(by_key, pair)}
             connection.executemany(
                 "INSERT INTO temp.shut_sources VALUES (?)", [(one,) for one in sources]
             )
@@ -165,11 +167,6 @@ class OpenCatalog(Catalog):
         pairs = self._held("record_facts")
         statement = "SELECT source FROM main.record_facts WHERE key = ? AND value = ?"
         return found | {one for pair in pairs for (one,) in self.rows(statement, pair)}
-
-    def _closed_by_keys(self) -> set[int]:
-        """The files that are closed by what they say about themselves."""
-        statement = "SELECT file FROM main.facts WHERE key = ? AND value = ?"
-        return {one for pair in self._held("facts") for (one,) in self.rows(statement, pair)}
 
     def _held(self, table: str) -> list[tuple[str, str]]:
         if not (self._rules.tags or self._rules.properties):

@@ -200,7 +200,10 @@ class Documents:
                 # There may be many and large ones: they are read again one by one.
                 read = partial(disk.read_path, place)
                 held[path] = Content(digest=content_hash(data), read=read, mode=modes[path])
-        self._check_revision(old)
+        if self.wanted.revision is not None:
+            if old not in self.files:
+                raise UsageError("a folder has no revision", remedy="leave the revision out")
+            check_revision(self.wanted.path, self.read(old), self.wanted.revision)
         work = MoveWork(plan=self._plan(changed))
         for path, before in sorted(held.items()):
             now = self.files.get(path, path)
@@ -236,13 +239,6 @@ class Documents:
                 LeftFile(path=shown(path), reason=why) for path, why in sorted(self.left.items())
             ),
         )
-
-    def _check_revision(self, path: ChunkPath) -> None:
-        if self.wanted.revision is None:
-            return
-        if path not in self.files:
-            raise UsageError("a folder has no revision", remedy="leave the revision out")
-        check_revision(self.wanted.path, self.read(path), self.wanted.revision)
 
     def read(self, path: ChunkPath) -> bytes:
         """What a file below the top holds.

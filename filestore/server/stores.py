@@ -195,7 +195,9 @@ class ServedStore(Struct):
 
     def _opened(self, kind: str, caller: Caller) -> StoreThreads:
         """The threads for something; where nothing is closed to read, one kind reads for all."""
-        is_own = caller.person and (kind == "writer" or self._hides())
+        is_own = caller.person and (
+            kind == "writer" or self._readers.call(lambda store: store.hides)
+        )
         if kind == "reader" and not is_own:
             return self._readers
         name = f"{kind} of people" if is_own else kind
@@ -211,10 +213,6 @@ class ServedStore(Struct):
             if self._others.setdefault(name, opened) is not opened:
                 opened.close()
         return self._others[name]
-
-    def _hides(self) -> bool:
-        """Whether anything is closed to programs now."""
-        return self._readers.call(lambda store: store.hides)
 
     def require_writes(self, caller: Caller) -> None:
         """Refuse changes of a store that is served to be read, or by who may only read.

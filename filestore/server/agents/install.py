@@ -228,12 +228,7 @@ def install(
         ConfigurationUnreadableError: It is not of its form; nothing was written.
         WriteFailedError: The disk refused; the file is as it was.
     """
-    # A link stays one: some keep such files elsewhere.
-    place = os.path.realpath(wanted.file)
-    before = _read(place)
-    text = _decoded(before, wanted)
-    known = changes_of_programs(configuration, place).get(wanted.name)
-    base = _undone(text, known) if _is_untouched(text, known) else text
+    place, before, text, base = _opened(wanted, configuration)
     try:
         had = entries.parsed(text or "", form).get(wanted.key)
         old = had.get(wanted.name) if isinstance(had, dict) else None
@@ -263,16 +258,11 @@ def remove(wanted: Installation, form: Form, configuration: str, *, plan: bool) 
         ConfigurationUnreadableError: It is not of its form; nothing was written.
         WriteFailedError: The disk refused; the file is as it was.
     """
-    place = os.path.realpath(wanted.file)
-    before = _read(place)
-    text = _decoded(before, wanted)
-    known = changes_of_programs(configuration, place).get(wanted.name)
-    is_untouched = _is_untouched(text, known)
+    place, before, text, after = _opened(wanted, configuration)
+    is_untouched = after != text
     try:
-        if is_untouched:
-            after = _undone(text, known)
-        else:
-            after = text and entries.without_entry(text, form, wanted.key, wanted.name)
+        if text and not is_untouched:
+            after = entries.without_entry(text, form, wanted.key, wanted.name)
     except UnfitEntryError as error:
         raise _unreadable(wanted, str(error)) from error
     is_there = after != text
@@ -309,18 +299,27 @@ def _hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _is_untouched(text: str | None, known: Change | None) -> bool:
-    return text is not None and known is not None and _hash(text) == known["after"]
+def _opened(
+    wanted: Installation, configuration: str
+) -> tuple[str, bytes | None, str | None, str | None]:
+    """Where a configuration lies, its bytes, its text, and that as `_undone` has it."""
+    # A link stays one: some keep such files elsewhere.
+    place = os.path.realpath(wanted.file)
+    data = _read(place)
+    try:
+        text = None if data is None else data.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable(wanted, "it is not UTF-8") from error
+    known = changes_of_programs(configuration, place).get(wanted.name)
+    return place, data, text, _undone(text, known)
 
 
 def _undone(text: str | None, known: Change | None) -> str | None:
-    """A text as it was before a change; None for no file."""
-    assert text is not None
-    assert known is not None
-    if known["cut"] is None:
-        return None
-    place = known["place"]
-    return text[:place] + known["cut"] + text[place + known["length"] :]
+    """A text as it was before a change, None for no file; the same where it changed since."""
+    if text is None or known is None or _hash(text) != known["after"]:
+        return text
+    start, cut = known["place"], known["cut"]
+    return None if cut is None else text[:start] + cut + text[start + known["length"] :]
 
 
 def _require_writable(wanted: Installation, place: str, before: bytes | None) -> None:
@@ -348,13 +347,6 @@ def _read(place: str) -> bytes | None:
         return None
     except OSError as error:
         raise FilestoreError(f"cannot read {place}: {error.strerror or error}") from error
-
-
-def _decoded(data: bytes | None, wanted: Installation) -> str | None:
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError as error:
-        raise _unreadable(wanted, "it is not UTF-8") from error
 
 
 def _unreadable(wanted: Installation, reason: str) -> ConfigurationUnreadableError:
