@@ -75,8 +75,10 @@ def asked(operation: Operation, path: str, value: str) -> Iterator[dict[str, Any
     fields = fields_for(operation.kind)
     usual: dict[str, Any] = {"text": "# One\n\nNew.\n", "path": path, "old": "text", "new": "word"}
     usual |= {"resources": ["notes"], "paths": ["notes/one.md"], "to": "notes/two.md"}
+    # A revision is that of the file, so that nothing is refused for another one.
+    fixed = ("text", "old", "new", "revision")
     for name, field in fields.items():
-        if field.kind is str and not field.choices and name not in ("text", "old", "new"):
+        if field.kind is str and not field.choices and name not in fixed:
             needed = {key: usual.get(key, value) for key, one in fields.items() if one.required}
             more = {key: usual[key] for key in ("old", "new") if key in fields}
             yield needed | more | {name: [value] if field.several else value}
