@@ -39,6 +39,7 @@ HEAVY: Final = (
     "markdownify",
     "numpy",
     "lxml",
+    "anydoc",
     "mammoth",
     "onnxruntime",
     "pptx",

@@ -146,8 +146,12 @@ _FAMILY: Final = (
     (_MARKDOWN, ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
     ("_pdf:PdfExtractor", ".pdf"),
-    ("_office.docx:DocxExtractor", ".docx"),
-    ("_office.pptx:PptxExtractor", ".pptx"),
+    ("_office.docx:DocxExtractor", ".docx .docm .dotx .dotm"),
+    ("_office.pptx:PptxExtractor", ".pptx .pptm .ppsx .ppsm .potx"),
+    (
+        "_office.other:OtherExtractor",
+        ".xlsx .xlsm .xltx .xls .ods .ots .odt .ott .odp .otp .rtf .epub .doc .ppt .pps",
+    ),
     ("markdown:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
 )
@@ -157,9 +161,8 @@ DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", 
 """Source code in a code tree; next to the pages of a web site, what makes them look and move."""
 
 _UNREAD_DOCUMENT_SUFFIXES: Final = """
-    .doc .docm .dot .dotx .dotm .ppt .pptm .pps .ppsx .potx .xls .xlsx .xlsm .xlsb .xlt .xltx
-    .odt .ott .ods .ots .odp .otp .odg .rtf .wpd .wps .hwp .hwpx .pages .numbers .key
-    .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps .epub .mobi .azw .azw3 .chm
+    .dot .xlsb .xlt .odg .wpd .wps .hwp .hwpx .pages .numbers .key .msg
+    .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps .mobi .azw .azw3 .chm
 """
 """Of what a person calls a document: office files, mail, print, books."""
 

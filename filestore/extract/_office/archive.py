@@ -37,7 +37,7 @@ _DIRECTORY_MARK: Final = b"PK\x01\x02"
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
 _SHOWN_NAME: Final = 80
 _OUTSIDE: Final = re.compile(r"^[/\\]|^[A-Za-z]:|\\|\0|(?:^|/)\.{1,2}(?:/|$)")
-_XML_SUFFIXES: Final = (".xml", ".rels", ".vml")
+XML_SUFFIXES: Final = (".xml", ".rels", ".vml", ".opf", ".xhtml", ".html", ".htm")
 _ARCHIVE_SUFFIXES: Final = (
     *(".docx", ".docm", ".dotx", ".pptx", ".pptm", ".potx", ".ppsx", ".sldx", ".xlsx", ".xlsm"),
     *(".xlsb", ".odt", ".ods", ".odp", ".zip", ".jar", ".gz", ".7z", ".rar", ".tar"),
@@ -216,7 +216,7 @@ def _check_names(entries: list[zipfile.ZipInfo], name: str) -> None:
 
 def _check_sizes(entries: list[zipfile.ZipInfo], name: str) -> None:
     for entry in entries:
-        is_xml = entry.orig_filename.lower().endswith(_XML_SUFFIXES)
+        is_xml = entry.orig_filename.lower().endswith(XML_SUFFIXES)
         limit = MAX_XML_PART_BYTES if is_xml else MAX_PART_BYTES
         what = f"its part {shown(entry.orig_filename)} unpacks to"
         _check_size(name, what, entry.file_size, limit)
@@ -224,7 +224,7 @@ def _check_sizes(entries: list[zipfile.ZipInfo], name: str) -> None:
             _check_ratio(name, what, entry.file_size, entry.compress_size, MAX_PART_RATIO)
     total = sum(entry.file_size for entry in entries)
     packed = sum(entry.compress_size for entry in entries)
-    xml = (entry for entry in entries if entry.orig_filename.lower().endswith(_XML_SUFFIXES))
+    xml = (entry for entry in entries if entry.orig_filename.lower().endswith(XML_SUFFIXES))
     _check_size(name, "it unpacks to", total, MAX_TOTAL_BYTES)
     _check_size(name, "its text unpacks to", sum(e.file_size for e in xml), MAX_XML_TOTAL_BYTES)
     if total > _TOTAL_FLOOR:

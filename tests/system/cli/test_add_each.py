@@ -14,7 +14,7 @@ def shelf(workspace: Any) -> None:
     workspace.write("shelf/.gitignore", "draft.md\n")
     workspace.write("shelf/one.md", "One.\n")
     workspace.write("shelf/draft.md", "Not this.\n")
-    workspace.write("shelf/sheet.xlsx", b"PK")
+    workspace.write("shelf/sheet.xlsb", b"PK")
     workspace.write("shelf/picture.png", b"\x89PNG")
     workspace.write("shelf/sound.mp3", b"ID3")
     (workspace.folder / "shelf" / "link.md").symlink_to("one.md")
@@ -26,9 +26,9 @@ def test_each_tells_what_is_left_out(either: Any) -> None:
     report = either.json("add", "shelf", "--each")
     assert [entry["resource"] for entry in report["added"]] == ["one.md"]
     told = {entry["path"]: entry["reason"] for entry in report["skipped"]}
-    assert list(told) == ["shelf/link.md", "shelf/sheet.xlsx"]
+    assert list(told) == ["shelf/link.md", "shelf/sheet.xlsb"]
     assert "symbolic link" in told["shelf/link.md"]
-    assert told["shelf/sheet.xlsx"] == "no extractor reads .xlsx files"
+    assert told["shelf/sheet.xlsb"] == "no extractor reads .xlsb files"
     assert (report["ignored"], report["other"]) == (1, 2)
     either.assert_settled()
 
@@ -37,7 +37,7 @@ def test_each_tells_it_in_words(workspace: Any) -> None:
     """A person reads the same, in lines that fit a terminal."""
     shelf(workspace)
     done = workspace("add", "shelf", "--each")
-    assert "left out shelf/sheet.xlsx: no extractor reads .xlsx files" in done.stderr
+    assert "left out shelf/sheet.xlsb: no extractor reads .xlsb files" in done.stderr
     assert "left out of shelf: 1 by ignore rules, 2 files of other formats" in done.stderr
     assert max(len(line) for line in (done.stdout + done.stderr).splitlines()) <= 80
 
@@ -46,11 +46,11 @@ def test_a_folder_tells_what_is_left_out(either: Any) -> None:
     """A folder that is one resource tells the same with its resource."""
     shelf(either)
     (entry,) = either.json("add", "shelf")["added"]
-    assert [item["path"] for item in entry["skipped"]] == ["link.md", "sheet.xlsx"]
+    assert [item["path"] for item in entry["skipped"]] == ["link.md", "sheet.xlsb"]
     assert (entry["ignored"], entry["other"]) == (1, 2)
     done = either("add", "shelf")
     assert "unchanged shelf (1 chunk)\n" in done.stdout
-    assert "left out sheet.xlsx: no extractor reads .xlsx files" in done.stderr
+    assert "left out sheet.xlsb: no extractor reads .xlsb files" in done.stderr
     assert "left out of shelf: 1 by ignore rules, 2 files of other formats" in done.stderr
 
 
@@ -65,11 +65,11 @@ def test_nothing_left_out_is_not_mentioned(workspace: Any) -> None:
 
 def test_a_folder_of_nothing_that_is_read(workspace: Any) -> None:
     """A folder without documents fails, and says what was found instead."""
-    workspace.write("sheets/a.xlsx", b"PK")
+    workspace.write("sheets/a.xlsb", b"PK")
     workspace.write("sheets/b.png", b"\x89PNG")
     done = workspace("add", "sheets", code=3)
     assert "no readable document" in done.stderr
-    assert "left out a.xlsx: no extractor reads .xlsx files" in done.stderr
+    assert "left out a.xlsb: no extractor reads .xlsb files" in done.stderr
     assert "1 file of other formats" in done.stderr
 
 
@@ -78,7 +78,7 @@ def test_a_long_list_is_cut_short_in_words(workspace: Any, words: tuple[str, ...
     """Ten lines of what was left out and how many more; JSON has them all."""
     workspace.write("shelf/one.md", "One.\n")
     for number in range(37):
-        workspace.write(f"shelf/{number:02}.xlsx", b"PK")
+        workspace.write(f"shelf/{number:02}.xlsb", b"PK")
     done = workspace("add", "shelf", *words)
     assert done.stderr.count("no extractor reads") == 10
     assert "… and 27 more" in done.stderr

@@ -104,8 +104,8 @@ def test_a_path_through_a_file(workspace: Any) -> None:
 
 def test_formats_that_are_not_read(workspace: Any) -> None:
     """A format without an extractor is named, with what can be read."""
-    workspace.write("sheet.ods", b"PK")
-    assert_said(workspace("add", "sheet.ods", code=3), 3, "sheet.ods", "Markdown")
+    workspace.write("sheet.odg", b"PK")
+    assert_said(workspace("add", "sheet.odg", code=3), 3, "sheet.odg", "Markdown")
 
 
 def test_bad_documents_in_a_folder(either: Any) -> None:

@@ -332,14 +332,14 @@ def test_a_folder_found_in_another_follows_its_rules(tmp_path):
 
 def test_documents_that_nothing_reads_are_reported(tmp_path):
     """Office files, books and mail that no extractor reads are told with their format."""
-    names = ("a.xlsx", "b.DOC", "c.odt", "in/d.epub", "e.rtf", "f.ps", "g.djvu", "h.pst", "i.key")
-    write(tmp_path, "ok.md", "~$a.xlsx", *names)
+    names = ("a.xlsb", "b.WPD", "c.odg", "in/d.mobi", "e.hwp", "f.ps", "g.djvu", "h.pst", "i.key")
+    write(tmp_path, "ok.md", "~$a.xlsb", *names)
     result = listing(tmp_path)
     assert result.paths == ("ok.md",)
     assert sorted(path for path, _ in result.skipped) == sorted(names)
     reasons = dict(result.skipped)
-    assert reasons["a.xlsx"] == "no extractor reads .xlsx files"
-    assert reasons["b.DOC"] == "no extractor reads .doc files"
+    assert reasons["a.xlsb"] == "no extractor reads .xlsb files"
+    assert reasons["b.WPD"] == "no extractor reads .wpd files"
     assert result.other == 0
 
 

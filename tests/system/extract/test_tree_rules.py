@@ -84,13 +84,13 @@ def test_a_store_in_the_tree_is_told(tmp_path):
 
 def test_formats_that_nothing_reads_are_told_or_counted(tmp_path):
     """Office files are told with their format; pictures and lock files are a number."""
-    write(tmp_path, "a.md", "b.XLSX", "in/c.odt", "d.png", "in/e.zip", "package-lock.json")
+    write(tmp_path, "a.md", "b.XLSB", "in/c.odg", "d.png", "in/e.zip", "package-lock.json")
     write(tmp_path, "f.min.js", "g.js", "h.json")
     tree = walked(tmp_path)
     assert paths(tree) == {"a.md", "g.js", "h.json"}
     assert tree.skipped == {
-        "b.XLSX": "no extractor reads .xlsx files",
-        "in/c.odt": "no extractor reads .odt files",
+        "b.XLSB": "no extractor reads .xlsb files",
+        "in/c.odg": "no extractor reads .odg files",
     }
     assert tree.other == 4
 
@@ -215,7 +215,7 @@ def test_two_processes_see_what_one_sees(tmp_path, script, shape):
     """The top's rules come from all of its names, not from those of a part of it."""
     root = tmp_path / "root"
     for number in range(150):
-        kind = ("md", "log", "png", "odt")[number % 4]
+        kind = ("md", "log", "png", "odg")[number % 4]
         write(root, f"{number}.{kind}")
         if shape == "folders":
             write(root, f"in{number}/a.md", f"in{number}/b.log", f"in{number}/out/c.md")
@@ -247,7 +247,7 @@ def test_very_many_files_in_one_folder(tmp_path):
 
 
 STEMS = ["a", "b", "ab", "note", "é", "e\u0301", "build", "genindex", "search", "#x", "~$y", ".z"]
-ENDS = ["", "", ".md", ".md", ".log", ".MD", ".png", ".xlsx", ".min.js", ".json", "~", "#", ".swp"]
+ENDS = ["", "", ".md", ".md", ".log", ".MD", ".png", ".xlsb", ".min.js", ".json", "~", "#", ".swp"]
 NAMES = st.tuples(st.sampled_from(STEMS), st.sampled_from(ENDS)).map("".join)
 ODD = st.sampled_from(
     ["package-lock.json", "CACHEDIR.TAG", "pyvenv.cfg", "node_modules", "x.egg-info"]

@@ -1,0 +1,161 @@
+"""Office documents that no reader of ours knows, by anydoc: books, sheets, slides, older formats.
+
+The only module that imports anydoc, and it asks for nothing that leaves the machine. A zip package
+goes to it as `marks` makes it anew. One rule: whatever it raises becomes a sentence about the file.
+"""
+
+import io
+import re
+import struct
+from typing import Any, Final
+
+from filestore.extract._office.archive import damaged, open_archive
+from filestore.extract._office.marks import Package, marked, parted
+from filestore.extract._office.sheets import tidied
+from filestore.extract.base import (
+    Document,
+    ExtractionError,
+    Extractor,
+    Page,
+    document_text,
+    empty_error,
+    json_value,
+)
+
+_SHEETS: Final = ("xlsx", "ods")
+_ANCHOR: Final = re.compile(r'<a id="[^"<>\n]{0,300}"></a>')
+_INNER_LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\(#[^()\s]{1,300}\)")
+_SPACE: Final = re.compile(r"\n{3,}")
+
+
+class OtherExtractor(Extractor):
+    """Workbooks, presentations, books and texts of other programs and of before Office 2007."""
+
+    name = "office"
+    version = 1
+    isolated = True
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Writes a section for each sheet, slide and section; see `Extractor.extract`."""
+        from anydoc import format_from_bytes
+
+        kind = format_from_bytes(data)
+        if kind is None or kind in ("pdf", "csv"):
+            raise damaged(name, "an office document", "other data" if data else "an empty file")
+        if data.startswith(b"PK"):
+            package = marked(open_archive(data, name=name, expected="an office document"), kind)
+        else:
+            package = Package(data=data, metadata=_described(data))
+        pieces = parted(_read(package.data, kind, name))
+        text, pages = _joined(pieces, package, kind)
+        if not text.strip():
+            raise empty_error(name, "found a document without any")
+        title = str(package.metadata.get("title", ""))
+        return Document(
+            text=document_text(text, name=name),
+            syntax="markdown",
+            metadata=package.metadata,
+            extractor=self.label,
+            title=title,
+            pages=tuple(pages),
+        )
+
+
+def _read(data: bytes, kind: Any, name: str) -> str:
+    from anydoc import ConvertError, EncryptedError, ResourceLimitError, to_markdown_bytes
+
+    try:
+        return to_markdown_bytes(data, kind, ocr="reject")
+    except EncryptedError as error:
+        raise ExtractionError(
+            f"{name}: expected a readable document, found one encrypted with a password",
+            remedy="save it without a password, or leave it out",
+        ) from error
+    except ResourceLimitError as error:
+        raise ExtractionError(
+            f"{name} is refused: it unpacks to more than a document may hold",
+            remedy="split it, or leave it out",
+            detail=str(error),
+        ) from error
+    except ConvertError as error:
+        raise damaged(name, "a whole document", "a damaged one") from error
+
+
+def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple[str, list[Page]]:
+    """The text with headings of places, and where each begins."""
+    text, pages = "", list[Page]()
+    if kind in _SHEETS and package.names and len(pieces) == 1:
+        pieces = [(0, ""), (1, pieces[0][1])]  # of one sheet the reader says no name
+    for number, piece in pieces:
+        body = _INNER_LINK.sub(_unlinked, _ANCHOR.sub("", piece))
+        body = _SPACE.sub("\n\n", body).strip()
+        if kind == "epub" and not number:
+            # The reader writes the title above.
+            body = body.removeprefix(f"# {package.metadata.get('title')}").strip()
+        if kind in _SHEETS:
+            body = "\n\n".join(filter(None, [tidied(body), package.left.get(number, "")]))
+            if number and body:
+                body = f"## {package.names[number - 1]}\n\n{body}"
+        elif kind == "odp" and number and not body.startswith("#"):
+            body = f"## Slide {number}\n\n{body}".strip()
+        if body:
+            if number:
+                pages.append(Page(start=len(text), number=number))
+            text += body + "\n\n"
+    return text, pages
+
+
+def _unlinked(link: re.Match[str]) -> str:
+    """A link within the document as what it shows, the number of a note in brackets."""
+    return f"[{link[1]}]" if link[1].isdecimal() else link[1]
+
+
+# ---- what older formats say about themselves -----------------------------------------------------
+
+_RICH: Final = re.compile(rb"\{\\(title|author|subject) ([^{}]{1,1000})\}")
+_RICH_SIGN: Final = re.compile(r"\\'([0-9a-f]{2})|\\u(-?[0-9]{1,5}) ?\??|\\([\\{}])", re.I)
+_RICH_HEAD: Final = 65_536
+_OLD: Final = {
+    "title": "title",
+    "author": "author",
+    "subject": "subject",
+    "create_time": "created",
+    "last_saved_time": "modified",
+}
+
+_UNREADABLE: Final = (
+    *(ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError),
+    struct.error,
+)
+
+
+def _described(data: bytes) -> dict[str, Any]:
+    """Metadata of rich text, or of a file of before Office 2007."""
+    if data.startswith(b"{\\rtf"):
+        found = reversed(_RICH.findall(data[:_RICH_HEAD]))
+        return {key.decode(): _plain(value.decode("cp1252", "replace")) for key, value in found}
+    from olefile import OleFileIO
+
+    values = {}
+    try:
+        with OleFileIO(io.BytesIO(data)) as container:
+            properties = container.get_metadata()
+            encoding = f"cp{properties.codepage or 1252}".replace("cp65001", "utf-8")
+        for name, key in _OLD.items():
+            value = getattr(properties, name)
+            if isinstance(value, bytes):
+                value = " ".join(value.decode(encoding, "replace").replace("\0", "").split())
+            if value:
+                values[key] = json_value(value)
+    except _UNREADABLE:  # its text may still be read
+        return values
+    return values
+
+
+def _plain(text: str) -> Any:
+    def sign(found: re.Match[str]) -> str:
+        if found[1]:
+            return bytes.fromhex(found[1]).decode("cp1252", "replace")
+        return chr(int(found[2]) % 65_536) if found[2] else found[3]
+
+    return json_value(" ".join(_RICH_SIGN.sub(sign, text).split()))
