@@ -97,6 +97,13 @@ def findings(found: Iterable[Finding]) -> None:
         groups.setdefault(finding.code, []).append(finding)
     for code, members in groups.items():
         worst = members[0]
+        if code == "not-read":
+            from filestore.extract import count_by_suffix
+
+            counted = count_by_suffix(member.path for member in members)
+            for one in folded(f"not read: {counted}", indent=4):
+                line(one, style=_SEVERITY_STYLE[worst.severity])
+            continue
         head = f"{worst.severity} {code} ({len(members):,}): {worst.repair}"
         for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[worst.severity])

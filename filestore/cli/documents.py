@@ -166,8 +166,14 @@ def _merged(outcome: "Outcome") -> None:
 def _say_passed_over(
     name: str, skipped: Sequence[tuple[str, str]], ignored: int, other: int
 ) -> None:
-    for path, reason in _output.first(skipped, _SHOWN, _output.say):
+    from filestore.extract import count_by_suffix, unread_document
+
+    others = [(path, reason) for path, reason in skipped if not unread_document(path)]
+    for path, reason in _output.first(others, _SHOWN, _output.say):
         _output.say(f"    left out {shown_path(path)}: {reason}")
+    unread = count_by_suffix(path for path, _ in skipped if unread_document(path))
+    if unread:
+        _output.say(f"    not read in {shown_path(name)}: {safe_text(unread)}")
     by_rules = f"{ignored:,} by ignore rules" if ignored else ""
     by_format = f"{_output.count(other, 'file')} of other formats" if other else ""
     counted = ", ".join(filter(None, [by_rules, by_format]))

@@ -181,7 +181,7 @@ CODES: Final[dict[str, Code]] = {
     "extraction-failed": Code(
         "W",
         "file",
-        "convert it to text or Markdown, or name it in .filestoreignore",
+        "mend it, convert it to text or Markdown, or name it in .filestoreignore",
         excluded="file",
     ),
     "frontmatter-ignored": Code(
@@ -224,6 +224,12 @@ CODES: Final[dict[str, Code]] = {
         "file",
         "nothing: it is not a chunk file",
         repair_of_documents="nothing: it is not searched",
+        excluded="file",
+    ),
+    "not-read": Code(
+        "I",
+        "file",
+        "nothing, or convert it to a format that is read",
         excluded="file",
     ),
     "leftovers": Code("I", "file", "removed by the next writer", step="collect"),

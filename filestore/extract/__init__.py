@@ -5,6 +5,8 @@ An extractor is one private module and one line in `_FAMILY`; it is imported whe
 
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -264,6 +266,20 @@ def names_document(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _suffix_names_document(suffix: str) -> bool:
     return suffix.lower() in _BY_SUFFIX or suffix.lower() in _PROSE.split()
+
+
+def count_by_suffix(names: Iterable[str]) -> str:
+    """How many files have which suffix, the most frequent first: `19 .xlsb, 3 .key, 1 other`."""
+    suffixes = [os.path.splitext(name)[1].lower() for name in names]
+    counts = Counter(suffix for suffix in suffixes if 0 < len(suffix) <= _LONGEST_SUFFIX)
+    shown = counts.most_common(_MOST_SUFFIXES)
+    others = len(suffixes) - sum(count for _, count in shown)
+    words = [f"{count:,} {suffix}" for suffix, count in shown]
+    return ", ".join([*words, f"{others:,} other"] if others else words)
+
+
+_MOST_SUFFIXES: Final = 12
+_LONGEST_SUFFIX: Final = 12
 
 
 def is_code(name: str) -> bool:

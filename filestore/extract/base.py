@@ -43,6 +43,28 @@ class EmptyDocumentError(ExtractionError):
     """A file without any text in it."""
 
 
+class PointerError(ExtractionError):
+    """What git-lfs leaves in the place of a file that was not fetched."""
+
+
+_POINTER: Final = re.compile(rb"version https://git-lfs\.github\.com/spec/v[0-9]+\r?\n")
+_POINTER_BYTES: Final = 1_024
+"""The most that git-lfs takes for a pointer."""
+
+
+def refuse_pointer(data: bytes, *, name: str) -> None:
+    """Check that a file is no pointer, whatever its name promises.
+
+    Raises:
+        PointerError: It is one.
+    """
+    if len(data) <= _POINTER_BYTES and _POINTER.match(data):
+        raise PointerError(
+            f"{name} is a pointer of git-lfs, not the file itself; 'git lfs pull' fetches that",
+            remedy="run 'git lfs pull'",
+        )
+
+
 class DepthError(ExtractionError):
     """Metadata nested deeper than `MAX_DEPTH`."""
 

@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 
 from filestore import extract
 from filestore.extract import for_name
-from filestore.extract.base import Document, EmptyDocumentError, ExtractionError
+from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, refuse_pointer
 from filestore.fs.programs import Child, parent_line
 
 _HEAD_BYTES: Final = 8
@@ -186,6 +186,7 @@ class Extraction:
 
     def _in_child(self, original: Readable, name: str) -> Document:
         data = original.data()
+        refuse_pointer(data, name=name)
         try:
             process = self._idle.get_nowait()
         except queue.Empty:
@@ -221,6 +222,10 @@ def _extract_here(original: Readable, name: str) -> Document:
     if extractor is None:
         raise ExtractionError(
             f"{name}: no extractor reads this kind of file",
-            remedy="convert it to text, Markdown, HTML, PDF, DOCX or PPTX",
+            remedy="convert it to text, Markdown, HTML or PDF"
+            if extract.unread_document(name)
+            else "leave it out: pictures, sound, archives and programs are not read",
         )
-    return extractor.extract(original.data(), name=name)
+    data = original.data()
+    refuse_pointer(data, name=name)
+    return extractor.extract(data, name=name)

@@ -25,7 +25,14 @@ from filestore.chunks.observation import Observation, kept_hash
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
 from filestore.extract.about import Lines, about, frontmatter_alone
-from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
+from filestore.extract.base import (
+    Document,
+    EmptyDocumentError,
+    ExtractionError,
+    Page,
+    PointerError,
+    refuse_pointer,
+)
 from filestore.extract.links import Link
 from filestore.fs import database, disk, part
 
@@ -191,10 +198,10 @@ def fill(look: Observation, pending: "Pending", chunker: Chunker) -> None:
             kept.keep(look, _cut(alone, look, chunker))
     except FilestoreError as error:
         code = "extraction-failed"
-        if extract.is_text(look.path):
+        if extract.is_text(look.path) and not isinstance(error, PointerError):
             # Of a name that says nothing, what is no text is no document either.
             is_known = extract.is_known(os.path.basename(look.path))
-            code = "bad-encoding" if is_known else "litter"
+            code = "bad-encoding" if is_known else "not-read"
         _fail(look, code, error)
     else:
         kept.keep(look, _cut(document, look, chunker))
@@ -205,6 +212,7 @@ def extracted_here(data: bytes, name: str) -> Document:
     extractor = extract.for_name(name)
     if extractor is None:
         raise ExtractionError(f"{name}: no extractor reads this kind of file")
+    refuse_pointer(data, name=name)
     return extractor.extract(data, name=name)
 
 

@@ -218,8 +218,13 @@ def unlisted(tree: Tree, seen: scan.TreeScan) -> Iterator[Finding]:
     """What a walk could not look at, and what it left out although a person might expect it."""
     for path, reason in seen.problems.items():
         yield Finding(code="unreadable", path=tree.store_path(path), detail=reason)
+    if not seen.skipped:
+        return
+    from filestore.extract import unread_document
+
     for path, reason in seen.skipped.items():
-        yield Finding(code="litter", path=tree.store_path(path), detail=reason)
+        code = "not-read" if unread_document(path) else "litter"
+        yield Finding(code=code, path=tree.store_path(path), detail=reason)
 
 
 def missing_findings(drift: Drift) -> list[Finding]:

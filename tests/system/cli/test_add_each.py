@@ -6,6 +6,7 @@ import pytest
 
 from filestore.extract.ignore import MAX_RULES
 
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{7:064d}\nsize 9\n"
 TOO_MANY_RULES = "secret.md\n" * (MAX_RULES + 1)
 
 
@@ -37,7 +38,7 @@ def test_each_tells_it_in_words(workspace: Any) -> None:
     """A person reads the same, in lines that fit a terminal."""
     shelf(workspace)
     done = workspace("add", "shelf", "--each")
-    assert "left out shelf/sheet.xlsb: no extractor reads .xlsb files" in done.stderr
+    assert "not read in shelf: 1 .xlsb" in done.stderr
     assert "left out of shelf: 1 by ignore rules, 2 files of other formats" in done.stderr
     assert max(len(line) for line in (done.stdout + done.stderr).splitlines()) <= 80
 
@@ -50,7 +51,7 @@ def test_a_folder_tells_what_is_left_out(either: Any) -> None:
     assert (entry["ignored"], entry["other"]) == (1, 2)
     done = either("add", "shelf")
     assert "unchanged shelf (1 chunk)\n" in done.stdout
-    assert "left out sheet.xlsb: no extractor reads .xlsb files" in done.stderr
+    assert "not read in shelf: 1 .xlsb" in done.stderr
     assert "left out of shelf: 1 by ignore rules, 2 files of other formats" in done.stderr
 
 
@@ -69,7 +70,7 @@ def test_a_folder_of_nothing_that_is_read(workspace: Any) -> None:
     workspace.write("sheets/b.png", b"\x89PNG")
     done = workspace("add", "sheets", code=3)
     assert "no readable document" in done.stderr
-    assert "left out a.xlsb: no extractor reads .xlsb files" in done.stderr
+    assert "not read in ../sheets: 1 .xlsb" in done.stderr
     assert "1 file of other formats" in done.stderr
 
 
@@ -78,13 +79,37 @@ def test_a_long_list_is_cut_short_in_words(workspace: Any, words: tuple[str, ...
     """Ten lines of what was left out and how many more; JSON has them all."""
     workspace.write("shelf/one.md", "One.\n")
     for number in range(37):
-        workspace.write(f"shelf/{number:02}.xlsb", b"PK")
+        (workspace.folder / "shelf" / f"{number:02}.md").symlink_to("one.md")
     done = workspace("add", "shelf", *words)
-    assert done.stderr.count("no extractor reads") == 10
+    assert done.stderr.count("is a symbolic link") == 10
     assert "… and 27 more" in done.stderr
     report = workspace.json("add", "shelf", *words)
     told = report if words else report["unchanged"][0]
     assert len(told["skipped"]) == 37
+
+
+@pytest.mark.parametrize("words", [(), ("--each",)])
+def test_documents_without_reader_are_counted_by_suffix(workspace, words) -> None:
+    workspace.write("shelf/one.md", "One.\n")
+    for number in range(13):
+        workspace.write(f"shelf/{number:02}.{'KEY' if number % 4 else 'msg'}", b"PK")
+    done = workspace("add", "shelf", *words)
+    assert "    not read in shelf: 9 .key, 4 .msg\n" in done.stderr
+    assert "left out" not in done.stderr
+    report = workspace.json("add", "shelf", *words)
+    told = report if words else report["unchanged"][0]
+    assert len(told["skipped"]) == 13
+
+
+@pytest.mark.parametrize("name", ["big.md", "book.pdf", "sheet.xlsx", "plain.txt", "page.html"])
+def test_a_pointer_of_git_lfs_is_no_document(either: Any, name: str) -> None:
+    """Whatever it is a pointer to, and what to run is said."""
+    either.write(name, POINTER)
+    done = either("add", name, code=3)
+    assert f"{name} is a pointer of git-lfs" in done.stderr
+    assert "try: run 'git lfs pull'" in done.stderr
+    either.write(name, "".join(f"{POINTER}\nand words about it\n" * 20))
+    assert "git-lfs" not in either("add", name, code=None).stderr
 
 
 def test_many_failures_are_cut_short_in_words(workspace: Any) -> None:

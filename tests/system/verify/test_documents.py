@@ -129,6 +129,33 @@ def test_what_cannot_be_read_may_move(notes: Notes) -> None:
     assert notes.drift() == {"extraction-failed": ["other.pdf"]}
 
 
+def test_pointers_of_git_lfs_are_named_and_never_found(notes: Notes) -> None:
+    """A clone without git-lfs: what it lacks comes with 'git lfs pull', and is indexed then."""
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{7:064d}\nsize 9\n".encode()
+    for name in ("big.md", "book.pdf", "sheet.xlsx"):
+        notes.write(name, pointer)
+    told = notes.sync(code=1)["remaining"]
+    assert [(one["code"], one["path"]) for one in told] == [
+        ("extraction-failed", name) for name in ("big.md", "book.pdf", "sheet.xlsx")
+    ]
+    assert all("'git lfs pull'" in one["detail"] for one in told)
+    notes.write("big.md", b"# Walruses\n\nThey are here now.\n")
+    notes.sync(code=1)
+    assert notes.drift() == {"extraction-failed": ["book.pdf", "sheet.xlsx"]}
+
+
+def test_what_is_not_read_is_counted_by_suffix(notes: Notes) -> None:
+    """Formats without reader, and files of no known name that are no text: never litter."""
+    for name in ("a.key", "b.KEY", "in/c.msg", "blob", "d.odd"):
+        notes.write(name, b"\0\0\1")
+    notes.sync()
+    assert notes.drift() == {"not-read": ["a.key", "b.KEY", "blob", "d.odd", "in/c.msg"]}
+    assert notes.json("status")["clean"]
+    said = notes("status").stdout
+    assert "not read: 2 .key, 1 .msg, 1 .odd, 1 other\n" in said
+    assert "litter" not in said
+
+
 def damaged_page(path: Path) -> None:
     """A database whose second half is gone."""
     data = path.read_bytes()

@@ -181,9 +181,14 @@ def unportable(scene: Scene) -> str:
 
 
 def collected(scene: Scene) -> str:
-    """What the walk leaves out, and says so."""
-    scene.workspace.write("table.xlsx", b"PK\x03\x04")
-    return "table.xlsx"
+    """A document of a format without reader."""
+    scene.workspace.write("talk.key", b"PK\x03\x04")
+    return "talk.key"
+
+
+def inner_store(scene: Scene) -> str:
+    scene.workspace.write("inner/filestore.toml", "")
+    return "inner"
 
 
 def left_out(scene: Scene) -> str:
@@ -263,7 +268,8 @@ ROWS: Final[dict[str, Case]] = (
         ),
         "name-collision": Case(produce=chunks.alike, says=("Same.md", "only by case")),
         "unportable-name": Case(produce=unportable, says=("aux", "device")),
-        "litter": Case(produce=collected, says=("xlsx",)),
+        "litter": Case(produce=inner_store, says=("store",)),
+        "not-read": Case(produce=collected, says=("key",)),
         "duplicate": Case(produce=chunks.duplicated, says=("second.md",)),
         "bit-rot": Case(
             produce=chunks.rotten, level="full", says=("expected", "every stamp is equal")
