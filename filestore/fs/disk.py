@@ -362,13 +362,14 @@ def write_at(handle: int, name: str, data: bytes) -> None:
         raise write_failed(name, error) from error
 
 
-def stage(handle: int, data: bytes, mode: int | None = None) -> str:
+def stage(handle: int, data: bytes, mode: int | None = None, mtime_ns: int | None = None) -> str:
     """Write and sync a file under a temporary name in a folder: that name.
 
     Args:
         handle: The folder's directory handle.
         data: What it is to hold.
         mode: Its permissions; None: as the process's mask has it.
+        mtime_ns: When it was written; None: now.
 
     Raises:
         OSError: The disk refused; nothing is left of it.
@@ -381,6 +382,10 @@ def stage(handle: int, data: bytes, mode: int | None = None) -> str:
         write_all(descriptor, data)
         if mode is not None:
             os.fchmod(descriptor, mode)
+        if mtime_ns is not None:
+            # Not every file system has every date, and the bytes matter more.
+            with contextlib.suppress(OSError):
+                os.utime(descriptor, ns=(mtime_ns, mtime_ns))
         os.fsync(descriptor)
     except BaseException:
         with contextlib.suppress(OSError):

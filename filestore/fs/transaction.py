@@ -57,6 +57,8 @@ class Content(Struct, frozen=True, kw_only=True):
     read: Callable[[], bytes]
     mode: int | None = None
     """Its permissions; None: as the process's mask has it."""
+    mtime_ns: int | None = None
+    """When it was written, where it is only moved; None: now."""
 
 
 class Replacement(Struct, frozen=True, kw_only=True):
@@ -326,7 +328,9 @@ class Replacing:
             with _parent(self._root, one.path) as (handle, name):
                 os.unlink(name, dir_fd=handle)
             return
-        write_all(self._root, {one.path: self._with_mode(one.path, one.before)})
+        was = self._seen[one.path]
+        before = replace(one.before, mtime_ns=was.status.st_mtime_ns if was else None)
+        write_all(self._root, {one.path: self._with_mode(one.path, before)})
 
 
 def stage_all(root: int, contents: Mapping[str, Content]) -> dict[str, str]:
@@ -385,7 +389,7 @@ class _Staging:
             wanted = self._contents[path]
             data = wanted.read()
             with naming_file(path), _parent(self._root, path) as (handle, _):
-                self.staged[path] = disk.stage(handle, data, wanted.mode)
+                self.staged[path] = disk.stage(handle, data, wanted.mode, wanted.mtime_ns)
         finally:
             with self._changed:
                 self._under_way -= 1
@@ -472,6 +476,15 @@ def collect_staged(root: int, folder: str) -> None:
         for name in os.listdir(handle):
             if name.startswith(disk.TEMPORARY_PREFIX):
                 _remove_quietly(handle, name)
+
+
+def collect_begun(root: int, paths: Iterable[str], made: Iterable[str] = ()) -> None:
+    """Remove what a dead writer staged for some files, and the folders that it made, if empty."""
+    for folder in {_folder_of(path) for path in paths}:
+        collect_staged(root, folder)
+    for folder in sorted(made, reverse=True):
+        with contextlib.suppress(OSError), _parent(root, folder) as (handle, name):
+            os.rmdir(name, dir_fd=handle)
 
 
 def _remove_quietly(root: int, path: str) -> None:

@@ -186,7 +186,8 @@ class Documents:
         changed = {path: (data, made, count) for path, data, made, count in self.relinked()}
         for path in {*self.files, *changed}:
             place = os.path.join(self.top, path)
-            modes[path] = stat.S_IMODE(os.lstat(place).st_mode)
+            status = os.lstat(place)
+            modes[path] = stat.S_IMODE(status.st_mode)
             if path in changed:
                 held[path] = content(changed[path][0], modes[path])
                 if not modes[path] & _WRITABLE:
@@ -199,7 +200,12 @@ class Documents:
                 data = self.read(path)
                 # There may be many and large ones: they are read again one by one.
                 read = partial(disk.read_path, place)
-                held[path] = Content(digest=content_hash(data), read=read, mode=modes[path])
+                held[path] = Content(
+                    digest=content_hash(data),
+                    read=read,
+                    mode=modes[path],
+                    mtime_ns=status.st_mtime_ns,
+                )
         if self.wanted.revision is not None:
             if old not in self.files:
                 raise UsageError("a folder has no revision", remedy="leave the revision out")

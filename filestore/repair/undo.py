@@ -29,7 +29,7 @@ from filestore.fs.transaction import (
     Content,
     Replacement,
     Seen,
-    collect_staged,
+    collect_begun,
 )
 from filestore.git import attributes
 from filestore.git.repository import refuse_during_operation
@@ -163,6 +163,12 @@ class KeptChange:
         """What is to happen to the files that do not hold what is wanted."""
         found = []
         modes = {one.digest: one.mode for one in reversed(self.seen.values()) if one}
+        # Of what goes from one path to another; what is written anew is of now.
+        stamps = {
+            seen.digest: seen.status.st_mtime_ns
+            for path, seen in self.seen.items()
+            if seen and (link := self.goal(self.links[path])) and not self._side(link.entry)
+        }
         for path, links in self.links.items():
             link = self.goal(links)
             if link is None or self.holds(path, self._side(link.entry)):
@@ -178,7 +184,8 @@ class KeptChange:
                 # What moves back, or is replaced, runs as before: a record makes nothing run.
                 runs = modes.get(after.digest, before.mode if before else 0) & _RUNS
                 mode = None if after.mode is None else after.mode | runs
-                then = Content(digest=after.digest, read=read, mode=mode)
+                stamp = stamps.get(after.digest)
+                then = Content(digest=after.digest, read=read, mode=mode, mtime_ns=stamp)
             found.append(Replacement(path=path, before=now, after=then))
         return found
 
@@ -357,8 +364,7 @@ def undo_or_redo(
         change = KeptChange(root, originals, group, wanted)
         replaced = _put(snapshot.places, change)
         # A writer that died staged files also in folders where nothing had to be put back.
-        for folder in {os.path.dirname(path) for path in group.links()}:
-            collect_staged(root, folder)
+        collect_begun(root, group.links())
         found_again = _found_again(change)
         report = _index(store, change, replaced, found_again, on_progress)
         # Last: if the process dies before this, the next call updates the sidecar.
@@ -388,6 +394,7 @@ def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
         if not all(change.holds(entry.path, entry.before) for entry in last.entries):
             return group
         # Its writer died before it changed the first file: there is nothing to take back.
+        collect_begun(root, [entry.path for entry in last.entries], last.folders or ())
         originals.discard(last.identifier)
         if others:
             return Group(batches=tuple(others))

@@ -103,6 +103,29 @@ def test_what_only_moves_is_not_embedded(vault: Store) -> None:
     assert vault.search("nothing about it", mode="keyword").hits[0].path == "elsewhere.md"
 
 
+def test_what_only_moves_keeps_its_date(vault: Store) -> None:
+    """There, back by undo, and again by redo; a file in which links are written is of now."""
+    root = Path(vault.root)
+    for name in ("other.md", "flat/plan.png", "flat/gas.md"):
+        os.utime(root / name, ns=(1, 1_500_000_000_123_456_789))
+
+    def dates(*names: str) -> set[int]:
+        return {(root / name).stat().st_mtime_ns for name in names}
+
+    vault.move("other.md", "deep/else.md")
+    vault.move("flat", "house")
+    assert dates("deep/else.md", "house/plan.png") == {1_500_000_000_123_456_789}
+    assert vault.status().clean
+    vault.undo()
+    vault.undo()
+    assert dates("other.md", "flat/plan.png") == {1_500_000_000_123_456_789}
+    vault.redo()
+    assert dates("deep/else.md") == {1_500_000_000_123_456_789}
+    vault.move("flat/rent.md", "flat/lease.md")
+    assert min(dates("flat/gas.md")) > 1_500_000_000_123_456_789
+    assert vault.status().clean
+
+
 def test_a_folder_moves_with_pictures_and_without_hidden_files(vault: Store) -> None:
     """What is hidden stays and is reported; the picture comes back by undo."""
     (Path(vault.root) / "flat/.draft.md").write_text("hidden")
