@@ -23,7 +23,13 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import CHILDREN_SINCE, FACTS_SINCE, upgrade, written_by_us
+from filestore.catalog._schema import (
+    CHILDREN_SINCE,
+    CHUNKER,
+    FACTS_SINCE,
+    upgrade,
+    written_by_us,
+)
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.errors import FilestoreError, on_error
@@ -479,8 +485,9 @@ class CatalogWriter(Catalog):
             before, after = encode_path(old), encode_path(new)
             back = self.rows("SELECT 1 FROM renamed WHERE old = ? AND new = ?", (after, before))
             self.connection.execute("UPDATE renamed SET new = ? WHERE new = ?", (after, before))
-            if not back:
-                # Of a file that came back, the name between is none that it was made under.
+            if not back or self.meta(CHUNKER) is not None:
+                # Of a file that came back, the name between is none that it was made under; to a
+                # document in place links may lead under it.
                 statement = "INSERT OR REPLACE INTO renamed VALUES (?, ?)"
                 self.connection.execute(statement, (before, after))
             self.connection.execute("DELETE FROM renamed WHERE old = new OR old = ?", (after,))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from filestore.chunks.links import Names, destination
+from filestore.chunks.links import Names, destination, written_path
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import NOTES, ChunkPath, folder_of
 from filestore.extract.links import Link, WrittenLink, is_external, written_links
@@ -105,6 +105,79 @@ class Moves:
     def is_clear(self, name: str, note: ChunkPath, target: ChunkPath) -> bool:
         """Whether such programs, too, take a name for that of a file after the move."""
         return _shortest(self._after, name, note) in (None, target)
+
+
+class Followed(Moves):
+    """Which file a link means that leads nowhere, once files were moved without the links to them.
+
+    Links are judged where they are now, and where their file was before. Every other link stays.
+    """
+
+    def __init__(
+        self,
+        went: Mapping[ChunkPath, ChunkPath],
+        *,
+        documents: Iterable[ChunkPath],
+        others: Iterable[ChunkPath] = (),
+        aliases: Iterable[tuple[str, ChunkPath]] = (),
+        exists: Callable[[ChunkPath], bool],
+        places: Iterable[tuple[ChunkPath, ChunkPath]] = (),
+    ) -> None:
+        """Takes the names of all files.
+
+        Args:
+            went: Old path to new path of each file that is known to have moved; nothing is at the
+                old one now.
+            places: The same of every file that moved, whatever is at the old path.
+            documents: Every document as it is now.
+            others: Every other file that a link may lead to.
+            aliases: Other names of documents, each with its document.
+            exists: Whether anything is at a path now.
+        """
+        super().__init__(went, documents=documents, others=others, aliases=aliases, exists=exists)
+        self._were = Names(went)
+        self._places: dict[ChunkPath, list[ChunkPath]] = {}
+        for old, new in places:
+            self._places.setdefault(new, []).append(old)
+
+    def before(self, link: Link, note: ChunkPath) -> ChunkPath | None:
+        """What a link leads to, or led to before its target was moved; see `Moves.before`."""
+        found = super().before(link, note)
+        if found is None or (found.startswith("../") and note in self._places):
+            led = self.candidates(link, note)
+            return next(iter(led.values())) if len(led) == 1 else found
+        return found
+
+    def is_lost(self, link: Link, note: ChunkPath) -> bool:
+        """Whether a link leads to no file of the tree."""
+        path = written_path(link, note) if link.kind == "markdown" else None
+        return not (_among(self._before, link, note) or (path and self._exists(path)))
+
+    def led(self, link: Link, note: ChunkPath) -> dict[ChunkPath, ChunkPath]:
+        """Where a link led, by the moves that are known: where that is now, and where it was."""
+        if not link.target or (link.kind == "markdown" and is_external(link.target)):
+            return {}
+        found: dict[ChunkPath, ChunkPath] = {}
+        for place in (note, *self._places.get(note, ())):
+            found |= {self.new(old): old for old in self._called(link, place)}
+            there = super().before(link, place) if place != note else None
+            found |= {there: there} if there else {}
+        return found
+
+    def candidates(self, link: Link, note: ChunkPath) -> dict[ChunkPath, ChunkPath]:
+        """The same; where no move tells, every file with the name that a path ends with."""
+        path = _by_words(link, note)
+        found = self.led(link, note)
+        if found or path is None or path.startswith("../") or link.target.endswith("/"):
+            return found
+        name = posixpath.basename(path)
+        return {one: one for names in self._after for one in names.ending_with(name)}
+
+    def _called(self, link: Link, note: ChunkPath) -> Iterable[ChunkPath]:
+        """The files that a link named by where they were."""
+        if link.kind == "wiki" and (found := self._were.ending_with(link.target)):
+            return found
+        return filter(None, (self._were.resolve(link, note),))
 
 
 def _shortest(names: Iterable[Names], name: str, note: ChunkPath) -> ChunkPath | None:

@@ -287,7 +287,8 @@ CODES: Final[dict[str, Code]] = {
         "W",
         "file",
         "fix the link; 'filestore repair --write-files' does where the file has moved",
-        repair_of_documents="fix the link in the document, then 'filestore sync'",
+        repair_of_documents="fix the link, then 'filestore sync';"
+        " 'filestore repair --level full --write-files' does where the file is known",
         step="relink",
         remark=True,
         other="now at",

@@ -44,6 +44,7 @@ from filestore.ingest import put
 from filestore.ingest.edits import check_revision
 from filestore.sync.actions import put_settled
 from filestore.verify import drift
+from filestore.verify.lost_links import visible_files
 from filestore.verify.names import why_no_name, why_unportable
 
 if TYPE_CHECKING:
@@ -359,7 +360,7 @@ class Documents:
             RefusedError: A link cannot be written so that it leads to the same file.
         """
         catalog = self.snapshot.catalog
-        there = set(_walked(self.top))
+        there = set(visible_files(self.top))
         known = [path for one in queries.all_paths(catalog) if (path := decode_path(one)) in there]
         aliases = queries.files_with_key(catalog, "aliases")
         moves = Moves(
@@ -433,11 +434,3 @@ class Documents:
             put_settled(snapshot, commit, sorted(written), store.clock, on_progress)
             report = commit.finish()
         return replace(done, embedded=report.embedded, reused=report.reused, problem=report.problem)
-
-
-def _walked(top: str) -> Iterator[ChunkPath]:
-    """Every visible file below a folder."""
-    for folder, names, files in os.walk(top):
-        names[:] = [name for name in names if not name.startswith(".")]
-        inner = ChunkPath("" if folder == top else os.path.relpath(folder, top))
-        yield from (inside(inner, name) for name in files if not name.startswith("."))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from filestore.catalog import AWAITED, Conflict
-from filestore.chunks import chunk_file, links, resource_record
+from filestore.chunks import chunk_file, resource_record
 from filestore.chunks.observation import Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, worst_first
@@ -65,7 +65,7 @@ class TreeChanges:
     def __init__(self, snapshot: "StoreSnapshot") -> None:
         self.snapshot = snapshot
         self.reader = TreeReader(snapshot)
-        self.recorded = Recorded(snapshot.places.tree, snapshot.catalog)
+        self.recorded = Recorded(snapshot)
         self.restoring = Restoring(snapshot.places, snapshot.catalog)
         self.tree = snapshot.places.tree
         self.before: Made = {}
@@ -78,6 +78,13 @@ class TreeChanges:
         return {one.path: one for one in self.snapshot.catalog.conflicts()}
 
     @property
+    def moves(self) -> list[tuple[ChunkPath, ChunkPath]]:
+        """Old path and new path of files that moved before their links were written."""
+        chunk_path = self.tree.chunk_path
+        steps = (one for one in self.steps if one.kind == "relink" and one.other)
+        return [(chunk_path(one.other), chunk_path(one.path)) for one in steps]
+
+    @property
     def resolved(self) -> list[ChunkPath]:
         """Files whose ingest conflict is resolved."""
         chunk_path = self.tree.chunk_path
@@ -85,6 +92,8 @@ class TreeChanges:
 
     def take(self, step: Step) -> str:
         """Note what a step changes, all or nothing; returns why it cannot be made, or ""."""
+        if not (self.tree.is_written or KINDS[step.kind].in_place):
+            return "no command writes documents so"
         try:
             for path in step.seen:
                 self.held(step, path)
@@ -115,6 +124,8 @@ class TreeChanges:
         tree = self.tree
         rows = self.snapshot.catalog.files([tree.chunk_path(path) for path in self.before])
         known = {tree.store_path(path): row.file_hash for path, row in rows.items()}
+        moved = self.snapshot.catalog.files([old for old, _ in self.moves])
+        known |= {tree.store_path(new): moved[old].file_hash for old, new in self.moves}
         batch = write.change(
             self.snapshot.places,
             self.after,
@@ -142,20 +153,25 @@ def write_files(
     """
     while True:
         changes = TreeChanges(snapshot)
+        late = {step.key: reason for step in steps if (reason := changes.take(step))}
+        if not late:
+            try:
+                return changes, changes.write(group) if changes.steps else ""
+            except ChangedMeanwhile as error:
+                paths = set(error.paths)
+                late = {step.key: _LATE for step in changes.steps if paths & set(step.seen)}
+                if not late:
+                    raise
+        torn = {step.kind for step in steps if step.key in late and KINDS[step.kind].is_joint}
+        late = {step.key: _TORN for step in steps if step.kind in torn} | late
         for step in steps:
-            if reason := changes.take(step):
-                on_skipped(step, reason)
-        if not changes.steps:
-            return changes, ""
-        try:
-            return changes, changes.write(group)
-        except ChangedMeanwhile as error:
-            late = [step for step in changes.steps if set(step.seen) & set(error.paths)]
-            if not late:
-                raise
-            for step in late:
-                on_skipped(step, "it changed in this moment")
-            steps = [step for step in changes.steps if step not in late]
+            if step.key in late:
+                on_skipped(step, late[step.key])
+        steps = [step for step in steps if step.key not in late]
+
+
+_LATE: Final = "it changed in this moment"
+_TORN: Final = "links are updated in all of the files or in none, and one of them changed"
 
 
 def _restore(changes: TreeChanges, step: Step) -> Made:
@@ -175,8 +191,10 @@ def _rewrite_attributes(changes: TreeChanges, step: Step) -> Made:
 def _relink(changes: TreeChanges, step: Step) -> Made:
     # What another step makes of the file is what is linked again.
     data = changes.after.get(step.path) or changes.held(step, step.path) or b""
-    targets = changes.recorded.moved_targets.get(step.path, {})
-    return {step.path: links.relinked(data, changes.tree.chunk_path(step.path), targets)}
+    made = changes.recorded.relinked(step.path, data).data
+    if not changes.tree.is_written and step.hash != content_hash(made).hex():
+        raise _MovedOnError("other files moved since the plan was made")
+    return {step.path: made}
 
 
 def _resolve(changes: TreeChanges, step: Step) -> Made:
@@ -448,6 +466,7 @@ class _Applying:
                 if is_mass:
                     commit.catalog.set_meta(AWAITED, int(bool(rest)))
                 commit.forget([path for path, data in ours.items() if data is None])
+                commit.repoint(changes.moves)
                 written = [path for path, data in ours.items() if data is not None]
                 put_settled(snapshot, commit, written, self._clock, self._on_progress)
                 waiting = {one.path: one for one in snapshot.catalog.conflicts()}
@@ -496,7 +515,7 @@ class _Applying:
         with self._parts.opened(require_alone) as (catalog, embeddings, _):
             store = self._parts.held(catalog, embeddings)
             tree = store.snapshot.places.tree
-            reader, recorded = TreeReader(store.snapshot), Recorded(tree, catalog)
+            reader, recorded = TreeReader(store.snapshot), Recorded(store.snapshot)
             records: dict[ChunkPath, list[Step]] = {}
             for step in steps:
                 states = ((path, was, reader.state(path)) for path, was in step.seen.items())

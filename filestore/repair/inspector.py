@@ -4,6 +4,7 @@ Reads files, catalog, embeddings and git; changes nothing and decides nothing.
 """
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,18 +12,20 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, Conflict
-from filestore.chunks import links, resource_record
+from filestore.chunks import resource_record
 from filestore.chunks.kept import conflict_lines
 from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.relinking import UnlinkableError
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, StorePath, inside
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress
+from filestore.core.safe_text import shown_path
 from filestore.git import attributes, repository
 from filestore.git.attributes import attributes_in
 from filestore.repair import planner
-from filestore.repair.plan import Policy, Step
+from filestore.repair.plan import ABSENT, Policy, Step
 from filestore.repair.planner import Inspection, Look, Restorable
 from filestore.repair.tree_files import (
     KeptBytes,
@@ -69,7 +72,7 @@ class Inspector:
         self._on_progress = on_progress
         self._restoring = Restoring(snapshot.places, snapshot.catalog)
         self._reader = TreeReader(snapshot)
-        self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
+        self._recorded = Recorded(snapshot)
         self._looks: dict[StorePath, Look] = {}
         self._tree_bytes = 0
 
@@ -262,21 +265,37 @@ class Inspector:
         )
 
     def _relink(self, path: StorePath) -> Step | str:
-        data = self._reader.held(path)
-        made = links.relinked(
-            data, self._tree.chunk_path(path), self._recorded.moved_targets.get(path, {})
-        )
-        if made == data:
-            return "fix the link: where its target moved is unknown"
+        data, other = self._reader.held(path), NO_PATH
+        try:
+            made = self._recorded.relinked(path, data)
+        except UnicodeDecodeError:
+            return "fix the link: the file is not UTF-8"
+        except UnlinkableError as error:
+            return f"fix the link: {error.message}"
+        if made.data == data:
+            return "fix the link: where it leads is unknown, or in doubt"
+        state = self._looks[path].state
+        if state.stat is not None and not state.stat[4] & 0o222:
+            return f"the file is read-only: chmod u+w {shown_path(shlex.quote(path))}"
+        seen = {path: state}
+        detail = ""
+        if not self._tree.is_written:
+            detail = f"{made.links:,} link{'' if made.links == 1 else 's'} to files that moved"
+            if old := self._recorded.lost_links.old(self._tree.chunk_path(path)):
+                seen[other := self._tree.store_path(old)] = ABSENT
         return Step(
             kind="relink",
             path=path,
             codes=(),
-            seen={path: self._looks[path].state},
+            other=other,
+            detail=detail,
+            findings=max(made.links, 1),
+            seen=seen,
             read_bytes=len(data),
-            write_bytes=len(made),
-            diff=difference(path, data, made),
-            wanted=self._keys(path, made),
+            write_bytes=len(made.data),
+            hash=content_hash(made.data).hex(),
+            diff=difference(path, data, made.data),
+            wanted=self._keys(path, made.data),
         )
 
     @cached_property

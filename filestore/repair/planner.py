@@ -95,9 +95,10 @@ def make(
         level: Of the verification.
     """
     if not found.tree.is_written:
-        # A person brings them back, or edits them.
-        found = replace(found, restorable={}, prepared={})
-        policy = replace(policy, truth=False, lost=(), remove=())
+        # A person brings them back, or edits them: only links in them are written.
+        prepared = {key: one for key, one in found.prepared.items() if KINDS[key[0]].in_place}
+        found = replace(found, restorable={}, prepared=prepared)
+        policy = replace(policy, lost=(), remove=())
     work = _Planner(found, policy)
     for finding in with_tree(findings, found.tree):
         if policy.concerns(finding):
@@ -139,6 +140,7 @@ class _Planner:
     def __init__(self, found: Inspection, policy: Policy) -> None:
         self._found = found
         self._policy = policy
+        self._restores = policy.truth and found.tree.is_written
         self._steps: dict[tuple[str, str, str], Step] = {}
         self._parts: dict[str, list[Finding]] = {}
         self._keys: dict[tuple[str, str, str], set[bytes]] = {}
@@ -153,7 +155,7 @@ class _Planner:
         kind = meaning.step
         if not finding.tree.is_written and meaning.step == "restore":
             self._leave(finding)
-        elif code == "bit-rot" or (code == "missing" and self._policy.truth):
+        elif code == "bit-rot" or (code == "missing" and self._restores):
             if not self.restore(path, (code,)) and code == "missing":
                 self._add_file("forget", finding, "nothing of it is kept to bring it back from")
         elif code == "mass-missing":
@@ -239,7 +241,7 @@ class _Planner:
             # Nothing of it is where a person wants something repaired.
             return
         lost = [path for path in gone if path not in self._found.restorable]
-        if not self._policy.truth or lost or not gone:
+        if not self._restores or lost or not gone:
             some = f"; {len(lost)} of them cannot be restored" if lost else ""
             reason = "'filestore repair --write-files' restores what it can"
             self._leave(finding, finding.repair if lost or not gone else reason + some)

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import resource_record
+from filestore.chunks import links, relinking, resource_record
 from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.chunks.relinking import Relinked
 from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.config.layout import Places
 from filestore.core.diff import unified_bytes
 from filestore.core.hashing import content_hash, source_hash
-from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of
+from filestore.core.paths import NOTES, ChunkPath, StorePath, folder_of
+from filestore.fs import disk
 from filestore.fs.disk import stat_values
 from filestore.fs.stats import unpack_stat
 from filestore.git import attributes, repository
@@ -32,6 +34,7 @@ from filestore.sidecar.snapshot import SeenFiles
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.verify.lost_links import LostLinks
 
 
 UNREADABLE: Final = State(stat=(-1, -1, -1, -1, -1))
@@ -71,8 +74,7 @@ class TreeReader:
 
     def held(self, path: StorePath) -> bytes:
         """What a file of the tree holds, nothing where it cannot be read."""
-        seen = self.observed(path)
-        return seen.data if seen is not None else b""
+        return self.look(path)[1] or b""
 
     def state(self, path: StorePath) -> State:
         """The state of a file of the tree, or of a source."""
@@ -82,6 +84,14 @@ class TreeReader:
         """The state and the bytes of a file of the tree, of one reading; of a source the state."""
         if not self._tree.holds(path):
             return source_state(self._snapshot, path), None
+        if not self._tree.is_written:
+            # What was seen of a document may be what was read out of it.
+            try:
+                with disk.folder_at(self._snapshot.places.chunked) as top:
+                    data, status = disk.read_below(top, self._tree.chunk_path(path))
+            except OSError as error:
+                return state_of_error(error), None
+            return State(stat=stat_values(status), hash=content_hash(data).hex()), data
         ((_, seen),) = self.each([self._tree.chunk_path(path)])
         return (state_of(seen), seen.data) if isinstance(seen, Observation) else (seen, None)
 
@@ -118,9 +128,10 @@ def source_state(snapshot: "StoreSnapshot", reference: str) -> State:
 class Recorded:
     """Records and links of one generation, each asked for once."""
 
-    def __init__(self, tree: Tree, catalog: Catalog) -> None:
-        self._tree = tree
-        self._catalog = catalog
+    def __init__(self, snapshot: "StoreSnapshot") -> None:
+        self._snapshot = snapshot
+        self._tree = snapshot.places.tree
+        self._catalog = snapshot.catalog
 
     @cached_property
     def _records(self) -> list[tuple[ChunkPath, Record]]:
@@ -164,6 +175,29 @@ class Recorded:
             if link.moved_to is not None:
                 found.setdefault(self._tree.store_path(link.path), {})[link.target] = link.moved_to
         return found
+
+    @cached_property
+    def lost_links(self) -> "LostLinks":
+        """Of documents in place."""
+        from filestore.verify.drift import detect, moved_paths
+        from filestore.verify.lost_links import LostLinks
+
+        return LostLinks(self._snapshot, moved_paths(detect(self._snapshot)))
+
+    def relinked(self, path: StorePath, data: bytes) -> Relinked:
+        """A file whose links lead to where their targets went; else byte for byte as it was.
+
+        Raises:
+            UnlinkableError: A link cannot be written so.
+            UnicodeDecodeError: It is a document that is not UTF-8.
+        """
+        own = self._tree.chunk_path(path)
+        if self._tree.is_written:
+            made = links.relinked(data, own, self.moved_targets.get(path, {}))
+            return Relinked(data=made, links=int(made != data))
+        if not own.casefold().endswith(NOTES):
+            return Relinked(data=data)
+        return relinking.relinked(data, own, self.lost_links.followed)
 
 
 Place = Literal["last seen", "git"]

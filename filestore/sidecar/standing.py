@@ -38,6 +38,12 @@ _HASH: Final = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 def names_called(catalog: Catalog, keys: frozenset[str]) -> Names:
     """The names of the files that links of some keys may lead to."""
+    aliases = ((alias, path) for path, alias in queries.files_with_key(catalog, "aliases"))
+    return Names(paths_called(catalog, keys), aliases)
+
+
+def paths_called(catalog: Catalog, keys: frozenset[str]) -> Iterator[ChunkPath]:
+    """The files that links of some keys may lead to by their path."""
     # Few of very many names are folded: one that is plain begins with the key it is called by.
     starts = tuple(key.encode() for key in keys if key.isascii())
     paths = (
@@ -46,8 +52,7 @@ def names_called(catalog: Catalog, keys: frozenset[str]) -> Names:
         if (name := path[path.rfind(b"/") + 1 :].lower()).startswith((*starts, b"index.md"))
         or not name.isascii()
     )
-    aliases = ((alias, path) for path, alias in queries.files_with_key(catalog, "aliases"))
-    return Names(called(paths, keys), aliases)
+    return called(paths, keys)
 
 
 class Successor(Struct, frozen=True, kw_only=True):

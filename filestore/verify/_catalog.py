@@ -9,15 +9,14 @@ wrong: a `[[name]]` that no note has waits to be written, and a file on disk may
 Nothing of the full-text index is parsed before every byte matched its stamp.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog, decode_path, file_of_text, part_of_text, queries, summaries
+from filestore.catalog import Catalog, file_of_text, part_of_text, queries, summaries
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
 from filestore.chunks.layout import resource_of
-from filestore.chunks.links import Names, own_links, written_path
+from filestore.chunks.links import own_links
 from filestore.chunks.observation import DOCUMENT, RECORD
 from filestore.config.layout import CATALOG, FULLTEXT
 from filestore.core.findings import Finding
@@ -27,6 +26,9 @@ from filestore.core.safe_text import listed
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.file_rows import entries, named_by
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
+from filestore.verify import drift
+from filestore.verify.drift import moved_paths
+from filestore.verify.lost_links import LostLinks
 
 if TYPE_CHECKING:
     from filestore.fulltext import Reader
@@ -146,30 +148,11 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Hold the links of documents as they were indexed against the files that are there."""
     if not snapshot.layout.has_sections:
         return
-    report.add(_dangling(snapshot))
-    report.checked.append("the paths that links of documents have")
-
-
-def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
-    catalog, places = snapshot.catalog, snapshot.places
-    names = Names(map(decode_path, queries.all_paths(catalog)))
-    for path, data in queries.contents_with_links(catalog):
-        note = decode_path(path)
-        try:
-            links = kept.decode(data).links if kept.is_document(data) else ()
-        except kept.DocumentDamagedError:
-            # Damaged rows are reported elsewhere.
-            continue
-        for link in links:
-            if link.kind != "markdown" or not link.target or names.resolve(link, note) is not None:
-                continue
-            where = written_path(link, note)
-            if where and os.path.lexists(os.path.join(places.chunked, where)):
-                continue
-            line = f" in line {link.line}" if link.line else ""
-            detail = f"links{line} to {where or link.target}, which is not there"
-            shown = places.tree.store_path(note)
-            yield Finding(code="link-dangling", path=shown, detail=detail)
+    # Those to files that moved were found by then.
+    found = LostLinks(snapshot, moved_paths(drift.detect(snapshot))).every()
+    known = set(report.findings)
+    report.add(one for one in found if one not in known)
+    report.checked.append("the links of documents")
 
 
 _NAMED: Final = 10

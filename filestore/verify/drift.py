@@ -229,13 +229,17 @@ def unlisted(tree: Tree, seen: scan.TreeScan) -> Iterator[Finding]:
 
 def missing_findings(drift: Drift) -> list[Finding]:
     """Moves and what is gone, as findings; a mass of missing files is one finding."""
-    pairs = [*((old, look.path) for old, look in drift.moves), *drift.edited_moves]
     return [
-        *moved_findings(drift.tree, pairs),
+        *moved_findings(drift.tree, moved_paths(drift)),
         *left_out_findings(drift),
         *gone_findings(drift.tree, drift.gone, drift.known, is_mass=drift.mass_missing),
         *excluded_moves(drift.tree, [look for _, look in drift.moves]),
     ]
+
+
+def moved_paths(drift: Drift) -> list[tuple[ChunkPath, ChunkPath]]:
+    """Old path and new path of files that were moved, edited or not."""
+    return [*((old, look.path) for old, look in drift.moves), *drift.edited_moves]
 
 
 def moved_findings(tree: Tree, pairs: Iterable[tuple[ChunkPath, ChunkPath]]) -> list[Finding]:
@@ -306,7 +310,7 @@ def settle(layout: Layout, row: FileRow | None, look: Observation) -> None:
 
 def standing_findings(drift: Drift, catalog: Catalog) -> list[Finding]:
     """Excluded files that did not change, and so still are excluded."""
-    moved_away = [old for old, _ in (*drift.moves, *drift.edited_moves)]
+    moved_away = [old for old, _ in moved_paths(drift)]
     changed = {*drift.to_read, *drift.gone, *drift.left_out, *moved_away}
     return [
         Finding(code=state, path=drift.tree.store_path(path), detail=why_excluded(state, detail))

@@ -8,7 +8,7 @@ one of its texts, known by their hashes, is no longer there, where one below it 
 the top, where a text is in no summary.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -178,10 +178,16 @@ def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
 _NAMED: Final = 3
 
 
-def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
+def open_matters(
+    snapshot: StoreSnapshot, moves: Sequence[tuple[ChunkPath, ChunkPath]] = ()
+) -> list[Finding]:
     """What waits for a person, cheap enough for `status`.
 
     Of documents whose frontmatter cannot be read it tells: they are found by their text alone.
+
+    Args:
+        snapshot: The store.
+        moves: Old path and new path of files that moved and are not indexed there yet.
     """
     catalog, tree = snapshot.catalog, snapshot.places.tree
     found = [*ingest_conflicts(snapshot)]
@@ -191,6 +197,10 @@ def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
             Finding(code="frontmatter-ignored", path=tree.store_path(path), detail=reason)
             for path, reason in queries.files_with_key(catalog, FRONTMATTER_ERROR)
         ]
+        if moves or catalog.has_rows("renamed"):
+            from filestore.verify.lost_links import LostLinks
+
+            found += LostLinks(snapshot, moves).of_moved()
     return [*found, *stale_summaries(snapshot), *authority(snapshot)]
 
 
