@@ -44,6 +44,7 @@ from filestore.fs.programs import find_program as find_program
 from filestore.fs.programs import run_program as run_program
 from filestore.history.batch import Group as Group
 from filestore.history.changes import Change as Change
+from filestore.ingest.moved_files import Move as Move
 from filestore.repair.plan import KINDS as KINDS
 from filestore.repair.plan import Left as Left
 from filestore.repair.plan import selected as selected

@@ -33,11 +33,7 @@ _USELESS: Final = {
     ),
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
-    "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
-    "undo": (
-        "so only what 'enrich' and agents wrote is undone, from a terminal",
-        "'filestore undo'; your editor or git undoes what you changed",
-    ),
+    "repair": ("so 'repair' writes only links in them", "edit the file, then 'filestore sync'"),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),
 }
 """Command to why it does nothing where the files are documents, and what to do instead."""

@@ -170,38 +170,55 @@ def test_a_neighbour_leads_to_its_section(folder):
     look(folder, act, size=(160, 30))
 
 
-def test_nothing_is_offered_that_would_write_a_document(folder):
-    """Steps that write files are not in the footer, and the key says why, as the command does."""
-    sentence = "the documents of this store are its files"
+def test_only_links_are_written_in_documents(folder):
+    """Steps that write them are offered with their diff, applied and undone; nothing is added."""
+    root = folder / "example_index"
 
     async def act(onlooker):
+        (root / "garden" / "Beans.md").rename(root / "Runner.md")
         await onlooker.press("3", words="no plan")
-        footer = seen(onlooker.app).splitlines()[-1]
-        assert "p plan all" in footer
-        assert "t files" not in footer
-        await onlooker.press("p", words="re-index")
-        assert "t adds" not in seen(onlooker.app)
-        await onlooker.press("t")
-        await onlooker.told(sentence)
+        assert "t files" in seen(onlooker.app).splitlines()[-1]
+        await onlooker.press("p", words="update links in")
+        await onlooker.press("t", words="t leaves files alone")
+        await onlooker.press("g", "j", words="+The [[Runner]], and the list.")
+        await onlooker.press("A", words="1 file written")
+        await onlooker.press("y", words="applied")
+        await onlooker.until(lambda: "[[Runner]]" in (root / "Home.md").read_text())
+        await onlooker.press("u", words="undo 000001")
+        await onlooker.press("y")
+        await onlooker.until(lambda: "[[Beans]]" in (root / "Home.md").read_text())
         await onlooker.press(":", *"add x", "enter")
         await onlooker.told("'add' has nothing to bring in")
 
+    look(folder, act, size=(160, 40))
 
-def test_nothing_is_undone_where_nothing_is_written(folder):
-    """Changes are not in the footer nor on the page; their keys say what undoes an edit."""
-    sentence = "so only what 'enrich' and agents wrote is undone"
+
+def test_a_note_is_moved_with_its_links_and_back(folder):
+    """A key asks for the path, shows the diff, and moves once that is confirmed; undo as ever."""
+    root = folder / "example_index"
+    before = (root / "Home.md").read_text()
 
     async def act(onlooker):
-        await onlooker.press("3", words="nothing is planned")
-        assert "undo" not in seen(onlooker.app)
-        assert "b changes" not in seen(onlooker.app)
-        for keys in ("u", "Z", "b", [":", *"undo --list", "enter"]):
-            await onlooker.press(*keys)
-            await onlooker.told(sentence)
-            assert "nothing is planned" in seen(onlooker.app)
-            onlooker.app.clear_notifications()
+        app = onlooker.app
+        await to_beans(onlooker)
+        await onlooker.press("r", words="move garden/Beans.md to")
+        await onlooker.press(*"Home.md", "enter")
+        await onlooker.told("Home.md is there already")
+        await onlooker.press("r", words="move garden/Beans.md to")
+        await onlooker.press(*"beds/Runner.md", "enter", words="+The [[Runner]], and the list.")
+        assert (root / "garden" / "Beans.md").exists()
+        await onlooker.press("y")
+        await onlooker.until(lambda: (root / "beds" / "Runner.md").exists())
+        await onlooker.told("moved to beds/Runner.md")
+        assert app.commands_done[-1][1] == "filestore mv garden/Beans.md beds/Runner.md"
+        assert "[[Runner]]" in (root / "Home.md").read_text()
+        await onlooker.press("u", words="undo 000001")
+        await onlooker.press(*"yes", "enter")
+        await onlooker.until(lambda: (root / "garden" / "Beans.md").exists())
+        await onlooker.until(lambda: (root / "Home.md").read_text() == before)
+        assert not (root / "beds").exists()
 
-    look(folder, act, size=(120, 30))
+    look(folder, act, size=(160, 40))
 
 
 def test_a_command_line_names_what_is_under_the_cursor(folder):

@@ -494,7 +494,7 @@ class Inspector(Menus):
         )
 
     def _undo_or_redo(self, typed: Typed) -> None:
-        if "list" in typed.options and self.findings.tree.is_written:
+        if "list" in typed.options:
             self._on("repair", lambda view: view.do_batches())
         else:
             self.action_do("everywhere", typed.name)

@@ -36,10 +36,9 @@ NO_PLAN: Final = (
         "p plans a repair of everything that was found; in Verify, p plans one of what is marked."
     ),
     line("Nothing is written before A and a confirmation."),
+    line("b shows the changes that were made, to undo and redo them."),
 )
 """Shown while nothing is planned."""
-CHANGES: Final = line("b shows the changes that were made, to undo and redo them.")
-"""Below that, where files of the store are written."""
 
 
 def removed_by(step: Step) -> tuple[str, ...]:
@@ -140,14 +139,13 @@ def totals_line(plan: Plan) -> Line:
     return line(", ".join(words), "warning" if any(map(removed_by, plan.steps)) else "text")
 
 
-def plan_line(plan: Plan, *, about: str, stale: str, may_write: bool = True) -> Line:
+def plan_line(plan: Plan, *, about: str, stale: str) -> Line:
     """What a plan is of, and whether it still fits the store.
 
     Args:
         plan: The plan.
         about: What it was made for.
         stale: Why it may not fit any more; "" where it does.
-        may_write: Whether the files of the store may be written at all.
     """
     files = "leaves files alone" if plan.policy.truth else "adds what writes files"
     found = [
@@ -155,7 +153,7 @@ def plan_line(plan: Plan, *, about: str, stale: str, may_write: bool = True) -> 
         span(f"  {count(len(plan.steps), 'step')}"),
         *((span(f"  {len(plan.left):,} left for you", "warning"),) if plan.left else ()),
         span(f"  looked {plan.level}, generation {plan.generation:,}", "quiet"),
-        *((span(f"  t {files}", "quiet"),) if may_write else ()),
+        span(f"  t {files}", "quiet"),
     ]
     return (
         (span(f"out of date: {stale}; r plans again  ", "warning"), *found)

@@ -18,7 +18,7 @@ from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
     from filestore import AddReport, FilestoreError, Finding, RepairReport, SyncReport, UndoResult
-    from filestore.browse import EnrichPlan, EnrichReport, Group
+    from filestore.browse import EnrichPlan, EnrichReport, Group, Move
 
 Side = Literal["before", "after"]
 Fate = Literal["comes back", "goes", "changes"]
@@ -217,6 +217,19 @@ def undo_scope(group: "Group", side: Side) -> str:
     # How far a change came that broke off, only the files themselves show.
     limit = "up to " if parts and group.state == "broken off" else ""
     return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
+
+
+def move_scope(move: "Move") -> str:
+    """What a move does, in one sentence."""
+    links = f"{count(move.links, 'link')} in {count(len(move.relinked), 'file')}"
+    return f"move {move.path} to {move.to}: {links} written otherwise"
+
+
+def move_lines(move: "Move") -> list[Line]:
+    """Which links a move writes otherwise, and what stays."""
+    found = [shown for one in move.relinked[:_SHOWN] for shown in diff_lines(one.diff)]
+    stays = (f"{shown_path(one.path)}: {one.reason}" for one in move.left[:_SHOWN])
+    return [*found, *_more(len(move.relinked)), *(line(text, "warning") for text in stays)]
 
 
 _KEPT_SHOWN: Final = 10

@@ -22,7 +22,7 @@ from tui.formatting.chunks import SECTIONS
 from tui.formatting.rows import nothing_lines
 from tui.formatting.search import KINDS, longest_word
 from tui.views.browse_detail import Detail
-from tui.views.browse_rows import Enriching, TreeList, marked_paths
+from tui.views.browse_rows import Enriching, TreeList, ask_move, marked_paths
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
@@ -427,6 +427,10 @@ class BrowseView(View):
     def _mark_on_map(self) -> None:
         if self.detail.section == "map":
             self._read_marked(self.detail.map.mark)
+
+    def do_move(self) -> None:
+        """Move the file under the cursor, with the links to it."""
+        ask_move(self.host, self.app.push_screen, self.action_context().path)
 
     def do_enrich(self) -> None:
         """Make questions and summaries of the resource under the cursor, once it is confirmed."""

@@ -6,6 +6,7 @@ thread; and nothing is made before a person saw what it costs and confirmed it.
 
 from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
@@ -22,13 +23,13 @@ from tui.formatting import Line, Span, count, quoted, span
 from tui.formatting import reports as texts
 from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
-from tui.views.dialogs import ConfirmScreen
+from tui.views.dialogs import ConfirmScreen, PromptScreen
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 from tui.widgets.text import Caption, LineField
 from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore.browse import EnrichPlan, EnrichReport, Row
+    from filestore.browse import EnrichPlan, EnrichReport, Move, Row
 
 FILTER_S: Final = 0.06
 """How long typing pauses before a filter is applied."""
@@ -227,8 +228,35 @@ def _of_ids(store: InspectedStore, ids: Sequence[int]) -> Sequence[str]:
     return found
 
 
-Show = Callable[[ConfirmScreen, Callable[[bool | None], None]], Any]
+Show = Callable[[Any, Callable[[Any], None]], Any]
 """Lays a question over the page."""
+
+
+def ask_move(host: ViewContext, show: Show, path: str) -> None:
+    """Ask where a file is to be, show what that does, and do it once it is confirmed."""
+
+    def plan(to: str | None) -> None:
+        if to:
+            job = Job(name="plan_move", arguments={"path": path, "to": to})
+            handlers = Handlers(then=partial(confirm, to))
+            host.task_manager.ask(job, handlers, group="plan move", title="what the move takes")
+
+    def confirm(to: str, move: "Move") -> None:
+        question = ConfirmScreen(texts.move_scope(move), texts.move_lines(move))
+        show(question, partial(begin, to, move))
+
+    def begin(to: str, move: "Move", is_wanted: bool | None) -> None:
+        if is_wanted:
+            host.note(f"filestore {host.store_option}mv {quoted(path)} {quoted(to)}")
+            job = Job(name="move", arguments={"path": path, "to": to, "shown": move})
+            handlers = Handlers(then=done, stopped=host.look_again)
+            host.task_manager.work(job, handlers, title=f"move {path}", writes=True)
+
+    def done(move: "Move") -> None:
+        host.notify(f"moved to {move.to}: u undoes it")
+        host.look_again()
+
+    show(PromptScreen(f"move {path} to ", hint="a new path, or a folder"), plan)
 
 
 class Enriching:

@@ -99,8 +99,7 @@ class RepairView(View):
         self._job: Task | None = None
         self._ticking: Timer | None = None
         self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
-        changes = (texts.CHANGES,) if host.findings.tree.is_written else ()
-        self._pane = PlanPane((*texts.NO_PLAN, *changes), id="plan")
+        self._pane = PlanPane(texts.NO_PLAN, id="plan")
         self._changes = Changes(host, show=self._show_message)
 
     def compose(self) -> ComposeResult:
@@ -470,12 +469,7 @@ class RepairView(View):
         elif self._rows is None or self._request is None:
             title = line("planning …" if self._is_working() else "no plan", "quiet")
         else:
-            title = texts.plan_line(
-                self._rows.plan,
-                about=self._request.about,
-                stale=self._stale,
-                may_write=self.host.findings.tree.is_written,
-            )
+            title = texts.plan_line(self._rows.plan, about=self._request.about, stale=self._stale)
             if self._pane.text.has_focus:
                 words = "reading the step: space chooses it, esc goes back  "
                 title = (*line(words, "key"), *title)

@@ -286,6 +286,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
     "plan_enrich": _enriching(InspectedStore.plan_enrich),
+    "plan_move": lambda store, _, **given: store.plan_move(**given),
     "status": lambda store, _: store.status(),
     "verify": lambda store, reporter, **given: store.verify(
         **given, on_progress=reporter.progress, on_found=reporter.found
@@ -297,6 +298,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "undo": _reporting(InspectedStore.undo),
     "redo": _reporting(InspectedStore.redo),
     "add": _add,
+    "move": _reporting(InspectedStore.move),
     "enrich": _enriching(InspectedStore.enrich),
 }
 """Questions:
@@ -305,6 +307,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`
 - ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
+- ``plan_move(path, to)``: `Move`
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress
 - ``sync(full, forget_missing)``, ``sync_but(forget)``: `SyncReport`
@@ -312,5 +315,6 @@ Work:
 - ``apply(plan)``: `RepairReport`
 - ``undo(identifier)``, ``redo(identifier)``: `UndoResult` or None
 - ``add(paths)``: `AddReport`
+- ``move(path, to, shown)``: `Move`
 - ``enrich(resources, questions, summaries, refresh)``: `EnrichReport`
 """
