@@ -280,6 +280,8 @@ class Scenario:
     """Whether the store must answer, right after it was hit, as before or as after."""
     is_taken_back: bool = False
     """Whether undo must lead from where it ended, however often it was begun, to where it began."""
+    is_undone: bool = False
+    """Whether what completes it takes it back."""
 
 
 def document(chance: random.Random, sections: int = 6) -> str:
@@ -462,6 +464,38 @@ def edited_notes(folder: Path) -> None:
     (folder / "new.html").write_text("<h1>New</h1><p>A page of amber and basalt.</p>")
 
 
+def linked_notes(folder: Path) -> None:
+    """Before a move in place: notes with links to a folder, and in it, and a picture."""
+    notes(folder)
+    (folder / "sub" / "plan.png").write_bytes(bytes(range(200)))
+    (folder / "sub" / "up.md").write_text("# Up\n\n[stones](../stones.md) ![p](plan.png)\n")
+    (folder / "home.md").write_text("# Home\n\n[[sub/more]], [up](sub/up.md), [[up]], [[lease]]\n")
+    (folder / "list.md").write_text("[more](sub/more.md#zinc)\n\n![p](sub/plan.png)\n")
+    must(folder, "init", "--in-place", "--embedder", "builtin")
+    must(folder, "sync")
+
+
+def moved_notes(folder: Path) -> None:
+    """Before a repair of links in place: notes were moved without filestore, one of them known."""
+    linked_notes(folder)
+    (folder / "lease.md").rename(folder / "rent.md")
+    # It says that links lead nowhere.
+    assert run(folder, "sync").code == 1
+    (folder / "deep").mkdir()
+    (folder / "sub" / "up.md").rename(folder / "deep" / "down.md")
+
+
+def linked_originals(folder: Path) -> None:
+    """Before a move of an original that others link to, and that links itself."""
+    new_tree(folder)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    (folder / "index.md").write_text("# Index\n\nThe [stones](stones.md), the [lease](lease.md).\n")
+    rewrite(folder / "stones.md", "# Stones", "# Stones\n\nSee the [lease](lease.md).")
+    must(folder, "add", "stones.md", "index.md")
+    # What undo takes back is the move, if it was begun.
+    (folder / "file_index" / ".undo").rename(folder / "kept-undo")
+
+
 def lost_catalog(folder: Path) -> None:
     """Before a sync in place that reads every document again, most of them from the cache."""
     edited_notes(folder)
@@ -581,6 +615,28 @@ SCENARIOS = {
             is_damaged=True,
         ),
         Scenario(
+            name="move-in-place",
+            make=linked_notes,
+            words=("mv", "sub", "deep/er"),
+            again=("undo",),
+            is_undone=True,
+        ),
+        Scenario(
+            name="relink-in-place",
+            make=moved_notes,
+            words=("repair", "--write-files", "--yes"),
+            again=("repair", "--write-files", "--yes"),
+            is_taken_back=True,
+        ),
+        Scenario(
+            name="move",
+            make=linked_originals,
+            words=("mv", "stones.md", "docs/rocks.md"),
+            again=("undo",),
+            is_undone=True,
+            reopens=True,
+        ),
+        Scenario(
             name="init-in-place",
             make=notes,
             words=("init", "--in-place", "--embedder", "builtin"),
@@ -638,10 +694,10 @@ SCENARIOS = {
 
 
 def truth(folder: Path) -> dict[str, bytes]:
-    """Every file below `chunked/` and `source/` but the temporary ones of a writer.
+    """Every file below `chunked/` and `source/`, and originals, but the temporary ones of a writer.
 
-    Of documents in place all files that are not ours, with times and modes: no command changes any;
-    and what was made of them.
+    Of documents in place all files that are not ours, and what was made of them; with times and
+    modes where no command changes any.
     """
     top = folder / "file_index"
     if is_in_place(folder):
@@ -657,13 +713,21 @@ def truth(folder: Path) -> dict[str, bytes]:
                 "configuration",
             ):
                 stamps = f"{seen.st_mtime_ns} {seen.st_mode} ".encode()
-                found[name] = stamps + path.read_bytes()
+                # Links in these are written.
+                stamps = b"" if (folder / "home.md").exists() else stamps
+                if not path.name.startswith(".filestore-tmp-"):
+                    found[name] = stamps + path.read_bytes()
         return found
+    near = [path for path in folder.rglob("*") if path.suffix in (".md", ".json")]
     return {
-        path.relative_to(top).as_posix(): path.read_bytes()
-        for name in ("chunked", "source")
-        for path in sorted((top / name).rglob("*"))
-        if path.is_file() and not path.name.startswith(".filestore-tmp-")
+        os.path.relpath(path, top): path.read_bytes()
+        for path in sorted([*near, *(top / "source").rglob("*")])
+        if path.is_file()
+        and not path.name.startswith(".filestore-tmp-")
+        and not path.is_relative_to(folder / "configuration")
+        and not path.is_relative_to(top / ".sidecar")
+        and not path.is_relative_to(top / ".undo")
+        and not path.is_relative_to(folder / "kept-undo")
     }
 
 
@@ -676,7 +740,7 @@ def answers(folder: Path) -> list[Any]:
                 for model in ("own", "beside") if store.beside else ("own",):
                     answer = store.search(query, mode=mode, model=model, update=False)
                     found.append([answer.mode, *map(shown, answer.hits)])
-        if (folder / ".git").exists():
+        if any(folder.glob(".git/refs/heads/*")):
             with store.at("HEAD~1", embed=True) as then:
                 found += [then.not_embedded, *map(shown, then.search("copper for a day"))]
         if not is_in_place(folder):
@@ -755,6 +819,7 @@ class Laboratory:
     after: dict[str, bytes] = field(init=False)
     answers: list[Any] = field(init=False)
     batch: str = field(init=False)
+    end: dict[str, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         self.scenario.make(self.base)
@@ -772,6 +837,9 @@ class Laboratory:
             if wrong := apart(lambda: settled(folder)):
                 raise SystemExit(f"{self.scenario.name} undisturbed: {wrong}")
             self.answers = apart(lambda: answers(folder))
+        self.end = self.before if self.scenario.is_undone else self.after
+        if self.scenario.is_undone:
+            self.answers = apart(lambda: answers(self.base))
 
     def copy(self) -> "Copy":
         """A work tree to try something on."""
@@ -802,8 +870,8 @@ class Laboratory:
         now = truth(folder)
         paths = [
             path
-            for path in sorted(now.keys() | self.after.keys())
-            if without_order(now.get(path)) != without_order(self.after.get(path))
+            for path in sorted(now.keys() | self.end.keys())
+            if without_order(now.get(path)) != without_order(self.end.get(path))
         ]
         if paths:
             wrong.append(f"truth is not as it should be after all: {paths}")
@@ -812,6 +880,11 @@ class Laboratory:
         if not wrong and apart(lambda: answers(folder)) not in ends:
             wrong.append("the answers differ from those of an undisturbed store")
         wrong += paid_twice(folder)
+        if self.scenario.is_undone or self.scenario.is_taken_back:
+            staged = [
+                path for path in folder.rglob(".filestore-tmp-*") if ".undo" not in path.parts
+            ]
+            wrong += [f"{path.relative_to(folder)} is left" for path in staged]
         if self.scenario.is_taken_back:
             for _ in range(5):
                 if truth(folder) != self.before:
