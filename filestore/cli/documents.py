@@ -47,7 +47,7 @@ class Add(requests.Add, frozen=True, kw_only=True):
 
 
 def run_add(options: Add) -> int:
-    """Add documents, or update them: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders.
+    """Add documents, or update them: text, web pages, PDF, office files, books, code, folders.
 
     Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
 

@@ -272,7 +272,7 @@ def count_by_suffix(names: Iterable[str]) -> str:
     """How many files have which suffix, the most frequent first: `19 .xlsb, 3 .key, 1 other`."""
     suffixes = [os.path.splitext(name)[1].lower() for name in names]
     counts = Counter(suffix for suffix in suffixes if 0 < len(suffix) <= _LONGEST_SUFFIX)
-    shown = counts.most_common(_MOST_SUFFIXES)
+    shown = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_SUFFIXES]
     others = len(suffixes) - sum(count for _, count in shown)
     words = [f"{count:,} {suffix}" for suffix, count in shown]
     return ", ".join([*words, f"{others:,} other"] if others else words)

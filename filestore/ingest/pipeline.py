@@ -244,7 +244,7 @@ class Ingest:
         if not found:
             raise SourceError(
                 f"no readable document in {source.path}",
-                remedy="add text, Markdown, HTML, PDF, DOCX, PPTX or source code",
+                remedy="add text, Markdown, HTML, PDF, office documents, books or source code",
                 detail=listed((": ".join(one) for one in outcome.skipped), 5, separator="; "),
             )
         return found
