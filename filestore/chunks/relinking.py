@@ -122,6 +122,7 @@ class Followed(Moves):
         aliases: Iterable[tuple[str, ChunkPath]] = (),
         exists: Callable[[ChunkPath], bool],
         places: Iterable[tuple[ChunkPath, ChunkPath]] = (),
+        by_name: bool = True,
     ) -> None:
         """Takes the names of all files.
 
@@ -129,12 +130,14 @@ class Followed(Moves):
             went: Old path to new path of each file that is known to have moved; nothing is at the
                 old one now.
             places: The same of every file that moved, whatever is at the old path.
+            by_name: Whether a link may also mean the one file of its name.
             documents: Every document as it is now.
             others: Every other file that a link may lead to.
             aliases: Other names of documents, each with its document.
             exists: Whether anything is at a path now.
         """
         super().__init__(went, documents=documents, others=others, aliases=aliases, exists=exists)
+        self._by_name = by_name
         self._were = Names(went)
         self._places: dict[ChunkPath, list[ChunkPath]] = {}
         for old, new in places:
@@ -168,7 +171,8 @@ class Followed(Moves):
         """The same; where no move tells, every file with the name that a path ends with."""
         path = _by_words(link, note)
         found = self.led(link, note)
-        if found or path is None or path.startswith("../") or link.target.endswith("/"):
+        is_named = self._by_name and path is not None and not path.startswith("../")
+        if found or path is None or not is_named or link.target.endswith("/"):
             return found
         name = posixpath.basename(path)
         return {one: one for names in self._after for one in names.ending_with(name)}

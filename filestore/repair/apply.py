@@ -26,7 +26,7 @@ from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, merge, repository
 from filestore.git.attributes import attributes_in
 from filestore.history import write
-from filestore.ingest import add, put
+from filestore.ingest import add, put, update
 from filestore.repair import planner
 from filestore.repair.plan import ABSENT, KINDS, Plan, State, Step, moved_on
 from filestore.repair.request import RepairReport
@@ -48,6 +48,7 @@ from filestore.verify.run import verified
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot, Writing
+    from filestore.verify.lost_links import LostSources
 
 Made = dict[StorePath, bytes | None]
 """Path to the bytes of its file; None removes it."""
@@ -122,7 +123,7 @@ class TreeChanges:
             ChangedMeanwhile: Somebody edits one of the files in this moment.
         """
         tree = self.tree
-        rows = self.snapshot.catalog.files([tree.chunk_path(path) for path in self.before])
+        rows = self.snapshot.catalog.files(tree.chunk_paths(self.before))
         known = {tree.store_path(path): row.file_hash for path, row in rows.items()}
         moved = self.snapshot.catalog.files([old for old, _ in self.moves])
         known |= {tree.store_path(new): moved[old].file_hash for old, new in self.moves}
@@ -137,8 +138,9 @@ class TreeChanges:
             unknown={
                 path
                 for path, data in self.before.items()
-                if data is not None and content_hash(data) != known.get(path)
+                if data is not None and tree.holds(path) and content_hash(data) != known.get(path)
             },
+            above=max((path.count("../") for path in self.after), default=0),
         )
         return batch or ""
 
@@ -192,7 +194,8 @@ def _relink(changes: TreeChanges, step: Step) -> Made:
     # What another step makes of the file is what is linked again.
     data = changes.after.get(step.path) or changes.held(step, step.path) or b""
     made = changes.recorded.relinked(step.path, data).data
-    if not changes.tree.is_written and step.hash != content_hash(made).hex():
+    is_chunk = changes.tree.is_written and changes.tree.holds(step.path)
+    if not is_chunk and step.hash != content_hash(made).hex():
         raise _MovedOnError("other files moved since the plan was made")
     return {step.path: made}
 
@@ -401,6 +404,8 @@ class _Applying:
         self.skipped: list[tuple[Step, str]] = []
         self.group = ""
         """Under which name all originals are kept."""
+        self._originals: LostSources | None = None
+        """The moved ones, where links to them were written."""
         self.embedded = 0
         self.reused = 0
         self.problem: FilestoreError | None = None
@@ -423,8 +428,22 @@ class _Applying:
                 self._write(files, require_alone)
             if sidecar:
                 self._follow(sidecar, require_alone)
+            if self._originals is not None:
+                self._follow_originals(self._originals, require_alone)
             if sources or any(KINDS[step.kind].resolves for step in self.applied):
                 self._reingest(sources, require_alone)
+
+    def _follow_originals(self, lost: "LostSources", require_alone: Callable[[], None]) -> None:
+        """Re-ingest the originals in which links were written, and the moved ones."""
+        now = {lost.moved.get(source, source): name for source, name in lost.resources.items()}
+        touched = {now[step.path] for step in self.applied if step.path in now}
+        touched |= {lost.resources[source] for source in lost.moved}
+        with self._parts.opened(require_alone) as (catalog, embeddings, _):
+            store = self._parts.held(catalog, embeddings)
+            wanted = update.UpdateRequest(resources=tuple(sorted(touched)), moved=lost.moved)
+            found = update.look(store.snapshot, wanted)
+            report = update.apply(store, found, self._on_progress, group=self.group)
+        self.count(report.embedded, report.reused, report.problem)
 
     def _skip(self, step: Step, reason: str) -> None:
         self.skipped.append((step, reason))
@@ -453,6 +472,8 @@ class _Applying:
             self.group = self.group or batch
             self.applied += changes.steps
             tree = changes.tree
+            if any(one.kind == "relink" and not tree.holds(one.path) for one in changes.steps):
+                self._originals = changes.recorded.lost_sources
             ours = {
                 tree.chunk_path(path): data
                 for path, data in changes.after.items()

@@ -274,15 +274,17 @@ class Inspector:
             return f"fix the link: {error.message}"
         if made.data == data:
             return "fix the link: where it leads is unknown, or in doubt"
-        state = self._looks[path].state
+        is_own = self._tree.holds(path)
+        state = self._looks[path].state if is_own else self._reader.state(path)
         if state.stat is not None and not state.stat[4] & 0o222:
             return f"the file is read-only: chmod u+w {shown_path(shlex.quote(path))}"
         seen = {path: state}
         detail = ""
-        if not self._tree.is_written:
+        if not (self._tree.is_written and is_own):
             detail = f"{made.links:,} link{'' if made.links == 1 else 's'} to files that moved"
-            if old := self._recorded.lost_links.old(self._tree.chunk_path(path)):
-                seen[other := self._tree.store_path(old)] = ABSENT
+        own = None if self._tree.is_written else self._tree.chunk_path(path)
+        if own is not None and (old := self._recorded.lost_links.old(own)):
+            seen[other := self._tree.store_path(old)] = ABSENT
         return Step(
             kind="relink",
             path=path,
@@ -295,7 +297,8 @@ class Inspector:
             write_bytes=len(made.data),
             hash=content_hash(made.data).hex(),
             diff=difference(path, data, made.data),
-            wanted=self._keys(path, made.data),
+            texts=0 if is_own else None,
+            wanted=self._keys(path, made.data) if is_own else frozenset(),
         )
 
     @cached_property

@@ -34,7 +34,7 @@ from filestore.sidecar.snapshot import SeenFiles
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
-    from filestore.verify.lost_links import LostLinks
+    from filestore.verify.lost_links import LostLinks, LostSources
 
 
 UNREADABLE: Final = State(stat=(-1, -1, -1, -1, -1))
@@ -83,7 +83,7 @@ class TreeReader:
     def look(self, path: StorePath) -> tuple[State, bytes | None]:
         """The state and the bytes of a file of the tree, of one reading; of a source the state."""
         if not self._tree.holds(path):
-            return source_state(self._snapshot, path), None
+            return source_look(self._snapshot, path)
         if not self._tree.is_written:
             # What was seen of a document may be what was read out of it.
             try:
@@ -108,21 +108,27 @@ def state_of_error(error: OSError) -> State:
 
 def source_state(snapshot: "StoreSnapshot", reference: str) -> State:
     """The state of an original; one that the store may not reach is not looked at."""
+    return source_look(snapshot, reference)[0]
+
+
+def source_look(snapshot: "StoreSnapshot", reference: str) -> tuple[State, bytes | None]:
+    """The state and the bytes of an original, of one reading."""
     places = snapshot.places
     if reference == attributes.NAME:
         path: str | None = os.path.join(places.root, reference)
     else:
         path = Reachable(places, snapshot.originals).followed(reference)
     if path is None:
-        return UNREADABLE
+        return UNREADABLE, None
     try:
-        return State(stat=stat_values(os.stat(path)), hash=source_hash(read_source(path)))
+        stat, data = stat_values(os.stat(path)), read_source(path)
+        return State(stat=stat, hash=source_hash(data)), data
     except FileNotFoundError:
-        return ABSENT
+        return ABSENT, None
     except SourceError:
-        return UNREADABLE if os.path.lexists(path) else ABSENT
+        return UNREADABLE if os.path.lexists(path) else ABSENT, None
     except OSError:
-        return UNREADABLE
+        return UNREADABLE, None
 
 
 class Recorded:
@@ -184,6 +190,17 @@ class Recorded:
 
         return LostLinks(self._snapshot, moved_paths(detect(self._snapshot)))
 
+    @cached_property
+    def lost_sources(self) -> "LostSources":
+        """Of originals around a store of chunk files."""
+        from filestore.sidecar.snapshot import VerificationReport
+        from filestore.verify import source_drift
+        from filestore.verify.lost_links import LostSources, renamed_sources
+
+        report = VerificationReport()
+        source_drift.check(self._snapshot, "fast", report)
+        return LostSources(self._snapshot, renamed_sources(report.findings))
+
     def relinked(self, path: StorePath, data: bytes) -> Relinked:
         """A file whose links lead to where their targets went; else byte for byte as it was.
 
@@ -192,6 +209,8 @@ class Recorded:
             UnicodeDecodeError: It is a document that is not UTF-8.
         """
         own = self._tree.chunk_path(path)
+        if self._tree.is_written and not self._tree.holds(path):
+            return self.lost_sources.relinked(path, data)
         if self._tree.is_written:
             made = links.relinked(data, own, self.moved_targets.get(path, {}))
             return Relinked(data=made, links=int(made != data))

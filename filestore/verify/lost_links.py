@@ -11,11 +11,16 @@ from functools import cached_property
 from filestore.catalog import decode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.links import link_key, path_keys, written_path
-from filestore.chunks.relinking import Followed
+from filestore.chunks.relinking import Followed, Relinked, UnlinkableError, relinked
+from filestore.config.layout import MAX_SOURCE_BYTES
+from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.paths import NO_PATH, TOP, ChunkPath, inside
+from filestore.core.paths import NO_PATH, NOTES, TOP, ChunkPath, StorePath, inside, is_below
 from filestore.core.safe_text import listed
 from filestore.extract.links import Link
+from filestore.fs import disk
+from filestore.git import repository
+from filestore.sidecar.originals import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sidecar.standing import paths_called
 
@@ -136,6 +141,73 @@ class LostLinks:
             detail=detail,
             other=found[0] if len(found) == 1 else NO_PATH,
         )
+
+
+class LostSources:
+    """Links of originals, in the work tree around a store, that other originals were moved from."""
+
+    def __init__(self, snapshot: StoreSnapshot, renamed: Iterable[tuple[str, str]]) -> None:
+        """Prepare.
+
+        Args:
+            snapshot: The store; its catalog inside a snapshot.
+            renamed: Originals and folders, as recorded, that were moved, and where they are now.
+        """
+        self._root = snapshot.places.root
+        self._top = os.path.realpath(repository.work_tree(self._root))
+        self._reachable = Reachable(snapshot.places, snapshot.originals)
+        self.resources = {source: name for _, name, source, _ in snapshot.catalog.documents()}
+        self.moved = {
+            source: f"{new}{source[len(old) :]}"
+            for old, new in renamed
+            for source in self.resources
+            if is_below(source, old) and self._reachable.is_near(f"{new}{source[len(old) :]}")
+        }
+        """Each original that was moved, and where it is."""
+        there = (self.moved.get(one, one) for one in self.resources)
+        self._there = {self._own(one): one for one in there if self._reachable.is_near(one)}
+        went = {self._own(old): self._own(new) for old, new in self.moved.items()}
+        self._followed = Followed(
+            went,
+            documents=self._there,
+            exists=lambda path: os.path.lexists(os.path.join(self._top, path)),
+            places=went.items(),
+            by_name=False,
+        )
+
+    def _own(self, source: str) -> ChunkPath:
+        return ChunkPath(os.path.relpath(os.path.join(self._root, source), self._top))
+
+    def relinked(self, source: str, data: bytes) -> Relinked:
+        """An original whose links lead to where others are; see `relinking.relinked`."""
+        return relinked(data, self._own(source), self._followed)
+
+    def findings(self) -> Iterator[Finding]:
+        """The originals that have such links."""
+        for path, source in sorted(self._there.items() if self.moved else ()):
+            place = self._reachable.path(source) if path.casefold().endswith(NOTES) else None
+            detail = ""
+            try:
+                made = relinked(_original(place), path, self._followed) if place else None
+            except UnlinkableError as error:
+                detail = error.message
+            except (FilestoreError, OSError, UnicodeDecodeError):
+                continue
+            else:
+                if made is not None and made.links:
+                    links = "1 link leads" if made.links == 1 else f"{made.links:,} links lead"
+                    detail = f"{links} to where originals were before they moved"
+            if detail:
+                yield Finding(code="link-dangling", path=StorePath(source), detail=detail)
+
+
+def _original(place: str) -> bytes:
+    return disk.read_path(place, limit=MAX_SOURCE_BYTES, follow_links=True)
+
+
+def renamed_sources(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Originals and folders that were moved, and where they are now, by what was found."""
+    return [(one.path, one.other) for one in findings if one.code == "source-missing" and one.other]
 
 
 def _links(data: bytes) -> Iterator[Link]:

@@ -139,6 +139,10 @@ def _compare_stats(snapshot: StoreSnapshot, level: Level, report: VerificationRe
     recorded_state.check(snapshot, report)
     report.not_checked += recorded_state.unjudged(snapshot, reads=level != "fast")
     source_drift.check(snapshot, level, report)
+    if any(one.code == "source-missing" and one.other for one in report.findings):
+        from filestore.verify.lost_links import LostSources, renamed_sources
+
+        report.add(LostSources(snapshot, renamed_sources(report.findings)).findings())
 
 
 def _read_everything(

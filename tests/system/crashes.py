@@ -496,6 +496,12 @@ def linked_originals(folder: Path) -> None:
     (folder / "file_index" / ".undo").rename(folder / "kept-undo")
 
 
+def moved_originals(folder: Path) -> None:
+    """Before a repair of links in originals, one of which was moved without filestore."""
+    linked_originals(folder)
+    (folder / "stones.md").rename(folder / "rocks.md")
+
+
 def lost_catalog(folder: Path) -> None:
     """Before a sync in place that reads every document again, most of them from the cache."""
     edited_notes(folder)
@@ -632,6 +638,14 @@ SCENARIOS = {
             name="move",
             make=linked_originals,
             words=("mv", "stones.md", "docs/rocks.md"),
+            again=("undo",),
+            is_undone=True,
+            reopens=True,
+        ),
+        Scenario(
+            name="relink",
+            make=moved_originals,
+            words=("repair", "--write-files", "--yes"),
             again=("undo",),
             is_undone=True,
             reopens=True,
@@ -943,7 +957,14 @@ def last_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[-1]
 
 
-LEFT_OPEN = {"source-modified", "source-missing", "missing", "ingest-conflict", "hand-edited"}
+LEFT_OPEN = {
+    "source-modified",
+    "source-missing",
+    "missing",
+    "ingest-conflict",
+    "hand-edited",
+    "link-dangling",
+}
 """What a scenario may leave to a person."""
 
 

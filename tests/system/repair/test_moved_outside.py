@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -238,3 +239,72 @@ def test_names_of_strangers_are_shown_safely(vault: Store) -> None:
         if path not in (name, "deep/er/far.md"):
             assert data == before[path]
     assert os.path.exists(os.path.join(vault.root, name))
+
+
+ORIGINALS = {
+    "home.md": "# Home\n\nThe [rent](docs/rent.md#when) and [[rent]].\n",
+    "docs/rent.md": "# Rent\n\nPaid. [home](../home.md), [gas](gas.md)\n",
+    "docs/gas.md": "# Gas\n\n[r](rent.md) `[r](rent.md)`\n",
+    "docs/apart.md": "# Apart\n\nNothing of it.\n",
+}
+
+
+def originals(root: Path) -> Store:
+    """A store of chunk files beside originals in a work tree."""
+    for name, text in ORIGINALS.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    store = filestore.create(root / "file_index", embedder="builtin")
+    store.add(root / "home.md", root / "docs")
+    return store
+
+
+def held(store: Store) -> dict[str, bytes]:
+    """Originals and chunk files."""
+    root = Path(store.root).parent
+    return {
+        path: data
+        for path, data in files_below(root).items()
+        if path.endswith((".md", ".json")) and "/." not in f"/{path}"
+    }
+
+
+@pytest.mark.parametrize("new", ["docs/lease.md", "docs/deep/rent.md", "docs/a (b).md"])
+def test_links_of_originals_follow_as_mv_writes_them(tmp_path: Path, new: str) -> None:
+    """Originals and chunk files are as after a move; undone as one."""
+    with originals(tmp_path / "twin") as twin:
+        twin.move("../docs/rent.md", f"../{new}")
+        wanted = held(twin)
+    with originals(tmp_path / "tree") as store:
+        root = Path(store.root).parent
+        (root / new).parent.mkdir(exist_ok=True)
+        (root / "docs/rent.md").rename(root / new)
+        before = held(store)
+        found = {one.path for one in store.verify() if one.code == "link-dangling"}
+        assert found == {
+            f"../{one}"
+            for one, data in wanted.items()
+            if data != before.get(one, data) and not one.startswith("file_index/")
+        }
+        assert held(store) == before
+        done = store.apply(store.plan(truth=True))
+        assert done.skipped == ()
+        assert {k: v for k, v in held(store).items() if k.endswith(".md")} == {
+            k: v for k, v in wanted.items() if k.endswith(".md")
+        }
+        assert store.verify(level="full").clean
+        store.undo(done.undo)
+        assert held(store) == before
+
+
+def test_an_original_edited_meanwhile_stops_all(tmp_path: Path) -> None:
+    """No link is written in any of them."""
+    with originals(tmp_path) as store:
+        (tmp_path / "docs/rent.md").rename(tmp_path / "docs/lease.md")
+        plan = store.plan(truth=True)
+        (tmp_path / "home.md").write_text("# Home\n\nNo [rent](docs/rent.md) any more.\n")
+        before = held(store)
+        done = store.apply(plan)
+        assert {step.path for step, _ in done.skipped} == {"../home.md", "../docs/gas.md"}
+        assert held(store) == before
