@@ -33,8 +33,13 @@ def require_name(places: Places, door: Door, path: str) -> None:
     """Let a program write at a path relative to the root, whether anything is there or not.
 
     Raises:
-        RefusedError: It is of the settings, hidden, the conventions, or closed by a rule.
+        RefusedError: It is outside, of the settings, hidden, the conventions, or closed by a rule.
     """
+    if path.startswith("../"):
+        raise RefusedError(
+            f"{shown_path(path)} lies outside of the store, where only people change files",
+            remedy="ask the person whose store it is",
+        )
     own = folded_path(door.conventions or "").strip("/")
     if not all(map(is_plain, path.split("/"))) or folded_path(path) in (own, "filestore.toml"):
         raise RefusedError(

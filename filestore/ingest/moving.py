@@ -26,6 +26,7 @@ from filestore.fs.path_names import typed_paths
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import repository
 from filestore.history import write
+from filestore.history.permission import require_name
 from filestore.ingest import put, update
 from filestore.ingest.moved_files import (
     ANOTHER,
@@ -86,7 +87,10 @@ def plan(snapshot: "StoreSnapshot", wanted: Wanted) -> MoveWork:
 
 
 def _planner(snapshot: "StoreSnapshot", wanted: Wanted) -> Documents:
-    tree = snapshot.places.tree
+    places, tree = snapshot.places, snapshot.places.tree
+    if places.door is not None:
+        for path in (wanted.path, wanted.to):
+            require_name(places, places.door, path)
     if not tree.is_written:
         return Documents(snapshot, wanted)
     return (Chunks if tree.holds(wanted.path) else Sources)(snapshot, wanted)

@@ -159,3 +159,19 @@ def test_a_record_reaches_no_file_around_that_the_store_may_not_look_at(store: S
     with Originals.open(store.places.undo) as kept:
         assert kept.batch(done.undo).entries
     assert store.undo(done.undo) is not None
+
+
+@pytest.mark.parametrize("plans", [True, False], ids=["planned", "done"])
+def test_a_program_moves_no_original(store: Store, plans: bool) -> None:
+    """What lies outside of the store people change; a chunk file of theirs it moves."""
+    before = truth(store)
+    own = next(path for path in before if path.endswith("one.md")).removeprefix("file_index/")
+    with Store.open(store.root, for_programs=True) as program:
+        move = program.plan_move if plans else program.move
+        for path, new in (("docs/rent.md", "docs/miete.md"), (own, "../one.md")):
+            with pytest.raises(FilestoreError) as refused:
+                move(path, new)
+            assert "outside of the" in refused.value.message
+            assert refused.value.remedy
+        assert truth(store) == before
+        move(own, own.replace("one.md", "other.md"))
