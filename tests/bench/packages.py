@@ -1,4 +1,4 @@
-"""What serving adds to an installation: packages and MB on disk, for HTTP and for MCP.
+"""What an installation takes, and what serving adds: packages and MB on disk.
 
     python tests/bench/packages.py
 
@@ -21,6 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LIMIT_MB = 15
 """What the base may grow by for either."""
+BASE_LIMIT_MB = 400
+"""The most that an installation without extras may take."""
+PROJECT_MB = sum(one.stat().st_size for one in (ROOT / "filestore").rglob("*")) / 1e6
 HTTP = ["inotify_simple", "prometheus-client", "python-multipart", "starlette", "uvicorn"]
 MCP = ["mcp"]
 
@@ -79,6 +82,10 @@ def main() -> None:
         verdict = "within" if total <= LIMIT_MB else "over"
         print(f"{total:8.2f} MB  {title}: {len(sizes)} packages, {verdict} {LIMIT_MB} MB")
         known |= added
+        if title == "HTTP":
+            total = sum(sizes_mb(known).values()) + PROJECT_MB
+            verdict = "within" if total <= BASE_LIMIT_MB else "over"
+            print(f"{total:8.2f} MB  the base with this project, {verdict} {BASE_LIMIT_MB} MB")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import struct
 from typing import Any, Final
 
 from filestore.extract._office.archive import damaged, open_archive
-from filestore.extract._office.marks import Package, marked, parted
+from filestore.extract._office.marks import MARK, Package, marked, parted
+from filestore.extract._office.package import picture_note
 from filestore.extract._office.sheets import tidied
 from filestore.extract.base import (
     Document,
@@ -25,6 +26,8 @@ from filestore.extract.base import (
 _SHEETS: Final = ("xlsx", "ods")
 _ANCHOR: Final = re.compile(r'<a id="[^"<>\n]{0,300}"></a>')
 _INNER_LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\(#[^()\s]{1,300}\)")
+_SHEET: Final = re.compile("^## (.*)$", re.M)
+_PICTURE: Final = re.compile(r"!\[([^\[\]\n]*)\]\([^()\s]*\)")
 _SPACE: Final = re.compile(r"\n{3,}")
 
 
@@ -46,7 +49,13 @@ class OtherExtractor(Extractor):
             package = marked(open_archive(data, name=name, expected="an office document"), kind)
         else:
             package = Package(data=data, metadata=_described(data))
-        pieces = parted(_read(package.data, kind, name))
+        text = _read(package.data, kind, name)
+        if kind in _SHEETS and not package.names:
+            # Of a workbook of before Office 2007 it says the names, where there are several.
+            package.names = _SHEET.findall(text)
+            numbers = iter(range(1, len(package.names) + 1))
+            text = _SHEET.sub(lambda _: MARK.format(next(numbers)), text)
+        pieces = parted(text)
         text, pages = _joined(pieces, package, kind)
         if not text.strip():
             raise empty_error(name, "found a document without any")
@@ -88,6 +97,7 @@ def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple
         pieces = [(0, ""), (1, pieces[0][1])]  # of one sheet the reader says no name
     for number, piece in pieces:
         body = _INNER_LINK.sub(_unlinked, _ANCHOR.sub("", piece))
+        body = _PICTURE.sub(lambda picture: picture_note(picture[1]), body)
         body = _SPACE.sub("\n\n", body).strip()
         if kind == "epub" and not number:
             # The reader writes the title above.
