@@ -312,8 +312,7 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     Raises:
         UnknownPathError: There is no such file below `chunked/`.
     """
-    place = below_chunked(parts.places, path)
-    if place is None:
+    if (place := below_chunked(parts.places, path)) is None:
         raise unknown_path(parts.places, path, catalog)
     relative = parts.places.tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
     row = catalog.files([relative]).get(relative)

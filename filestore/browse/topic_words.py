@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from filestore.core.paths import ChunkPath
 from filestore.embed import vocabulary
+from filestore.embed.vocabulary import STOP_WORDS
 from filestore.extract.markdown_read import without_code, without_remarks
-from filestore.generate._checked import STOP_WORDS
 
 COMMON: Final = 1_100
 """Words of English, the most frequent, that tell nothing."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from filestore.embed.vocabulary import STOP_WORDS
 from filestore.generate import (
     MOST_QUESTIONS,
     GenerationFailed,
@@ -22,7 +23,7 @@ from filestore.generate import (
     Task,
     UnknownGenerator,
 )
-from filestore.generate._checked import STOP_WORDS, well_formed
+from filestore.generate._checked import well_formed
 
 if TYPE_CHECKING:
     import threading

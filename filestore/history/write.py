@@ -14,7 +14,7 @@ from filestore.chunks.observation import Observation
 from filestore.config.layout import Places
 from filestore.core.caller import writing_program
 from filestore.core.errors import RefusedError
-from filestore.core.paths import CHUNKED, ChunkPath, StorePath
+from filestore.core.paths import CHUNKED, ChunkPath, StorePath, Tree
 from filestore.fs import disk
 from filestore.fs.disk import stat_values
 from filestore.fs.stats import pack_stat
@@ -117,11 +117,10 @@ def change(
         changes: Path to its bytes; None removes the file.
         before: What the files hold that are there.
         command: What is being done, for the list of what can be undone.
-        last: Those of the paths that are changed after all others: a record says that a change is
-            complete, so it must not be there before what it speaks of is gone.
+        last: Those of the paths that are changed after all others: a record says all of it is done.
         group: What an earlier change of the same command returned: both are undone together.
         unknown: Those of the paths that hold what the catalog does not know.
-        collects: Whether what was kept too long goes: once a command is enough.
+        collects: Whether what was kept too long goes, if it can: once a command is enough.
         above: How many folders around the root hold files that may be changed.
 
     Returns:
@@ -133,34 +132,26 @@ def change(
         HalfReplacedError: The disk refused in the middle and refused to take it back.
         WriteFailedError: The disk refused; all is as it was.
     """
-    replacements = _replacements(changes, before, last)
+    replacements = _replacements(changes, before, last, places.tree, above)
     if not replacements:
         return None
-    wrong = misplaced([_entry(one) for one in replacements], places.tree)
-    wrong = wrong or next((one.path for one in replacements if one.path.count("../") > above), None)
-    if wrong is not None:
-        raise NoTruthPathError(f"{wrong} is no place for a truth file")
     with disk.folder_at(places.root, above=above) as root, Replacing(root, replacements) as swap:
         seen = swap.check()
         # Recorded first: who died while it staged files is known by where they were to lie.
         with Originals.open(places.undo) as originals:
-            entries = [_entry(one, seen[one.path], one.path not in unknown) for one in replacements]
-            held = {one.path: one.before for one in replacements if one.before}
             batch = originals.keep(
                 command,
-                entries,
-                held,
+                [_entry(one, seen[one.path], one.path not in unknown) for one in replacements],
+                {one.path: one.before for one in replacements if one.before},
                 now_s=time.time(),
                 by=writing_program(),
                 group=group,
                 folders=swap.lacking(),
             )
-            command = f"filestore undo {batch.identifier}"
-            take_back = partial(originals.discard, batch.identifier)
-            carry_out(places, swap, command=command, take_back=take_back)
+            undo = partial(originals.discard, batch.identifier)
+            carry_out(places, swap, command=f"filestore undo {batch.identifier}", take_back=undo)
             originals.finish(batch.identifier)
             if collects:
-                # What is kept too long does no harm: the change itself is done.
                 with contextlib.suppress(OSError):
                     originals.collect(batch, now_s=time.time())
             return batch.identifier
@@ -170,8 +161,10 @@ def _replacements(
     changes: Mapping[StorePath, bytes | Content | None],
     before: Mapping[StorePath, bytes | Content | None],
     last: Sequence[StorePath],
+    tree: Tree,
+    above: int,
 ) -> list[Replacement]:
-    """What differs, in the order in which it is made."""
+    """What differs, in the order in which it is made; see `change` for what is raised."""
     final = set(last)
     order = [path for path in changes if path not in final]
     order += [path for path in dict.fromkeys(last) if path in changes]
@@ -188,7 +181,12 @@ def _replacements(
         )
         for path in order
     ]
-    return [one for one in found if _digest(one.before) != _digest(one.after)]
+    found = [one for one in found if _digest(one.before) != _digest(one.after)]
+    wrong = misplaced([_entry(one) for one in found], tree)
+    wrong = wrong or next((one.path for one in found if one.path.count("../") > above), None)
+    if wrong is not None:
+        raise NoTruthPathError(f"{wrong} is no place for a truth file")
+    return found
 
 
 def _digest(held: Content | None) -> bytes | None:

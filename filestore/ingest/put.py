@@ -320,8 +320,7 @@ def put(
     refuse_unmerged(snapshot.places, changed)
     before = {CHUNKS.store_path(look.path): look.data for look in looks}
     after = {CHUNKS.store_path(path): wanted[path] for path in changed}
-    command = f"put {folder or CHUNKED}"
-    undo = write.change(snapshot.places, after, before=before, command=command)
+    undo = write.change(snapshot.places, after, before=before, command=f"put {folder or CHUNKED}")
     # What a call left in the tree that was killed is indexed, too.
     stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
     done = None

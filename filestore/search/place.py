@@ -84,7 +84,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     def of(
         cls,
         row: FileRow,
-        tree: Tree,
+        files: Tree,
         body: str,
         source: str | None,
         *,
@@ -94,7 +94,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
         """A chunk file with the body that it has now, and what the catalog knows of it."""
         headings, pages = row.headings_and_pages()
         return cls(
-            path=tree.store_path(row.path),
+            path=files.store_path(row.path),
             body=body,
             body_line=body_line,
             source=source,

@@ -295,8 +295,7 @@ class Sources:
             yield kept.decode(data, part=0).metadata
             return
         yield kept.read(data).user if data else {}
-        statement = "SELECT data FROM records WHERE resource = ?"
-        for (record,) in self._catalog.rows(statement, (one.resource,)):
+        for record in self._catalog.records_of(one.resource):
             for document in resource_record.parse(record).documents:
                 if document.source == one.source:
                     yield document.metadata

@@ -376,13 +376,6 @@ class Store(ChangingStore, ReadableStore):
             note = write(NoteWriter(held.snapshot, held))
         return self._with_vectors(note)
 
-    @property
-    def own_keys(self) -> tuple[str, ...]:
-        """The keys of a chunk file that are the store's own, which metadata cannot have."""
-        from filestore.chunks.chunk_file import OUR_KEYS
-
-        return OUR_KEYS
-
     def remove_chunks(
         self, *paths: StrPath, missing_ok: bool = False, wait_s: float = DEFAULT_WAIT_S
     ) -> "RemovedChunks":

@@ -74,6 +74,13 @@ class ChangingStore(AnsweringStore):
         with self._parts.reading() as catalog:
             return moving.plan(self._parts.snapshot(catalog, None), wanted).plan
 
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        """The keys of a chunk file that are the store's own, which metadata cannot have."""
+        from filestore.chunks.chunk_file import OUR_KEYS
+
+        return OUR_KEYS
+
     def batches(self) -> "list[Group]":
         """The changes of truth files that can be undone or redone, oldest first."""
         from filestore.history import backup_store

@@ -12,6 +12,7 @@ from filestore.catalog import Catalog
 from filestore.chunks.layout import look_at
 from filestore.chunks.observation import Observation
 from filestore.core.caller import absolute
+from filestore.core.codes import CODES
 from filestore.core.errors import RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, StorePath
@@ -34,8 +35,8 @@ _OWN_WORDS: Final = frozenset(
     )
 )
 """Keys under which answers have what a file says, which is open or not there at all."""
-_UNREAD: Final = frozenset(("untracked", "modified", "metadata-modified", "moved"))
-"""Codes of files that say something else than the catalog knows."""
+_UNREAD: Final = ("index", "reindex", "update-record", "repoint")
+"""Steps for files that say something else than the catalog knows."""
 
 
 def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -> list[Finding]:
@@ -48,7 +49,7 @@ def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -
     """
     found = list(findings)
     names, tree = catalog.closed(), parts.places.tree
-    unread = {tree.chunk_path(one.path) for one in found if one.code in _UNREAD}
+    unread = {tree.chunk_path(one.path) for one in found if CODES[one.code].step in _UNREAD}
     for seen in look_at(parts.places, sorted(unread), parts.layout) if unread else ():
         if isinstance(seen, Observation):
             parts.layout.settle(seen)

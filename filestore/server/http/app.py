@@ -97,9 +97,6 @@ def make_app(parts: AppParts) -> "ASGIApp":
     async def health(_: Request) -> Response:
         return answer({"status": "ok", "version": __version__})
 
-    async def openapi(_: Request) -> Response:
-        return answer(pages.openapi(COLLECTION_ROUTES))
-
     async def served(request: Request) -> Response:
         may_write = caller_of(request).writes
         listed = [{"name": one.name, "writes": one.access.writes and may_write} for one in stores]
@@ -117,7 +114,7 @@ def make_app(parts: AppParts) -> "ASGIApp":
             Route("/health", health),
             Route("/stores", served),
             Route("/events", listen),
-            Route("/openapi.json", openapi),
+            Route("/openapi.json", lambda _: answer(pages.openapi(COLLECTION_ROUTES))),
             Route("/docs", _docs),
             Route("/metrics", lambda _: metrics.response()),
             *(_route(stores, one) for one in ROUTES.values()),
