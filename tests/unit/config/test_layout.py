@@ -31,7 +31,7 @@ def test_what_is_derived_lies_in_the_sidecar_wherever_that_is(sidecar):
 def test_every_place_is_listed_here():
     """A new place is decided upon: truth or derived."""
     named = {name for name, value in vars(Places).items() if isinstance(value, property)}
-    assert named - {"sidecar_name", "undo_name"} == TRUTH.keys() | DERIVED.keys()
+    assert named - {"closed", "sidecar_name", "undo_name"} == TRUTH.keys() | DERIVED.keys()
 
 
 def test_beside_documents_nothing_is_kept_but_in_the_sidecar():
