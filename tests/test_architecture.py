@@ -38,6 +38,7 @@ HEAVY: Final = (
     "markdown_it",
     "markdownify",
     "numpy",
+    "liteparse",
     "lxml",
     "anydoc",
     "mammoth",

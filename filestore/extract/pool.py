@@ -26,6 +26,7 @@ from filestore.fs.programs import Child, parent_line
 
 _HEAD_BYTES: Final = 8
 _GARBAGE_AFTER: Final = 500_000
+_TWICE: Final = ".pdf"  # what a second reader is asked about
 
 
 class ReadingLimits(Struct, frozen=True, kw_only=True):
@@ -39,8 +40,15 @@ class ReadingLimits(Struct, frozen=True, kw_only=True):
 class ExtractionProcess:
     """One child that extracts; killed and started again when a file was too much for it."""
 
-    def __init__(self, limits: ReadingLimits) -> None:
+    def __init__(self, limits: ReadingLimits, *, tables: bool = True) -> None:
+        """Prepare.
+
+        Args:
+            limits: What one file may cost.
+            tables: Whether the second reader of PDFs is asked for their tables.
+        """
         self._limits = limits
+        self._tables = tables
         self._child: Child | None = None
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -51,27 +59,42 @@ class ExtractionProcess:
         """
         try:
             if self._child is None:
-                self._child = Child(__name__, str(self._limits.memory_bytes))
+                self._child = Child(
+                    __name__, str(self._limits.memory_bytes), "tables" if self._tables else ""
+                )
             encoded = name.encode("utf-8", "surrogateescape")
             self._child.send(len(encoded).to_bytes(_HEAD_BYTES, "little"), encoded, data)
             answer = orjson.loads(self._child.receive(self._limits.timeout_s))
         except TimeoutError as error:
             self.kill()
+            if self._tables and name.casefold().endswith(_TWICE):
+                return self._without_tables(data, name=name)
             raise ExtractionError(
                 f"{name} was not read within {self._limits.timeout_s:g} seconds",
                 remedy="split it, or convert it to text or Markdown first",
             ) from error
         except OSError as error:
+            status = self.kill()
+            if self._tables and name.casefold().endswith(_TWICE):
+                return self._without_tables(data, name=name)
             raise ExtractionError(
                 f"the extractor crashed on {name}",
                 remedy="it may be damaged: open and save it again, "
                 "or convert it to text or Markdown",
-                detail=f"exit status {self.kill()}",
+                detail=f"exit status {status}",
             ) from error
         if "error" in answer:
             kind = EmptyDocumentError if answer["empty"] else ExtractionError
             raise kind(**answer["error"])
         return convert(answer, Document)
+
+    def _without_tables(self, data: bytes, *, name: str) -> Document:
+        """Read a file once more without the reader that it may have been too much for."""
+        process = ExtractionProcess(self._limits, tables=False)
+        try:
+            return process.extract(data, name=name)
+        finally:
+            process.kill()
 
     def kill(self) -> int:
         """End the child, whatever it is doing; the next file starts another.
@@ -110,8 +133,12 @@ def _refusal(error: ExtractionError) -> bytes:
     return orjson.dumps({"error": safe, "empty": isinstance(error, EmptyDocumentError)})
 
 
-def serve(memory_bytes: int) -> None:
+def serve(memory_bytes: int, *, tables: bool = True) -> None:
     """Extract every file that comes in, until the input ends."""
+    if not tables:
+        from filestore.extract._pdf.table_reading import leave_out
+
+        leave_out()
     line = parent_line(memory_bytes)
     # A document is many small values that live until it is done: looking through them for cycles
     # each time there are some more costs a fifth of the work, and hardly any are found.
@@ -122,7 +149,7 @@ def serve(memory_bytes: int) -> None:
 
 if __name__ == "__main__":
     try:
-        serve(int(sys.argv[1]))
+        serve(int(sys.argv[1]), tables=bool(sys.argv[2]))
     except (ConnectionError, KeyboardInterrupt):
         os._exit(1)
 

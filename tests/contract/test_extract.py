@@ -194,7 +194,7 @@ def test_importing_loads_nothing_heavy():
     """Choosing an extractor imports no parser."""
     heavy = (
         "selectolax markdownify bs4 yaml frontmatter markdown_it charset_normalizer tree_sitter"
-        " tree_sitter_python pypdfium2 mammoth pptx anydoc"
+        " tree_sitter_python pypdfium2 liteparse mammoth pptx anydoc"
     )
     code = (
         "import sys; from filestore.extract import for_name; "

@@ -17,6 +17,7 @@ HEAVY = frozenset(
         "markdownify",
         "numpy",
         "lxml",
+        "liteparse",
         "mammoth",
         "onnxruntime",
         "pptx",

@@ -1,4 +1,4 @@
-"""PDF files: their text as Markdown, with headings from the outline and the places of pages.
+"""PDF files: their text as Markdown, with headings, tables, and the places of pages.
 
 Puts the steps in order: read, take away what runs along the edges, find headings, put lines
 together. One rule: all metadata comes from the file; where its text cannot be read, it says why.
@@ -34,7 +34,9 @@ from filestore.extract._pdf.reading import (
     read_outline,
     read_pages,
     read_value,
+    with_tables_of,
 )
+from filestore.extract._pdf.tables import repeats_header, row_text
 from filestore.extract.base import (
     Document,
     ExtractionError,
@@ -68,7 +70,7 @@ class PdfExtractor(Extractor):
     """PDF: flowing text under the headings of its outline."""
 
     name = "pdf"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -77,6 +79,7 @@ class PdfExtractor(Extractor):
             pages = read_pages(document, name=name)
             if not any(page.lines for page in pages):
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
+            pages = with_tables_of(pages, document, data)
             outline = read_outline(document)
             values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
             for key, entry in (("author", "Author"), ("subject", "Subject")):
@@ -209,7 +212,9 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
             both = before.kind == block.kind == "text"
             tight = both and is_item(before.lines[0].text) and is_item(block.lines[0].text)
             output.write("\n" if tight else "\n\n")
-        if block.kind == "code":
+        if block.kind == "table":
+            _write_table(output, block, words)
+        elif block.kind == "code":
             _write_code(output, block)
         else:
             heading = block.kind == "heading"
@@ -252,6 +257,21 @@ def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words)
     for line, piece in zip(lines, pieces, strict=True):
         output.mark(line)
         output.write(piece)
+
+
+def _write_table(output: _Output, block: Block, words: Words) -> None:
+    """Writes a table with its header once, however many pages it is on."""
+    first = block.lines[0]
+    for line in block.lines:
+        again = line is not first and repeats_header(first, line, words)
+        for number, row in enumerate(line.table[again:]):
+            if not number:
+                output.mark(line)
+            output.write(f"{row_text(row, words)}\n")
+            if line is first and not number:
+                output.write(f"|{' --- |' * len(row)}\n")
+    output.parts[-1] = output.parts[-1].removesuffix("\n")
+    output.length -= 1
 
 
 def _write_code(output: _Output, block: Block) -> None:

@@ -121,7 +121,7 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
     longest = 2 * max(map(len, wanted)) + _NUMBERING_LENGTH
     starts = frozenset(key[:length] for key in wanted for length in (1, _HEAD_LENGTH))
     for position, line in enumerate(lines):
-        if not _may_start(line.text, starts, longest):
+        if line.table or not _may_start(line.text, starts, longest):
             continue
         text = ""
         for count in range(1, min(_MOST_LINES, len(lines) - position) + 1):
@@ -227,6 +227,7 @@ def _large(
             and len(run) <= _MOST_LINES
             and sum(len(line.text) for line in run) <= _LONGEST
             and not first.typewriter
+            and not first.table
             and not is_bullet(first.text)
             and any(_LETTERS.search(line.text) for line in run)
             and not any(is_sparse(line, measures) for line in run)
@@ -353,7 +354,7 @@ def _edge_lines(outward: Sequence[Line], height: float, *, top: bool) -> int:
         share = _NUMBER_SHARE if _PAGE_NUMBER.fullmatch(line.text[:_LONGEST_LINE]) else _EDGE_SHARE
         limit = height * ((1 - share) if top else share)
         outside = line.bottom > limit if top else line.bottom < limit
-        if not outside or len(line.text) > _LONGEST_LINE:
+        if not outside or line.table or len(line.text) > _LONGEST_LINE:
             return count
     return min(_EDGE_LINES, len(outward))
 

@@ -46,6 +46,10 @@ class Line(Struct, frozen=True):
     """Whether it is set in a monospaced font from start to end."""
     hyphen: bool = False
     """Whether a hyphen followed the text, which may belong to the word or to the line break."""
+    table: "tuple[tuple[tuple[Line, ...], ...], ...]" = ()
+    """Where it is a whole table: the words of each cell, by row."""
+    columns: tuple[float, ...] = ()
+    """Where the columns of the table start."""
 
     @property
     def width(self) -> float:
@@ -123,7 +127,7 @@ def units(text: str) -> int:
 
 def is_sparse(line: Line, measures: Measures) -> bool:
     """Whether there are gaps in a line, as between columns of a table, or dots that fill them."""
-    if " " not in line.text:
+    if " " not in line.text or line.table:
         return False
     return _advance(line) > _SPARSE * measures.advance or has_leader(line.text)
 
@@ -292,7 +296,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 Relation = Literal["flow", "line", "gap"]
-Kind = Literal["text", "code", "heading"]
+Kind = Literal["text", "code", "heading", "table"]
 
 BULLETS: Final = "•◦▪‣∙●○■□◾⁃➢➤►▶◆◇"
 _BULLET: Final = re.compile(rf"(?:[{BULLETS}]|[*\-–—] )\s*")
@@ -389,6 +393,10 @@ def page_blocks(
             position += len(taken)
             continue
         line = lines[position]
+        if line.table:
+            blocks.append(Block(kind="table", lines=[line]))
+            position += 1
+            continue
         limit = limits[position - 1] if position else 0.0
         gaps = sparse[position] + sparse[position - 1]
         _place(blocks, line, limit, measures, gaps)
@@ -408,7 +416,7 @@ def _place(blocks: list[Block], line: Line, limit: float, measures: Measures, sp
         sparse: How many of the line and the one before it have gaps.
     """
     code = line.typewriter and not measures.typewriter
-    last = blocks[-1] if blocks and blocks[-1].kind != "heading" else None
+    last = blocks[-1] if blocks and blocks[-1].kind in ("text", "code") else None
     if last is not None and (code or last.kind == "text"):
         relation = _relation(last, line, limit, measures, sparse)
         flows = relation == "flow"
@@ -485,7 +493,7 @@ def _limits(lines: Sequence[Line], sparse: Sequence[bool]) -> list[float]:
         size = line.size if line.size > 1.0 else 1.0
         key = (round(line.size), int(line.left // (_COLUMN * size)))
         keys.append(key)
-        if not gaps and line.right > reach.get(key, 0.0):
+        if not gaps and not line.table and line.right > reach.get(key, 0.0):
             reach[key] = line.right
     widest = {
         (size, column): max(reach.get((size, column + offset), 0.0) for offset in (-1, 0, 1))
@@ -534,6 +542,15 @@ def _goes_on(block: Block, following: Block) -> bool:
             return False
         start = line.text.lstrip("“‘\"'(")[:1]
         return start.islower() or (bool(start) and start.isalpha() and not start.isupper())
+    if block.kind == following.kind == "table":
+        before, line = block.lines[-1], following.lines[0]
+        near = [
+            abs(one - other) <= _COLUMN / 2 * max(line.size, 1.0)
+            for one, other in zip(before.columns, line.columns, strict=False)
+        ]
+        return (
+            line.page == before.page + 1 and len(line.columns) == len(before.columns) and all(near)
+        )
     both = block.kind == following.kind == "code"
     return both and following.lines[0].page == block.lines[-1].page + 1
 

@@ -7,7 +7,7 @@ about itself is bounded before it is followed: pages, lines, characters, entries
 import ctypes
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, Final
@@ -20,8 +20,11 @@ from filestore.extract._pdf.lines import (
     Line,
     PageLines,
     joined_pieces,
+    measure,
     plain,
 )
+from filestore.extract._pdf.table_reading import read_grids
+from filestore.extract._pdf.tables import may_hold_table, with_tables
 from filestore.extract.base import ExtractionError, empty_error
 
 MAX_CHARACTERS: Final = 20_000_000
@@ -41,6 +44,7 @@ _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
 """What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
+_WORD: Final = re.compile(r"\S+")
 _TYPEWRITER: Final = re.compile(
     r"mono|cour|typewr|consol|menlo|fixed|letter ?gothic|inconsol|source ?code|lucida ?console"
     r"|cm(?:sl|i|vt|csc|bx)?tt|(?:ec|sf|tx|px|lm|la)tt|tt[0-9]{2,4}$|lmmono|luximono|zi4"
@@ -75,8 +79,13 @@ class PageReader:
         self._width = 0.0
         self.characters = 0
 
-    def read(self, document: Any, number: int) -> PageLines:
+    def read(self, document: Any, number: int, *, words: bool = False) -> PageLines:
         """The lines of a page; none once there are more characters than `MAX_CHARACTERS`.
+
+        Args:
+            document: Of the PDF library.
+            number: From 0.
+            words: Each word as a line of its own.
 
         Raises:
             pypdfium2.PdfiumError: The page is damaged.
@@ -95,7 +104,8 @@ class PageReader:
                 self._same_indexes = len(text) == count == final + 1
                 self._corner = left, bottom
                 self._width = right - left
-                lines = joined_pieces(list(self._lines(handle, text, number)))
+                found = list(self._lines(handle, text, number, words=words))
+                lines = found if words else joined_pieces(found)
             finally:
                 text_page.close()
         finally:
@@ -103,7 +113,7 @@ class PageReader:
         height = right - left if turned else top - bottom
         return PageLines(height=max(1.0, height), lines=tuple(lines))
 
-    def _lines(self, text_page: Any, text: str, number: int) -> Iterator[Line]:
+    def _lines(self, text_page: Any, text: str, number: int, *, words: bool) -> Iterator[Line]:
         if not text.isascii() and _MANGLED.search(text):
             characters = list(text)
             for found in _MANGLED.finditer(text):
@@ -116,9 +126,18 @@ class PageReader:
         for row in text.split("\r\n"):
             pieces = row.split(BROKEN)
             for index, piece in enumerate(pieces):
-                line = self._line(text_page, piece, start, number, index < len(pieces) - 1)
-                if line is not None:
-                    yield line
+                broken = index < len(pieces) - 1
+                spans = [found.span() for found in _WORD.finditer(piece)] if words else None
+                for begin, end in spans or ((0, len(piece)),):
+                    line = self._line(
+                        text_page,
+                        piece[begin:end],
+                        start + begin,
+                        number,
+                        broken and end >= len(piece.rstrip()),
+                    )
+                    if line is not None:
+                        yield line
                 start += len(piece) + 1
             start += 1
 
@@ -315,6 +334,25 @@ def read_pages(document: Any, *, name: str) -> list[PageLines]:
         if lines > MAX_LINES:
             raise _giant_error(name, f"over {MAX_LINES:,} lines by page {number + 1}")
     return pages
+
+
+def with_tables_of(pages: Sequence[PageLines], document: Any, data: bytes) -> list[PageLines]:
+    """The pages with their tables, read a second time where there may be one.
+
+    Args:
+        pages: All of the document.
+        document: Of the PDF library.
+        data: The file.
+    """
+    measures = measure(pages)
+    numbers = [n for n, page in enumerate(pages) if may_hold_table(page, measures)]
+    reader = PageReader()
+    whole = list(pages)
+    for number, grids in read_grids(data, numbers).items():
+        if grids and number in numbers:
+            words = reader.read(document, number, words=True).lines
+            whole[number] = with_tables(pages[number], words, grids, measures)
+    return whole
 
 
 def has_pictures(document: Any) -> bool:

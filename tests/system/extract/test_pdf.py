@@ -133,7 +133,7 @@ def test_handbook():
     assert [page.number for page in document.pages] == [1, 2, 3]
     assert document.text[document.pages[2].start :].startswith("# 2 Water")
     assert document.syntax == "markdown"
-    assert document.extractor == "pdf/1"
+    assert document.extractor == "pdf/2"
 
 
 def test_metadata():
@@ -365,3 +365,46 @@ def test_real_outline():
     headings = [row for row in rows if row.startswith("#")]
     assert headings[:4] == ["# 1 Foo", "# 2 Bar", "# 3 Baz", "# 4 Foo"]
     assert len(headings) == 9
+
+
+def inventory():
+    """A page with a table between two paragraphs."""
+    pdf = Pdf()
+    rows = [
+        ("Item", "Shelf", "Expected", "Counted"),
+        ("Nuts", "", "", "289"),
+        ("Bolts", "A-1", "450", ""),
+    ]
+    rows += [(f"Screws {n}", f"B-{n}", "120", "") for n in range(4)]
+    drawn = [
+        (50 + 120 * column, 640 - 16 * row, 10, cell)
+        for row, cells in enumerate(rows)
+        for column, cell in enumerate(cells)
+        if cell
+    ]
+    pdf.page((50, 720, 10, PROSE), (50, 706, 10, PROSE), *drawn, (50, 480, 10, f"{PROSE}."))
+    return pdf.data()
+
+
+def test_a_table_has_its_cells_in_their_columns():
+    """Empty cells included, and no word of the page is lost."""
+    text = extract(inventory()).text
+    assert "| Item | Shelf | Expected | Counted |\n| --- | --- | --- | --- |\n" in text
+    assert "| Nuts |  |  | 289 |\n| Bolts | A-1 | 450 |  |\n" in text
+    assert text.count(PROSE) == 3
+
+
+def test_a_second_reader_that_fails_changes_nothing(monkeypatch):
+    """Whatever it raises: what its Rust panics with is no Exception."""
+    import liteparse
+
+    class PanicError(BaseException):
+        pass
+
+    def fail(self, data):
+        raise PanicError
+
+    monkeypatch.setattr(liteparse.LiteParse, "parse", fail)
+    text = extract(inventory()).text
+    assert "| --- |" not in text
+    assert "289" in text

@@ -122,3 +122,20 @@ def test_bad_files_do_not_keep_good_ones_out(workspace: Any) -> None:
     assert workspace.found("good words") == ["papers/chunk1.md"]
     again = workspace.json("add", "papers", code=5)
     assert [entry["source"] for entry in again["unchanged"]] == ["../papers"]
+
+
+def test_a_crash_of_the_second_reader_leaves_the_page_as_prose(
+    child: ExtractionProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process dies with the file, which is read once more without it."""
+    from tests.system.extract.test_pdf import inventory
+
+    assert "| --- |" in child.extract(inventory(), name="stock.pdf").text
+    child.kill()
+    package = tmp_path / "liteparse.py"
+    package.write_text("import os\nos.abort()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = child.extract(inventory(), name="stock.PDF").text
+    assert "| --- |" not in text
+    assert "289" in text
