@@ -1,0 +1,144 @@
+"""What becomes of documents: tables of PDFs, in figures, before and after.
+
+    python -m tests.bench.documents tables [--prose FOLDER]
+
+Needs reportlab, which writes the PDFs. `before` is the first reader alone.
+"""
+
+import argparse
+import os
+import re
+import resource
+import time
+from collections import Counter
+from itertools import pairwise
+from statistics import mean
+from unittest import mock
+
+from filestore.extract._pdf import PdfExtractor, reading
+from filestore.extract._pdf.lines import measure
+from filestore.extract._pdf.tables import may_hold_table
+
+
+def relations(table):
+    """Neighbouring cells that are not empty, as in ICDAR 2013: to the right, and below."""
+    found = Counter()
+    for lines, way in ((table, "right"), (list(zip(*table, strict=True)), "down")):
+        for line in lines:
+            full = [re.sub(r"\s", "", cell) for cell in line]
+            full = [cell for cell in full if cell]
+            found.update((way, one, other) for one, other in pairwise(full))
+    return found
+
+
+def said_tables(text):
+    """The tables of a Markdown text."""
+    tables, rows = [], []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("| "):
+            rows.append([c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif rows:
+            tables.append([row for row in rows if set("".join(row)) - {"-"} or not any(row)])
+            rows = []
+    return tables
+
+
+def score(gold, said):
+    """F over neighbouring cells of a file."""
+    wanted = sum((relations(table) for table in gold), Counter())
+    found = sum((relations(table) for table in said), Counter())
+    right = (wanted & found).total()
+    return 2 * right / (wanted.total() + found.total()) if right else 0.0
+
+
+def read(data, *, tables=True):
+    """The text of a PDF and the CPU seconds it took."""
+    start = time.process_time()
+    if tables:
+        text = PdfExtractor().extract(data, name="a.pdf").text
+    else:
+        with mock.patch("filestore.extract._pdf.table_reading._is_on", False):
+            text = PdfExtractor().extract(data, name="a.pdf").text
+    return text, time.process_time() - start
+
+
+def suspicious(data):
+    """How many pages the second reader is asked about, and how many there are."""
+    with reading.opened(data, name="a.pdf") as document:
+        pages = reading.read_pages(document, name="a.pdf")
+    measures = measure(pages)
+    return sum(may_hold_table(page, measures) for page in pages), len(pages)
+
+
+def pdfs_below(folder):
+    for path, _, names in os.walk(folder):
+        for name in sorted(names):
+            if name.endswith(".pdf"):
+                yield os.path.join(path, name)
+
+
+def tables_section(options):
+    """Prints F, wrong tables, share of pages, time, memory."""
+    from tests.bench.table_gold import gold
+
+    read(gold(variants=1)[0].data)  # loads what is loaded once
+    files = gold()
+    for half in ("tuning", "confirming"):
+        chosen = [one for one in files if one.half == half and one.tables]
+        before = mean(
+            score(one.tables, said_tables(read(one.data, tables=False)[0])) for one in chosen
+        )
+        scores = {one.name: score(one.tables, said_tables(read(one.data)[0])) for one in chosen}
+        print(f"{half}: {len(chosen)} files, mean F {before:.3f} -> {mean(scores.values()):.3f}")
+        if half == "tuning":
+            low = sorted(scores.items(), key=lambda item: item[1])[: options.worst]
+            print("  lowest:", ", ".join(f"{name} {value:.2f}" for name, value in low))
+    prose = [(one.name, one.data) for one in files if not one.tables]
+    for path in pdfs_below(options.prose) if options.prose else ():
+        with open(path, "rb") as file:
+            prose.append((path, file.read()))
+    pages = said = 0
+    cost = Counter()
+    for name, data in [*prose, *((one.name, one.data) for one in files if one.tables)]:
+        try:
+            asked, count = suspicious(data)
+            text, after = read(data)
+            _, before = read(data, tables=False)
+        except Exception as error:
+            print(f"  {name}: {error}")
+            continue
+        kind = "asked" if asked else "others"
+        cost[kind, "after"] += after
+        cost[kind, "before"] += before
+        cost["pages"] += count
+        cost["asked pages"] += asked
+        if (name, data) in prose:
+            pages += count
+            tables = said_tables(text)
+            said += len(tables)
+            for table in tables:
+                print(f"  table in {name}: {len(table)} rows, {table[:2]}"[:200])
+    print(f"tables in {pages} pages of prose: {said} ({1000 * said / max(1, pages):.1f} in 1,000)")
+    print(f"pages read twice: {cost['asked pages']} of {cost['pages']}")
+    for kind in ("asked", "others"):
+        before, after = cost[kind, "before"], cost[kind, "after"]
+        print(
+            f"CPU, {kind}: {before:.2f} s -> {after:.2f} s, {after / max(before, 1e-9):.2f} times"
+        )
+    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+
+
+SECTIONS = {"tables": tables_section}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("section", choices=SECTIONS)
+    parser.add_argument("--prose", default="", help="a folder of PDFs without tables")
+    parser.add_argument("--worst", type=int, default=12)
+    options = parser.parse_args()
+    SECTIONS[options.section](options)
+
+
+if __name__ == "__main__":
+    main()
