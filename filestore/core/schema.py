@@ -195,6 +195,9 @@ def converted(value: Any, kind: type[T], place: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, FilestoreError):
+            # What the type itself refuses, in its own words.
+            raise error.__cause__ from None
         at = _AT.search(str(error))
         inner = at["place"] if at else ""
         match = _MESSAGE.fullmatch(str(error)[: at.start()] if at else str(error))

@@ -334,23 +334,24 @@ def _coerced(field: Field, value: Any) -> Any:
     if field.several:
         return _as_list(field, value)
     if field.kind is dict:
-        return _as_conditions(_parsed(value))
+        return _as_conditions(parsed(value))
+    if get_origin(_plain(field.hint)[0]) in (Union, UnionType):
+        value = [*map(parsed, found)] if isinstance(found := parsed(value), list) else value
     if isinstance(value, list) and (len(value) == 1 or (is_text and field.typed.joined)):
         texts = all(isinstance(one, str) for one in value)
         value = " ".join(value) if texts else value[0] if len(value) == 1 else value
     if field.kind in (int, float, bool):
-        found = _parsed(value)
-        kinds = (bool,) if field.kind is bool else (int, float)
-        value = found if type(found) in kinds else value
+        found = parsed(value)
+        value = found if isinstance(found, bool | int | float) else value
         # JSON knows one kind of number: 10.0 is a whole one.
-        if field.kind is int and isinstance(value, float) and value.is_integer():
+        if field.kind is not float and isinstance(value, float) and value.is_integer():
             return int(value)
     return value
 
 
 def _as_list(field: Field, value: Any) -> list[Any]:
     if not isinstance(value, list):
-        found = _parsed(value)
+        found = parsed(value)
         value = found if isinstance(found, list) else [value]
         with contextlib.suppress(UnfitError):
             return list(converted(value, field.hint))
@@ -365,7 +366,7 @@ def _as_conditions(value: Any) -> Any:
 
     found = []
     for one in value if isinstance(value, list) else [value]:
-        one = _parsed(one)
+        one = parsed(one)
         if isinstance(one, str):
             condition = typed(one, "where")
             one = {"key": condition.key, "op": condition.op, "value": condition.value}
@@ -373,7 +374,7 @@ def _as_conditions(value: Any) -> Any:
     return found
 
 
-def _parsed(value: Any) -> Any:
+def parsed(value: Any) -> Any:
     """What a text holds as JSON; else the value itself."""
     if not isinstance(value, str):
         return value

@@ -263,3 +263,34 @@ def test_conditions_are_taken_in_any_form(where: Any) -> None:
     search = TOOLS["search"]
     plain = search.checked({"query": "a", "where": {"tags": "git"}})
     assert search.checked({"query": "a", "where": where}) == plain
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "forms", "value"),
+    [
+        ("show", "lines", [[10, 40], ["10", "40"], "[10, 40]", '["10", "40"]'], [10, 40]),
+        ("show", "lines", ["10-40", ["10-40"], '["10-40"]'], "10-40"),
+        ("list", "recent", [5, "5", 5.0, [5], "[5]"], 5),
+        ("list", "recent", [True, "true", "True", [True]], True),
+    ],
+)
+def test_a_value_of_two_types_is_taken_in_any_form(
+    tool: str, key: str, forms: list[Any], value: Any
+) -> None:
+    """As others are: each as itself, as a list of one, and as a text."""
+    for form in forms:
+        given = {key: form} | ({"path": "a"} if tool == "show" else {})
+        assert getattr(TOOLS[tool].checked(given), key) == value
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"since": "rubbish"}, "--since takes a date, found 'rubbish'"),
+        ({"since": "2021", "until": "2020"}, "--since 2021 is after --until 2020"),
+    ],
+)
+def test_what_the_query_refuses_keeps_its_words(given: dict[str, Any], said: str) -> None:
+    """Not as a value of the wrong type."""
+    with pytest.raises(UsageError, match=said):
+        TOOLS["search"].checked({"query": "x"} | given)
