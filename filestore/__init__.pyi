@@ -19,9 +19,11 @@ from filestore.repair.undo import UndoResult as UndoResult
 from filestore.search import Query as Query
 from filestore.search.answer import Answer as Answer
 from filestore.search.answer import Hit as Hit
+from filestore.search.several import MergedAnswer as MergedAnswer
 from filestore.store import Store as Store
 from filestore.store import create as create
 from filestore.store import open as open
+from filestore.store.several import search_stores as search_stores
 from filestore.store.threads import StoreThreads as StoreThreads
 from filestore.sync.apply import SyncReport as SyncReport
 from filestore.verify.run import Checked as Checked

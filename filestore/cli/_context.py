@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """What every command takes."""
 
         @property
-        def store(self) -> str | None: ...
+        def store(self) -> str | Sequence[str] | None: ...
 
         @property
         def json(self) -> bool: ...
@@ -56,9 +56,20 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         tell_unknown(open_already.settings.unknown)
         open_already.looks = getattr(options, "update", True)
         return contextlib.nullcontext(open_already)
+    return _opened(root_of(options), options)
+
+
+def open_one(name: str, options: "Common") -> Store:
+    """Open one of several stores that --store names."""
+    if _SERVED.get():
+        raise UsageError("the command names several stores")
+    return _opened(find_root(working_folder(), os.path.expanduser(name)), options)
+
+
+def _opened(root: str, options: "Common") -> Store:
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     store = Store(
-        root_of(options),
+        root,
         processes=os.cpu_count() or 1,
         on_wait=lambda holder: _output.say(f"filestore: waiting for {holder}, which is writing"),
     )
@@ -82,7 +93,8 @@ def tell_unknown(unknown: Iterable[str]) -> None:
 
 def named(options: "Common") -> str | None:
     """The folder that --store, or FILESTORE, names; None where neither does."""
-    word = options.store if options.store is not None else named_store() or None
+    given = options.store
+    word = given if isinstance(given, str) else next(iter(given or ()), named_store() or None)
     # No shell replaces the sign in '--store=~/notes', nor in the settings of a program.
     return word and os.path.expanduser(word)
 

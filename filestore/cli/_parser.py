@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from filestore.server.operations import (
     MODULES,
     CommonOptions,
     fields_of,
+    option,
     sentences,
 )
 
@@ -40,6 +41,15 @@ _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
 """Options allowed before the command."""
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
+
+
+class _Front(Struct, frozen=True, kw_only=True):
+    """Options before the command."""
+
+    store: Annotated[Sequence[str], option("DIR")] = ()
+    """the store, or a folder with file_index/; search takes several"""
+    json: bool = False
+    """print JSON on standard output"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,7 +128,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         formatter_class=_formatter,
     )
     parser.add_argument("--version", "-V", action="store_true", help="print the version")
-    _take(parser, CommonOptions)
+    _take(parser, _Front)
     if command is None:
         group = parser.add_argument_group("commands")
         for name, operation in COMMANDS.items():
@@ -131,6 +141,12 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     refuse_removed(command, rest)
     own = command_parser(command)
     before = rest[: rest.index("--")] if "--" in rest else rest
+    takes_several = any(one.name == "store" and one.several for one in fields_of(own.options))
+    times = [word.partition("=")[0] for word in (*words[:position], *before)].count("--store")
+    if times > 1 and not takes_several:
+        raise UsageError(
+            f"{command} takes one store, found --store {times} times", remedy="name one"
+        )
     # A word with a sign that begins like a flag: ``-lamp`` is no ``-l``.
     joined = [word for word in before if re.fullmatch(r"-[l0](?![l0]*$).*", word)]
     if joined and command == "search":
@@ -140,8 +156,11 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     given = vars(chosen)
     if unknown:
         raise _unexpected(command, given.get("text"), unknown, rest, own.visible_options())
-    given = {"store": getattr(front, "store", None), "json": hasattr(front, "json")} | given
     run, kind = given.pop(_RUN)
+    here = given.get("store", ())
+    stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
+    given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
+    given = {"json": hasattr(front, "json")} | given
     return run, _made(kind, given, command)
 
 

@@ -6,12 +6,12 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import _context, _output
-from filestore.config.settings import Which
+from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
@@ -20,6 +20,10 @@ from filestore.server.operations import option
 
 if TYPE_CHECKING:
     from filestore.search.answer import Answer, Hit
+    from filestore.search.several import MergedAnswer
+    from filestore.store import Store
+
+    Found = Answer | MergedAnswer
 
 _PRESETS: Final = {"oneline": "{document}:{place}: {excerpt}"}
 _DOCUMENTS: Final = "{document}"
@@ -30,7 +34,6 @@ _WRAPPED: Final = 40
 """A shorter line was ended on purpose."""
 _BOLD, _DIM, _MATCH = "1", "2", "31"
 _LISTED: Final = re.compile(r"\s|[-*+|>#]|\d+[.)]\s")
-_ShowPath = Callable[[str], str]
 Template = list[tuple[str, str]]
 """A line of output: literal texts, and fields of a hit between them."""
 
@@ -72,6 +75,7 @@ FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "score": lambda hit: f"{hit.score:.4f}",
     "others": lambda hit: hit.others,
     "question": lambda hit: hit.question,
+    "store": lambda hit: hit.store,
 }
 """What a template may name: field to its value; "place" is the line, or ``p`` and the page."""
 _PATHS: Final = frozenset({"document", "path"})
@@ -82,8 +86,8 @@ _WRITTEN: Final = {"{{": "{", "}}": "}", r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 class Search(searching.Search, frozen=True, kw_only=True):
     """What the command takes."""
 
-    store: Annotated[str | None, option("DIR", local=True)] = None
-    """the store, or a folder with file_index/"""
+    store: Annotated[Sequence[str], option("DIR", local=True)] = ()
+    """the store, or a folder with file_index/; of several each hit names its own"""
     json: Annotated[bool, option(local=True)] = False
     """print JSON on standard output"""
     beside: bool = False
@@ -124,35 +128,54 @@ def run_search(options: Search) -> int:
         raise UsageError("--at answers by the model of that commit", remedy="leave --beside out")
     if options.rerank is None:
         _context.calculate_in_one_thread()
+    # A folder is relative to where the user is, which only the command knows.
+    kind, colon, place = (options.rerank or "").partition(":")
+    is_folder = colon and os.path.isdir(place)
+    rerank = f"{kind}:{absolute(place)}" if is_folder else options.rerank
+    query = replace(options, rerank=rerank, model="beside" if options.beside else "own")
+    answer: Found
+    if len(options.store) > 1:
+        from filestore.search.several import asked_of_each
+
+        answer = asked_of_each(
+            options.store, lambda name: _answer(_context.open_one(name, query), query).made(), query
+        )
+    else:
+        answer = _answer(_context.open_store(options), query)
+    if options.json:
+        _output.write_json(answer.to_dict())
+    else:
+        _print(answer, template, options)
+    found = 0 if answer.is_found else 1
+    return EXIT_PARTIAL if getattr(answer, "failed", None) else found
+
+
+def _answer(opened: "AbstractContextManager[Store]", options: Search) -> "Answer":
+    """What one store answers."""
     with (
-        _context.open_store(options) as store,
+        opened as store,
         _output.progress_bar() as on_progress,
         contextlib.nullcontext(store)
         if options.at is None
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
     ):
-        model: Which = "beside" if options.beside else "own"
-        # A folder is relative to where the user is, which only the command knows.
-        kind, colon, place = (options.rerank or "").partition(":")
-        is_folder = colon and os.path.isdir(place)
-        rerank = f"{kind}:{absolute(place)}" if is_folder else options.rerank
-        query = replace(options, rerank=rerank, model=model)
-        answer = query.answer(asked)
-    if options.json:
-        _output.write_json(answer.to_dict())
+        found: Answer = options.answer(asked)
+        return found
+
+
+def _print(answer: "Found", template: Template | None, options: Search) -> None:
+    for name, one in answer.by_store.items():
+        if one.at is not None:
+            made, which = timestamp(one.at.committed), f"{name}: " if name else ""
+            _output.say(f"{which}commit {one.at.commit[:12]} of {made}")
+    for note in answer.notes:
+        _output.say(note)
+    if template is None:
+        print_words(answer)
     else:
-        if answer.at is not None:
-            made = timestamp(answer.at.committed)
-            _output.say(f"commit {answer.at.commit[:12]} of {made}")
-        for note in answer.notes:
-            _output.say(note)
-        if template is None:
-            print_words(answer)
-        else:
-            if (heading := heading_of(answer)) and not answer.is_found:
-                _output.say(heading.rstrip(":"))
-            print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
-    return 0 if answer.is_found else 1
+        if (heading := heading_of(answer)) and not answer.is_found:
+            _output.say(heading.rstrip(":"))
+        print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
 
 
 def _template(options: Search) -> Template | None:
@@ -208,7 +231,7 @@ def parse_template(text: str) -> Template:
     return [*parts, (text[position:], "")]
 
 
-def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once: bool) -> None:
+def print_by(template: Template, answer: "Found", *, ends_with_nul: bool, once: bool) -> None:
     """Print one record a hit that is there.
 
     Args:
@@ -218,9 +241,8 @@ def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once:
             terminal would get them.
         once: Whether a record that was printed is left out.
     """
-    relative = _relative_to_here(answer.root)
+    relative = _relative_to_here(answer)
     is_raw = ends_with_nul and not sys.stdout.isatty()
-    path = relative if is_raw else lambda value: shown_path(relative(value))
     records = []
     for hit in answer.hits:
         if hit.freshness == "gone":
@@ -234,8 +256,9 @@ def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once:
                 # Nothing is left of "document:" that has no line.
                 written[-1] = written[-1].removesuffix(":")
             elif value is not None:
-                show = path if field in _PATHS else _output.one_line
-                written.append(show(str(value)))
+                path = relative(hit, str(value)) if field in _PATHS else ""
+                shown = path if is_raw else shown_path(path)
+                written.append(shown if path else _output.one_line(str(value)))
         records.append("".join(written))
     end = "\0" if ends_with_nul else "\n"
     data = "".join(record + end for record in (dict.fromkeys(records) if once else records))
@@ -244,19 +267,19 @@ def print_by(template: Template, answer: "Answer", *, ends_with_nul: bool, once:
     sys.stdout.buffer.flush()
 
 
-def _relative_to_here(root: str) -> _ShowPath:
-    """Makes paths below a root relative to the working folder; absolute where there is none."""
-    folder = os.path.realpath(root)
+def _relative_to_here(answer: "Found") -> "Callable[[Hit, str], str]":
+    """Makes paths of hits relative to the working folder; absolute where there is none."""
+    folders = {name: os.path.realpath(one.root) for name, one in answer.by_store.items()}
     try:
         here = working_folder()
     except FileNotFoundError:
-        return lambda path: os.path.normpath(os.path.join(folder, path))
-    return lambda path: os.path.relpath(os.path.join(folder, path), here)
+        return lambda hit, path: os.path.normpath(os.path.join(folders[hit.store], path))
+    return lambda hit, path: os.path.relpath(os.path.join(folders[hit.store], path), here)
 
 
-def print_words(answer: "Answer") -> None:
+def print_words(answer: "Found") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
-    relative = _relative_to_here(answer.root)
+    relative = _relative_to_here(answer)
     try:
         columns = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
@@ -269,7 +292,7 @@ def print_words(answer: "Answer") -> None:
     for number, hit in enumerate(answer.hits or answer.nearest):
         if number and (hit.before or hit.after):
             _output.line()
-        place, document = _place(hit), shown_path(relative(hit.document))
+        place, document = _place(hit), shown_path(relative(hit, hit.document))
         head = f"{document}:{place}" if place else document
         is_stale = hit.kind == "summary" and hit.freshness == "outdated"
         state = "outdated summary" if is_stale else hit.freshness
@@ -286,7 +309,8 @@ def print_words(answer: "Answer") -> None:
         else:
             where = f"  {_clipped(hit.section, room)}" if hit.section else ""
             _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
-        if details := "; ".join(one for one in (hit.date, hit.reason) if one):
+        store = hit.store and f"store {hit.store}"
+        if details := "; ".join(one for one in (store, hit.date, hit.reason) if one):
             _print_lines([f"({details})"], columns)
         if hit.notes:
             _print_lines(["; ".join(hit.notes)], columns)
@@ -298,7 +322,7 @@ def print_words(answer: "Answer") -> None:
         _print_lines(hit.after, columns)
 
 
-def heading_of(answer: "Answer") -> str:
+def heading_of(answer: "Found") -> str:
     """The line above hits that are not what was asked for; "" where they are."""
     if answer.respelt:
         asked = answer.understood.text or answer.query

@@ -44,6 +44,14 @@ class RefusedError(FilestoreError):
     exit_code = 4
 
 
+def unreadable(error: OSError) -> FilestoreError:
+    """The error of a store that the machine refuses to read, without where on it."""
+    return FilestoreError(
+        f"the store cannot be read: {error.strerror or type(error).__name__}",
+        remedy="check that its folder is there, then ask again",
+    )
+
+
 @contextmanager
 def on_error(undo: Callable[..., object], *arguments: Any) -> Iterator[None]:
     """Undo what was begun where the block raises, whatever it raises."""

@@ -100,11 +100,11 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file of an answer."""
 
     KEYS = (
-        "document title line end_line page section passage excerpt marks before after others"
+        "store document title line end_line page section passage excerpt marks before after others"
         " question via reason meaning date status notes copies metadata path score kind resource"
         " source freshness headings pages text why"
     )
-    SPARSE = "marks before after others question via status notes metadata"
+    SPARSE = "store marks before after others question via status notes metadata"
 
     text: str
     """The body as it is on disk now; of a file that is gone as it was indexed."""
@@ -132,6 +132,8 @@ class Hit(JsonObject, FoundFile, frozen=True, kw_only=True):
     via: tuple[StorePath, ...] = ()
     """The summaries that led to it, from the top, with `--tree`; else the summary that matched and
     whose place it has."""
+    store: str | None = None
+    """Of several stores that were searched the one that it is of, as that was named."""
     shown: Callable[[], Shown] = Lazily(Shown)
     """What a person is shown of it; made when the first of these is read."""
 
@@ -281,6 +283,11 @@ class Answer(FromIndex, frozen=True, kw_only=True):
         for hit in (*self.hits, *self.nearest):
             hit.shown()
         return self
+
+    @property
+    def by_store(self) -> "Mapping[str | None, Answer]":
+        """What has the root of each hit, by its `store`."""
+        return {None: self}
 
     @property
     def is_found(self) -> bool:

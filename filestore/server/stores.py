@@ -6,6 +6,7 @@ refused at once, so that no client waits without end.
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -16,20 +17,22 @@ from msgspec import Struct, field
 
 from filestore.config.layout import NoStoreError, Places, find_root
 from filestore.core.caller import absolute, leads, writing_for
-from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.errors import FilestoreError, RefusedError, UsageError, unreadable
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
 from filestore.fs.disk import Closing
 from filestore.fs.watched_tree import WatchedTree
 from filestore.server.operations import Caller as Caller
-from filestore.server.operations import Operation
+from filestore.server.operations import Operation, parsed
 from filestore.server.operations import caller_name as caller_name
 from filestore.store import Store
 from filestore.store.threads import BusyError, ReadOnlyError, StoreThreads
 
 MOST_WAITING: Final = 256
 """Jobs of one store that wait or are being done; one more is refused."""
+_LOG: Final = logging.getLogger(__name__)
+_LONGEST_NAME: Final = 255
 _TURN_S: Final = 2.0
 """So long a request waits for vectors; the rest is embedded behind it."""
 PROGRAM: Final = Caller(name="", writes=False, person=False)
@@ -382,10 +385,64 @@ class Stores(Closing):
             )
         return self._stores[name]
 
+    async def search(
+        self, names: Iterable[str], operation: Operation, given: Any, caller: Caller
+    ) -> dict[str, Any]:
+        """What several stores answer to one search; see `merged`."""
+        from filestore.search.several import merged
+
+        # One store may be served by two names.
+        asked: dict[str, ServedStore] = {}
+        for name in names:
+            store = self.named(name)
+            asked.setdefault(store.root, store)
+        query: Any = operation.checked(given)
+        found = await asyncio.gather(
+            *(one.ask(operation, given, caller) for one in asked.values()), return_exceptions=True
+        )
+        answers: dict[str, Any] = {}
+        failed: dict[str, FilestoreError] = {}
+        for store, answer in zip(asked.values(), found, strict=True):
+            if isinstance(answer, FilestoreError):
+                failed[store.name] = answer
+            elif isinstance(answer, Exception):
+                failed[store.name] = of_machine(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                answers[store.name] = answer
+        return merged(answers, failed, query)
+
     def close(self) -> None:
         """Close all of them."""
         for store in self._stores.values():
             store.close()
+
+
+def store_names(value: Any, *, several: bool = False) -> Any:
+    """The store that a request names, "" for none; a list of them, where it may name several.
+
+    Raises:
+        UsageError: It is no name, and no list of names.
+    """
+    found = parsed(value) if several else value
+    names = found if several and isinstance(found, list) else [value or ""]
+    if not all(isinstance(one, str) and len(one) <= _LONGEST_NAME for one in names):
+        words = ", or a list of names" if several else " is a text"
+        raise UsageError(f"store: the name of a store{words}")
+    return (names or "") if names is found else names[0]
+
+
+def of_machine(error: Exception) -> FilestoreError:
+    """What the machine refused, or we did wrong, without saying where on it."""
+    if isinstance(error, MemoryError):
+        return FilestoreError("there is not enough memory", remedy="ask for less")
+    if isinstance(error, OSError):
+        return unreadable(error)
+    _LOG.error("a request failed", exc_info=error)
+    return FilestoreError(
+        f"internal error: {type(error).__name__}", remedy="see what the server logged"
+    )
 
 
 def named_roots(given: Sequence[str]) -> dict[str, str]:

@@ -184,6 +184,9 @@ def _asked(words: Sequence[str]) -> str | None:
         if word == "--" or name in _OWN:
             break
         if name == "--store":
+            if store:
+                # Several are searched: none of their servers has them all.
+                return None
             store = value if equals else next(rest, "")
             if not store:
                 return None

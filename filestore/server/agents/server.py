@@ -37,7 +37,7 @@ from filestore.core.safe_text import safe_text
 from filestore.core.schema import refuse_twice
 from filestore.server.agents import tools
 from filestore.server.agents.wording import counted, shown_name, text_of_error
-from filestore.server.stores import PROGRAM, Caller, caller_name
+from filestore.server.stores import PROGRAM, Caller, caller_name, of_machine
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -148,7 +148,7 @@ def _as_protocol_errors() -> Iterator[None]:
         code = types.INVALID_PARAMS if known else types.INTERNAL_ERROR
         raise MCPError(code, text_of_error(error)) from None
     except Exception as error:
-        message = text_of_error(tools.of_machine(error))
+        message = text_of_error(of_machine(error))
         raise MCPError(types.INTERNAL_ERROR, message) from None
 
 

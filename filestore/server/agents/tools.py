@@ -8,10 +8,8 @@ An answer is a text alone. With structured content next to it some programs show
 instead, in which nothing marks the words of the store, and others show both, which costs twice.
 """
 
-import asyncio
 import base64
 import binascii
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,14 +26,13 @@ from filestore.core.safe_text import safe_text
 from filestore.core.schema import text as json_text
 from filestore.server.agents.wording import counted, text_of, text_of_error
 from filestore.server.operations import LONGEST_PATH, TOOLS, Operation
-from filestore.server.several import merged
+from filestore.server.stores import of_machine, store_names
 
 if TYPE_CHECKING:
-    from filestore.server.stores import Caller, ServedStore, Stores
+    from filestore.server.stores import Caller, Stores
     from filestore.store import Store
 
 
-_LOG: Final = logging.getLogger(__name__)
 _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|[:#]|\s)')
 """A name as `shown_name` writes one that has blanks in it."""
 _MOST: Final = {"show": 9_000, "list": 3_400}
@@ -100,13 +97,12 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         if not isinstance(given, Mapping | None):
             raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
         values = dict(given or {})
-        which = values.pop("store", None) if len(stores) > 1 else None
-        if name == "search" and len(stores) > 1 and not (which and isinstance(which, str)):
-            found = await _search_in(stores, which, known[name], values, caller)
+        is_among = name == "search" and len(stores) > 1
+        which = store_names(values.pop("store", "") if len(stores) > 1 else "", several=is_among)
+        if isinstance(which, list) or (is_among and not which):
+            found = await stores.search(which or stores.names, known[name], values, caller)
             text = types.TextContent(type="text", text=text_of(name, found, ""))
             return types.CallToolResult(content=[text])
-        if which is not None and not isinstance(which, str):
-            raise UsageError("store: the name of a store is a text")
         store = stores.named(which)
         answer = await store.ask(known[name], _cleaned(name, values), caller)
         has_written = known[name].writes and name != "sync"
@@ -120,38 +116,6 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         return failed(of_machine(error))
     text = types.TextContent(type="text", text=text_of(name, answer, store.root, conventions))
     return types.CallToolResult(content=[text])
-
-
-async def _search_in(
-    stores: "Stores", which: Any, operation: Operation, given: dict[str, Any], caller: "Caller"
-) -> dict[str, Any]:
-    """What several stores answer to one search; one that fails is named, where another answers."""
-    names = which or stores.names
-    if not isinstance(names, list) or not all(one and isinstance(one, str) for one in names):
-        raise UsageError("store: the name of a store, or a list of names")
-    # One store may be served by two names.
-    asked: dict[str, ServedStore] = {}
-    for name in names:
-        store = stores.named(name)
-        asked.setdefault(store.root, store)
-    chosen = [*asked.values()]
-    most = getattr(operation.checked(given), "k", len(names))
-    found = await asyncio.gather(
-        *(one.ask(operation, dict(given), caller) for one in chosen), return_exceptions=True
-    )
-    answers, faults = {}, {}
-    for store, answer in zip(chosen, found, strict=True):
-        if isinstance(answer, FilestoreError):
-            faults[store.name] = answer
-        elif isinstance(answer, Exception):
-            faults[store.name] = of_machine(answer)
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            answers[store.name] = answer
-    if not answers:
-        raise next(iter(faults.values()))
-    return merged(answers, {name: one.message for name, one in faults.items()}, most)
 
 
 def _cleaned(name: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -180,21 +144,6 @@ def failed(error: FilestoreError) -> types.CallToolResult:
     """An error as the result of a tool."""
     text = types.TextContent(type="text", text=text_of_error(error))
     return types.CallToolResult(content=[text], is_error=True)
-
-
-def of_machine(error: Exception) -> FilestoreError:
-    """What the machine refused, or we did wrong, without saying where on it."""
-    if isinstance(error, MemoryError):
-        return FilestoreError("there is not enough memory", remedy="ask for less")
-    if not isinstance(error, OSError):
-        _LOG.error("a request failed", exc_info=error)
-        return FilestoreError(
-            f"internal error: {type(error).__name__}", remedy="see what the server logged"
-        )
-    return FilestoreError(
-        f"the store cannot be read: {error.strerror or type(error).__name__}",
-        remedy="check that its folder is there, then ask again",
-    )
 
 
 PAGE: Final = 100

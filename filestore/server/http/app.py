@@ -48,6 +48,7 @@ from filestore.server.http.answers import (
 from filestore.server.http.limits import Gate, Limits, Metrics
 from filestore.server.http.rag import COLLECTION_ROUTES, collection_routes
 from filestore.server.operations import ROUTES, Operation
+from filestore.server.stores import store_names
 from filestore.sidecar.refusals import refuse_useless
 from filestore.verify.names import why_no_name, why_unportable
 
@@ -199,9 +200,9 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
     async def add(request: Request) -> Response:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             given = await given_in(request, operation)
-            return _report(
-                await stores.named(named_in(given)).ask(operation, given, caller_of(request))
-            )
+            named = store_names(given.pop("store", ""))
+            added = await stores.named(named).ask(operation, given, caller_of(request))
+            return _report(added)
         require_no_query(request)
         try:
             async with request.form(max_files=_MOST_FILES, max_fields=10) as form:
@@ -256,7 +257,10 @@ def _route(stores: "Stores", operation: Operation) -> Route:
 
     async def ask(request: Request) -> Response:
         given = await given_in(request, operation)
-        store = stores.named(named_in(given))
+        named = store_names(given.pop("store", ""), several=operation.name == "search")
+        if isinstance(named, list):
+            return answer(await stores.search(named, operation, given, caller_of(request)))
+        store = stores.named(named)
         return answer(await store.ask(operation, given, caller_of(request)))
 
     return Route(
@@ -272,18 +276,6 @@ def caller_of(request: Request) -> "Caller":
     return caller
 
 
-def named_in(given: dict[str, Any]) -> str:
-    """The store that a request names, taken out of it; "" for none.
-
-    Raises:
-        UsageError: It is no name.
-    """
-    name = given.pop("store", "") or ""
-    if not isinstance(name, str) or len(name) > 255:
-        raise UsageError("store: the name of a store is a text")
-    return name
-
-
 async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
     """What a client gives: the JSON of its body, or the query of the address.
 
@@ -293,10 +285,11 @@ async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
     if request.method in ("GET", "HEAD"):
         given: dict[str, Any] = {}
         known = operation.schema["properties"]
+        lists = {name for name, one in known.items() if one.get("type") == "array"}
+        lists |= {"store"} if operation.name == "search" else set()
         for name in request.query_params:
             values = request.query_params.getlist(name)
-            is_list = known.get(name, {}).get("type") == "array"
-            if len(values) > 1 and not is_list:
+            if len(values) > 1 and name not in lists:
                 raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
             given[name] = values if len(values) > 1 else values[0]
         return given

@@ -22,6 +22,10 @@ _STORE: Final = {
     "maxLength": 255,
     "description": "the store's name; not needed where one is served",
 }
+_STORES: Final = {
+    "anyOf": [_STORE, {"type": "array", "items": _STORE}],
+    "description": "the store's name, or a list of names; not needed where one is served",
+}
 _STYLE: Final = "/page/style.css"
 
 
@@ -29,7 +33,8 @@ def openapi(collections: "Sequence[CollectionRoute]") -> dict[str, Any]:
     """The description of every route that answers with JSON, as OpenAPI 3.1."""
     asked = {}
     for route, operation in ROUTES.items():
-        named = {"properties": {"store": _STORE, **operation.schema["properties"]}}
+        store = _STORES if operation.name == "search" else _STORE
+        named = {"properties": {"store": store, **operation.schema["properties"]}}
         forms: dict[str, Any] = {JSON: {"schema": operation.schema | named}}
         if operation.name == "add":
             forms["multipart/form-data"] = {"schema": UPLOAD}
@@ -91,10 +96,16 @@ _LISTEN: Final = (
 
 
 def _answers(shape: str, failure: str) -> dict[str, Any]:
-    answers = (("200", "done", shape), ("default", "what was not done, and what to do", failure))
+    # Of a list of stores the answer is another one.
+    shapes = [shape, "MergedAnswer"] if shape == "Answer" else [shape]
+    found = {"anyOf": [*map(reference, shapes)]} if shapes[1:] else reference(shape)
+    answers = (
+        ("200", "done", found),
+        ("default", "what was not done, and what to do", reference(failure)),
+    )
     return {
-        status: {"description": about, "content": {JSON: {"schema": reference(name)}}}
-        for status, about, name in answers
+        status: {"description": about, "content": {JSON: {"schema": schema}}}
+        for status, about, schema in answers
     }
 
 
@@ -123,6 +134,8 @@ def page(collections: "Sequence[CollectionRoute]") -> Iterator[str]:
         yield f"<h2>/{escape(route)}</h2><p>{escape(operation.sentence)}."
         if operation.writes:
             yield " Needs <code>--write</code>."
+        if operation.name == "search":
+            yield " Takes a list of stores as <code>store</code>."
         yield "<dl>"
         for name, schema in operation.schema["properties"].items():
             needed = " (needed)" if name in operation.schema["required"] else ""

@@ -156,6 +156,30 @@ def test_no_operation_gives_a_program_a_trace_of_them(place: Path) -> None:
     assert {name: after.get(name) for name in before} == before
 
 
+def test_several_stores_searched_at_once_give_no_trace(place: Path, tmp_path: Path) -> None:
+    """Each is asked as it is alone, whichever words, and one that fails says no more."""
+    other = made(tmp_path / "more" / "other", "in-place", OPEN | CLOSED)
+    person: set[str] = set()
+
+    async def ask() -> None:
+        with Stores.open([str(place), str(other)], Access()) as stores:
+            for value in arguments(place):
+                for given in asked_with(TOOLS["search"], value):
+                    asked = stores.names, TOOLS["search"], given
+                    for caller in (AGENT, PERSON):
+                        try:
+                            found: Any = await stores.search(*asked, caller)
+                        except FilestoreError as error:
+                            found = f"{error.message} {error.remedy} {error.detail}"
+                        if caller.person:
+                            person.update(traces(found, given))
+                        else:
+                            assert not traces(found, given)
+
+    asyncio.run(ask())
+    assert person
+
+
 def test_no_tool_and_no_resource_gives_an_agent_a_trace(place: Path) -> None:
     """What agents read is made of the same answers, in words; addresses are listed, too."""
 

@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.server.several import merged
+from filestore.core.errors import FilestoreError
+from filestore.search import Query
+from filestore.search.several import merged
 
 LISTS = st.dictionaries(
     st.text(max_size=5), st.lists(st.floats(0, 9), max_size=8), min_size=1, max_size=5
@@ -22,7 +24,7 @@ def test_hits_are_merged_by_rank(lists: dict[str, list[float]], most: int) -> No
         }
         for name, scores in lists.items()
     }
-    hits = merged(answers, {}, most)["hits"]
+    hits = merged(answers, {}, Query(k=most))["hits"]
     assert len(hits) == min(most, sum(map(len, lists.values())))
     order = [(int(hit["path"]), list(lists).index(hit["store"])) for hit in hits]
     assert order == sorted(set(order))
@@ -33,11 +35,11 @@ def test_what_was_typed_comes_before_other_spellings() -> None:
     hit, plain = {"path": "a"}, {"query": "q", "hits": [], "nearest": [], "notes": []}
     other = plain | {"hits": [hit], "respelt": "p"}
     near = plain | {"nearest": [hit]}
-    found = merged({"one": other, "two": plain | {"hits": [hit]}}, {}, 9)
+    found = merged({"one": other, "two": plain | {"hits": [hit]}}, {}, Query())
     assert [one["store"] for one in found["hits"]] == ["two"]
     assert found["respelt"] is None
-    found = merged({"one": other, "two": near}, {"three": "locked"}, 9)
+    found = merged({"one": other, "two": near}, {"three": FilestoreError("locked")}, Query())
     assert [one["store"] for one in found["hits"]] == ["one"]
     assert (found["respelt"], found["nearest"]) == ("p", [])
     assert found["notes"] == ["three did not answer: locked"]
-    assert merged({"two": near}, {}, 9)["nearest"] == [{"store": "two", "path": "a"}]
+    assert merged({"two": near}, {}, Query())["nearest"] == [{"store": "two", "path": "a"}]
