@@ -33,6 +33,9 @@ _DEEPEST: Final = 5_000
 _NEAREST: Final = 5
 """How many of the texts that a query finds say in which words its answers are written."""
 _NOTHING: Final = "the generator made no new query of it"
+_NOT_LOOKED: Final = (
+    "the files were not looked at: what is new or edited is not found; run 'filestore sync'"
+)
 _Rewrites = tuple[tuple[str, ...], str, int]
 """The same in other words, why there are none, and what a service counted for them, in and out."""
 
@@ -44,8 +47,8 @@ class SearchSession:
         self._parts = parts
         self._searchers: dict[Which, Searcher] = {}
         self._rewritten: tuple[tuple[Query, int], _Rewrites] | None = None
-        self.behind = Behind()
-        """What a look at the files found, for the answers that follow."""
+        self.behind: Behind | None = None
+        """What a look at the files found, for the answers that follow; None of a commit."""
 
     def close(self) -> None:
         """Let go of every file."""
@@ -111,9 +114,12 @@ class SearchSession:
             nearest, _ = authority.outdated(answer.nearest, parts, catalog, stale)
             hits = searcher.authority.behind_successors(hits)
             indexed_at = catalog.indexed_at
-        behind, every = self.behind, (*self.behind.notes, *answer.notes, *notes)
+        behind = self.behind or Behind()
         made = replace(answer, model=query.model, indexed_at=indexed_at, behind=behind)
-        return replace(made, hits=tuple(hits), nearest=tuple(nearest), notes=every)
+        made = replace(made, hits=tuple(hits), nearest=tuple(nearest))
+        is_unseen = self.behind is not None and behind.new is None and not behind.notes
+        not_looked = [_NOT_LOOKED] if is_unseen and not made.is_found else []
+        return replace(made, notes=(*behind.notes, *answer.notes, *notes, *not_looked))
 
     def _rewrites(
         self, query: Query, generation: int, generator: "Callable[[], Generator]", plain: Answer
@@ -130,7 +136,7 @@ class SearchSession:
             self.close()
         if model not in self._searchers:
             self._searchers[model] = Searcher(parts, catalog, model)
-        self._searchers[model].behind = self.behind
+        self._searchers[model].behind = self.behind or Behind()
         return self._searchers[model]
 
 

@@ -1,6 +1,7 @@
 """What the index lacks is in every answer, whichever operation gave it; readers may sync."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import filestore
 from filestore.cli import main as command
 from filestore.server.agents import tools, wording
-from filestore.server.operations import COMMANDS, OPERATIONS, Operation
+from filestore.server.operations import COMMANDS, OPERATIONS, ROUTES, Operation
 from filestore.server.stores import Access, Caller, Stores
 from filestore.sidecar.model import StoreModel
 from filestore.sync import little
@@ -80,6 +81,41 @@ def test_commands_say_it_once(
     assert capsys.readouterr().err.count("51 new files are not indexed") == 1
     command([name, "--no-update", *words])
     assert "not indexed" not in capsys.readouterr().err
+
+
+NOT_LOOKED = "the files were not looked at: what is new or edited is not found"
+
+
+def test_a_search_that_finds_nothing_says_that_it_did_not_look(
+    many: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every door, also where the settings say so; not where something is found."""
+    monkeypatch.chdir(many)
+    given = {"query": "honeycomb", "mode": "keyword"}
+    words = ["search", "honeycomb", "--mode", "keyword"]
+
+    def told(*more: str) -> tuple[str, list[str]]:
+        command([*words, *more])
+        error = capsys.readouterr().err
+        command([*words, *more, "--json"])
+        return error, json.loads(capsys.readouterr().out)["notes"]
+
+    error, notes = told("--no-update")
+    assert error.count(NOT_LOOKED) == 1
+    assert [note.startswith(NOT_LOOKED) for note in notes] == [True]
+    with Stores.open([str(many)], Access(writes=False)) as stores:
+        answer = asyncio.run(
+            stores.named(None).ask(ROUTES["search"], given | {"update": False}, READER)
+        )
+        assert answer["notes"] == notes
+        assert notes[0] in wording.text_of("search", answer, "")
+    with filestore.open(many) as store:
+        assert store.search("honeycomb", mode="keyword", update=False).notes == tuple(notes)
+        assert store.search("rent", mode="keyword", update=False).notes == ()
+    (many / "filestore.toml").write_text(
+        (many / "filestore.toml").read_text() + "\n[search]\nupdate = false\n"
+    )
+    assert told()[1] == notes
 
 
 SYNC = next(one for one in OPERATIONS if one.name == "sync")
