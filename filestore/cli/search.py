@@ -316,10 +316,27 @@ def print_words(answer: "Found") -> None:
             _print_lines(["; ".join(hit.notes)], columns)
         if hit.question:
             _print_lines([f"question: {hit.question}"], columns)
-        _print_lines(hit.before, columns)
-        for pieces in _wrapped(_marked(hit), columns - len(_INDENT)):
-            _output.styled([(_INDENT, ""), *pieces])
-        _print_lines(hit.after, columns)
+        _print_passage(hit, columns)
+
+
+def _print_passage(hit: "Hit", columns: int) -> None:
+    """Print an excerpt, between lines of its document where these are asked for.
+
+    Then each line begins with its number, with a colon where it is of the excerpt, as grep has it.
+    """
+    first, last = hit.line or 0, hit.end_line or 0
+    width = len(str(last + len(hit.after))) if hit.line else 0
+
+    def head(line: int, sign: str) -> str:
+        number = line if hit.line and line else ""
+        return f"{number:>{width}}{sign} " if hit.before or hit.after else ""
+
+    for at, line in enumerate(hit.before, first - len(hit.before)):
+        _print_lines([line], columns, head(at, "-"))
+    for at, pieces in enumerate(_wrapped(_marked(hit), columns - len(_INDENT + head(0, ":")))):
+        _output.styled([(_INDENT, ""), (head(0 if at else first, ":"), _DIM), *pieces])
+    for at, line in enumerate(hit.after, last + 1):
+        _print_lines([line], columns, head(at, "-"))
 
 
 def heading_of(answer: "Found") -> str:
@@ -341,10 +358,10 @@ def _clipped(path: tuple[str, ...], width: int) -> str:
     return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
 
 
-def _print_lines(lines: Iterable[str], columns: int) -> None:
+def _print_lines(lines: Iterable[str], columns: int, head: str = "") -> None:
     """Lines around a passage, each on one line."""
     for line in lines:
-        shown = _output.one_line(line.rstrip().expandtabs(4))
+        shown = f"{head}{_output.one_line(line.rstrip().expandtabs(4))}".rstrip()
         room = columns - len(_INDENT)
         _output.line(
             _INDENT + (shown if len(shown) <= room else f"{shown[: room - 1]}…"), style=_DIM

@@ -164,11 +164,26 @@ def test_lines_around(vault: Workspace) -> None:
     assert "\n".join(lines) + "\n" == NOTE
     shown = vault("search", "rename links", "-k", "1", "--context", "1").stdout.splitlines()
     assert shown[2:] == [
-        "   ",
-        "   Press F2 on a note to rename it.",
-        "   Links to it follow.",
-        "   ",
+        "   6-",
+        "   7: Press F2 on a note to rename it.",
+        "    : Links to it follow.",
+        "   9-",
     ]
+    wide = vault("search", "rename links", "-k", "1", "--context", "3").stdout.splitlines()
+    assert (wide[2], wide[-1]) == ("    4-", "   11- A colour for every folder.")
+
+
+def test_lines_around_what_has_no_lines_have_no_number(workspace: Workspace) -> None:
+    """They are marked all the same; a long one is cut, the excerpt is not."""
+    folder = workspace.folder / "pages"
+    long = "The quay is wide and long, " * 6
+    workspace.write("pages/page.html", f"<p>Kiel.</p><p>{long}</p><p>{'Boats ' * 40}</p>")
+    workspace("init", "--in-place", str(folder))
+    done = workspace("--store", str(folder), "search", "quay", "--context", "2").stdout
+    lines = done.splitlines()
+    assert [line[:5] for line in lines[2:]] == ["   - ", "   -", *["   : "] * 3, "   -", "   - "]
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[-1].endswith("…")
 
 
 def test_gone_files_are_named_in_words_alone(vault: Workspace) -> None:
