@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from filestore.browse.links import linking_documents
 from filestore.browse.named import UnknownPathError, prefix_of
 from filestore.browse.rows import documents as rows_of_documents
 from filestore.catalog import Catalog, ages, decode_path, queries
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 5
 """Of the newest, and of the most linked."""
+_MOST_FILES: Final = 20_000
+"""Of a chunk store: links are looked for in the texts of no more, which takes a second."""
 _LONG_NAME: Final = 300
 """Characters: a longer one is listed as a document only."""
 _ENTRY: Final = 30
@@ -75,7 +78,7 @@ class Contents(FromIndex, frozen=True, kw_only=True):
     newest: tuple[Listed, ...]
     """The documents that changed last, newest first."""
     linked: tuple[Listed, ...]
-    """The ones that most others link to."""
+    """The ones that most others link to; none in a store of more than 20,000 chunk files."""
     items: tuple[Listed, ...]
     """The documents that lie in it, by path; or the ones that match; or the newest first."""
     left: int
@@ -267,16 +270,21 @@ def _titles(
 
 
 def _most_linked(parts: Parts, catalog: Catalog, names: Sequence[str]) -> tuple[Listed, ...]:
-    """The documents in place that most others link to, by a name that no other has."""
-    if not parts.places.tree.has_sections:
-        return ()
-    counts = queries.counts_of_link_keys(catalog)
-    named: dict[str, list[str]] = {}
-    for name in names:
-        for key in path_keys(parts.places.tree.chunk_path(StorePath(name))):
-            if key in counts:
-                named.setdefault(key, []).append(name)
-    only = ((counts[key], of_key[0]) for key, of_key in named.items() if len(of_key) == 1)
+    """The documents that most others link to; in place by a name that no other has."""
+    tree = parts.places.tree
+    if not tree.has_sections:
+        if catalog.indexed_count() > _MOST_FILES:
+            return ()
+        linking = catalog.once("linking", lambda: linking_documents(tree, catalog))
+        only = ((len(linking[name]), name) for name in names if name in linking)
+    else:
+        counts = queries.counts_of_link_keys(catalog)
+        named: dict[str, list[str]] = {}
+        for name in names:
+            for key in path_keys(tree.chunk_path(StorePath(name))):
+                if key in counts:
+                    named.setdefault(key, []).append(name)
+        only = ((counts[key], of_key[0]) for key, of_key in named.items() if len(of_key) == 1)
     return tuple(
         Listed(path=name, links=count) for count, name in nlargest(_FEW, only) if count > 1
     )

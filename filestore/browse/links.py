@@ -272,15 +272,41 @@ def _from_originals(tree: Tree, catalog: Catalog, originals: set[str]) -> Iterat
     """The links of chunk files that lead from their original to one of some others."""
     if not originals:
         return
+    for path, own, line, document in _between_originals(catalog):
+        if document in originals and document != own:
+            yield _link(tree, decode_path(path), line, document, "there")
+
+
+def _between_originals(catalog: Catalog) -> Iterator[tuple[bytes, str, int, str]]:
+    """Each link that came with an original: chunk file, original, line and the file it names."""
     of_resource = {resource: source for source, resource in catalog.sources_of_resources().items()}
     for path, source, resource, data in queries.files_with_links(catalog):
         own = source or of_resource.get(resource)
         if own is None:
             continue
         for line, written in _written(data):
-            document = document_of(own, written)
-            if document in originals and document is not None and document != own:
-                yield _link(tree, decode_path(path), line, document, "there")
+            if (document := document_of(own, written)) is not None:
+                yield path, own, line, document
+
+
+def linking_documents(tree: Tree, catalog: Catalog) -> dict[str, set[str]]:
+    """In a chunk store the documents that have a link to one, by its name; summaries aside."""
+    found: dict[str, set[str]] = {}
+    for _, own, _, document in _between_originals(catalog):
+        found.setdefault(document, set()).add(own)
+    for target in queries.counts_of_link_keys(catalog):
+        linking = [
+            decode_path(one) for one, _ in queries.links_to(catalog, encode_path(ChunkPath(target)))
+        ]
+        rows = catalog.files([ChunkPath(target), *linking])
+        names = {
+            path: catalog.source_of(row) or tree.store_path(path)
+            for path, row in rows.items()
+            if row.kind != "summary"
+        }
+        if (name := names.pop(ChunkPath(target), None)) is not None:
+            found.setdefault(name, set()).update(names.values())
+    return {name: own - {name} for name, own in found.items()}
 
 
 def _as_now(found: Iterable[Link], now: dict[StorePath, Look]) -> Iterator[Link]:

@@ -159,3 +159,34 @@ def test_agents_page_through_any_names(tmp_path: Any, folder: str, name: str, ti
                 break
             kinds = {"after": after}
     assert len(seen) == len(set(seen)) == len(names)
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_chunk_stores_have_the_most_linked_too(new_workspace: Any, layout: str) -> None:
+    """By links of originals and by a person's own; each document counts once, summaries do not."""
+    workspace = new_workspace(layout=layout)
+    workspace.write("docs/hub.md", "# Hub\n\nThe [middle](#hub) of [a](a.md).\n")
+    for name in "abc":
+        links = "[hub](hub.md) and [again](hub.md#hub), " * (name != "c")
+        workspace.write(f"docs/{name}.md", f"# {name}\n\nSee {links}[gone](gone.md).\n")
+    workspace("add", "docs")
+    with filestore.open(workspace.store) as store:
+        assert [(one.path, one.links) for one in store.contents().linked] == [
+            ("../docs/hub.md", 2),
+        ]
+        (chunk, *_) = [
+            one["path"] for one in store.chunks("docs") if one["source"] == "../docs/hub.md"
+        ]
+        for number in range(2):
+            folder = {"folder": "notes"} if layout == "tree" else {}
+            note = store.add_note("A note of mine.\n", title=f"Note {number}", **folder)
+            path = workspace.store / note.path
+            target = os.path.relpath(workspace.store / chunk, path.parent)
+            path.write_text(path.read_text() + f"\nSee [it]({target}).\n")
+        store.sync()
+        assert [(one.path, one.links) for one in store.contents().linked] == [
+            ("../docs/hub.md", 4),
+        ]
+    with Stores.open([str(workspace.store)], Access()) as stores:
+        text = call(stores, "list").content[0].text
+        assert "most linked:\n- ../docs/hub.md 4 links" in text
