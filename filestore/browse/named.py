@@ -158,7 +158,13 @@ def _source(places: Places, catalog: Catalog, text: str) -> str | None:
         place = os.path.normpath(os.path.join(places.root, source))
         if place in here or source in lying:
             return source
-    return None
+    return one_document(catalog, text)
+
+
+def one_document(catalog: Catalog, name: str) -> str | None:
+    """The document of a resource by its name, where it has one alone."""
+    found = [source for _, resource, source, _ in catalog.documents() if name == resource != ""]
+    return found[0] if len(found) == 1 else None
 
 
 def rows_of(catalog: Catalog, source: str) -> list[FileRow]:

@@ -73,6 +73,8 @@ def rows_at(
             for row, trail in zip(rows, trails, strict=True)
             if any(is_headed(trail[:end], wanted.heading) for end in range(1, len(trail) + 1))
         ]
+        # The first heading of a chunk may have others below it.
+        found = found or [row for row in rows if _has(_body(catalog, row), wanted)]
         if not found:
             raise NoLineError(
                 f"{source} has no heading {wanted.heading[:80]!r}", remedy=f"name {source}"
@@ -81,16 +83,26 @@ def rows_at(
     return _rows_of_lines(places, catalog, source, rows, wanted)
 
 
+def _has(body: str, wanted: Range) -> bool:
+    try:
+        FileText(text=body, name="").span(wanted)
+    except NoLineError:
+        return False
+    return True
+
+
+def _body(catalog: Catalog, row: FileRow) -> str:
+    """What a chunk was when it was made."""
+    if row.edited:
+        return (catalog.generated(row.origin or "") or b"").decode()
+    data = catalog.content(row.id)
+    return kept.read(data).body if data is not None else ""
+
+
 def _rows_of_lines(
     places: Places, catalog: Catalog, source: str, rows: Sequence[FileRow], wanted: Range
 ) -> Sequence[FileRow]:
-    bodies = []
-    for row in rows:
-        if row.edited:
-            bodies.append((catalog.generated(row.origin or "") or b"").decode())
-        else:
-            data = catalog.content(row.id)
-            bodies.append(kept.read(data).body if data is not None else "")
+    bodies = [_body(catalog, row) for row in rows]
     # What is no text has the lines of what was read of it.
     text = join(bodies)
     if is_text(source):

@@ -19,6 +19,7 @@ from filestore.browse.named import (
     UnknownPathError,
     file_in_tree,
     files_named,
+    one_document,
     require_open,
     rows_of,
     unknown_path,
@@ -110,8 +111,15 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
         FilestoreError: It cannot be read.
     """
     is_document = parts.places.tree.has_sections
+    there = file_in_tree(parts.places, asked.text)
+    if there is not None and os.path.isdir(os.path.join(parts.places.chunked, there[0])):
+        require_open(parts.places, catalog, there[0], asked.text)
+        if one_document(catalog, there[0]) is None:
+            remedy = LIST if is_document else _CHUNKS
+            raise UnknownPathError(f"{asked.text} is a folder", remedy=remedy)
+        there = None
     # It need not be indexed.
-    if (there := file_in_tree(parts.places, asked.text)) is not None:
+    if there is not None:
         path, wanted = there[0], asked.place(there[1])
     else:
         found = files_named(parts.places, catalog, asked.text, asked.place(None))
@@ -120,8 +128,6 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
         # Of an original the passage with a line is a chunk.
         path, wanted = found.paths[0], None if found.source else found.place
     require_open(parts.places, catalog, path, asked.text)
-    if os.path.isdir(os.path.join(parts.places.chunked, path)):
-        raise UnknownPathError(f"{asked.text} is a folder", remedy=LIST if is_document else _CHUNKS)
     shown = _document if is_document else _chunk
     return shown(parts, catalog, path, wanted, asked.most)
 

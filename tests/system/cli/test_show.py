@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from filestore.core.hashing import revision_of
 
 
@@ -85,3 +87,27 @@ def test_a_file_that_cannot_be_parsed(either: Any) -> None:
     (either.chunked / path).write_bytes(b"---\nheadings: [open\n---\nWords.\n")
     done = either("show", path, code=3)
     assert "line" in done.stderr
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_each_heading_that_a_hit_names_is_shown(new_workspace: Any, layout: str) -> None:
+    """Of an original, also where a chunk has several; and a resource by the name `ls` prints."""
+    workspace = new_workspace(layout=layout)
+    workspace.write(
+        "docs/rename.md", "# Rename\n\n## All\n\n### Note\n\nMove it.\n\n### Tag\n\nNo.\n"
+    )
+    workspace("add", "docs/rename.md")
+    for hit in workspace.json("search", "move it", "-k", "9")["hits"]:
+        for heading in hit["section"]:
+            shown = workspace("show", f"{hit['document']}#{heading}", cwd=workspace.store).stdout
+            assert shown.startswith("#")
+    assert workspace("show", "docs/rename.md#Tag").stdout == "### Tag\n\nNo.\n"
+    assert "no heading 'Nope'" in workspace("show", "docs/rename.md#Nope", code=3).stderr
+    (resource,) = workspace.json("ls")["items"]
+    name = resource["resource"]
+    whole = workspace("show", "docs/rename.md").stdout
+    assert workspace("show", name, cwd=workspace.store).stdout == whole
+    assert workspace("show", f"{name}:7-7", cwd=workspace.store).stdout == "Move it.\n"
+    workspace("add", "docs", code=None)
+    many = workspace("show", "docs", cwd=workspace.store, code=3).stderr
+    assert "is a folder" in many or "no chunk file" in many
