@@ -3,13 +3,13 @@
 Hands over, as `Store` does; `filestore.browse` names it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from filestore.core.findings import marked
+from filestore.core.findings import Behind, marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.store import Store
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from filestore.repair.request import Sides
     from filestore.sync.apply import SyncReport
 
+T = TypeVar("T")
+
 
 class InspectedStore(Store):
     """An open store, and whatever a screen shows of it."""
@@ -34,6 +36,13 @@ class InspectedStore(Store):
         if "explorer" in vars(self):
             self.explorer.close()
         super().close()
+
+    def after_look(self, ask: Callable[[Behind], T], *, update: bool = False) -> T:
+        """Answer as things are indexed unless a look is asked for.
+
+        A screen shows what drifted, and moving about on it takes nothing of that up.
+        """
+        return super().after_look(ask, update=update)
 
     @cached_property
     def listing(self) -> "Listing":

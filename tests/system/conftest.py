@@ -124,7 +124,7 @@ class Workspace:
 
     def chunks(self, resource: str) -> list[str]:
         """Paths of the chunks of a resource below `chunked/`, in reading order."""
-        items = self.json("ls", resource)["items"]
+        items = self.json("ls", resource, "--no-update")["items"]
         return [item["path"].removeprefix("chunked/") for item in items]
 
     def drift(self) -> dict[str, list[str]]:
