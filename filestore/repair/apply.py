@@ -93,7 +93,7 @@ class TreeChanges:
 
     def take(self, step: Step) -> str:
         """Note what a step changes, all or nothing; returns why it cannot be made, or ""."""
-        if not (self.tree.is_written or KINDS[step.kind].in_place):
+        if not (self.tree.is_written or KINDS[step.kind].of_documents):
             return "no command writes documents so"
         try:
             for path in step.seen:

@@ -34,7 +34,7 @@ class Kind(Struct, frozen=True):
     """Whether it resolves an ingest conflict: then the source is re-ingested."""
     also: tuple[str, ...] = ()
     """Kinds of steps that follow from it."""
-    in_place: bool = False
+    of_documents: bool = False
     """Whether it may write documents in place."""
     is_joint: bool = False
     """Whether all steps of the kind are applied, or none."""
@@ -55,7 +55,7 @@ KINDS: Final[dict[str, Kind]] = {
     "resolve-theirs": Kind("take the new text into", "tree", named=True, resolves=True),
     "take-ours": Kind("take our side of git's conflict in", "tree", named=True),
     "take-theirs": Kind("take their side of git's conflict in", "tree", named=True),
-    "relink": Kind("update links in", "tree", in_place=True, is_joint=True),
+    "relink": Kind("update links in", "tree", of_documents=True, is_joint=True),
     "remove": Kind("remove the chunks of", "tree"),
     "rewrite-attributes": Kind("fix line-ending rules in", "tree", place=StorePath(ATTRIBUTES)),
     "remove-duplicate": Kind("remove the copy", "tree", named=True),

@@ -96,7 +96,7 @@ def make(
     """
     if not found.tree.is_written:
         # A person brings them back, or edits them: only links in them are written.
-        prepared = {key: one for key, one in found.prepared.items() if KINDS[key[0]].in_place}
+        prepared = {key: one for key, one in found.prepared.items() if KINDS[key[0]].of_documents}
         found = replace(found, restorable={}, prepared=prepared)
         policy = replace(policy, lost=(), remove=())
     work = _Planner(found, policy)

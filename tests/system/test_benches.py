@@ -19,6 +19,7 @@ MODULES: Final = frozenset(
         "servers",
         "stores",
         "synthetic",
+        "table_gold",
     }
 )
 """What the benchmarks share, or start in a process of its own."""
@@ -79,6 +80,7 @@ TOO_LONG: Final = frozenset(
         "agent_answers",
         "agent_characters",
         "all",
+        "documents",
         "embedding",
         "figures",
         "first_answer",

@@ -239,7 +239,7 @@ DOORS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
     "server/agents/entries.parsed": (CONFIGURATION, _configuration),
     "server/agents/server.refusals": (MESSAGE, _message),
     "server/http/answers.json_object": (REQUEST, _request),
-    "server/operations._parsed": (FILTER, _value_in_address),
+    "server/operations.parsed": (FILTER, _value_in_address),
     "chunks/frontmatter._json_value": (YAML, lambda data, _: frontmatter.parse(_between(data))),
     "exchange/rows.parsed_line": (ROW, _lines),
     "exchange/parquet._conversion": (FILTER, _column),

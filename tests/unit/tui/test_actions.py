@@ -45,7 +45,8 @@ def test_every_command_line_is_one_of_the_program(action, now):
     program, *words = shlex.split(line)
     assert program == "filestore"
     _, options = _parser.parse(words)
-    assert options.store == (now.store or None)
+    stores = options.store if isinstance(options.store, tuple) else (options.store,)
+    assert [one for one in stores if one] == [one for one in [now.store] if one]
     if getattr(options, "path", None) and now is FULL:
         chosen = options.path if isinstance(options.path, list) else [options.path]
         assert set(chosen) <= {FULL.path, *FULL.paths}
