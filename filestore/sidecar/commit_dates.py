@@ -4,6 +4,7 @@ Only at a commit of the sidecar, never for an answer. One rule: what git does no
 remembered as unknown, with the reason, and is not asked for again.
 """
 
+import contextlib
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
@@ -57,6 +58,9 @@ def note(places: Places, catalog: CatalogWriter, names: KeyNames, *, new_records
     )
     covers = known.prefix == prefix and _smallest((*below, *known.below)) == known.below
     if known.head == head and covers:
+        # An original that was taken anew may have been edited, or put back.
+        with contextlib.suppress(process.NoAnswerError, OSError):
+            catalog.note_committed({}, dates.edited(tree, known.below, head), is_whole=False)
         return
     below = known.below if covers else below
     start, problem = "", ""

@@ -95,6 +95,25 @@ def test_a_date_is_said_else_committed_else_stamped(notes: Notes) -> None:
     }
 
 
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_an_original_edited_since_its_commit_has_the_date_of_its_file(
+    tmp_path: Path, layout: str
+) -> None:
+    """Also where HEAD is the same; put back as it was committed, it has that date again."""
+    notes = Notes(tmp_path, layout)
+    notes.write("a.md")
+    notes.commit("a.md", at="2026-02-02T12:00:00Z")
+    notes.index()
+    committed = (notes.folder / "a.md").read_bytes()
+    assert notes.hits()["a.md"].date == "2026-02-02"
+    for data, day in ((committed + b"\nMore.\n", "2025-05-03"), (committed, "2026-02-02")):
+        (notes.folder / "a.md").write_bytes(data)
+        os.utime(notes.folder / "a.md", (1_746_230_400, 1_746_230_400))  # 2025-05-03
+        with notes.open() as store:
+            store.update()
+        assert notes.hits()["a.md"].date == day
+
+
 def test_since_until_and_sort(notes: Notes) -> None:
     """A month counts to its end; order by date only where it is asked for, also without a word."""
     for name, day in (("a", "2025-12-31"), ("b", "2026-05"), ("c", "2026-05-31"), ("d", "9999")):

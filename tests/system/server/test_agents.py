@@ -289,7 +289,9 @@ def test_several_stores_answer_one_search(place: Path, tmp_path: Path) -> None:
         store.put("Rent of whales.\n", into="sea")
     given = [str(place), str(tmp_path / "other"), f"a b\x1b={tmp_path / 'other'}"]
     with Stores.open(given, Access()) as stores:
-        for names in ({}, {"store": None}, {"store": ["kb", "other", "kb", "a b\x1b"]}):
+        listed: list[dict[str, Any]] = [{"store": ["kb", "other", "kb", "a b\x1b"]}]
+        listed += [{"store": '["kb", "other"]'}, {"store": None}, {}]
+        for names in listed:
             text = call(stores, "search", query="rent", k="2", **names).content[0].text
             heads = re.findall(r"(?m)^\d\. (\S+?)(?::\d+)? .*?store (\w+)", text)
             assert [store for _, store in heads] == ["kb", "other"]
