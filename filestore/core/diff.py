@@ -60,7 +60,7 @@ def unified_bytes(before: bytes, after: bytes, *, names: tuple[str, str], most_b
     """
     old, new = (data.decode("utf-8", "backslashreplace") for data in (before, after))
     found = unified(old, new, names=names, most_bytes=most_bytes)
-    return f"{found.text}\n… (cut)" if found.cut else found.text
+    return f"{found.text}\n(cut)" if found.cut else found.text
 
 
 def _lines(text: str) -> list[str]:

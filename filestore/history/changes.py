@@ -165,7 +165,7 @@ def _diff(group: Group, kept: _Kept) -> str:
         if size >= _MOST_DIFF_BYTES:
             break
     more = len(changed) - len(found)
-    return "\n".join([*found, f"… and {more:,} more files"] if more else found)
+    return "\n".join([*found, f"({more:,} more files)"] if more else found)
 
 
 def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes: int) -> str:
@@ -175,7 +175,7 @@ def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes
     before, after = (kept.content(path, version) for version in versions)
     head = f"--- {names[0]}\n+++ {names[1]}"
     if before is None or after is None:
-        return f"{head}\n… not kept, or too large to be compared"
+        return f"{head}\n(not kept, or too large to be compared)"
     if b"\0" in before + after:
-        return f"{head}\n… binary: {len(before):,} to {len(after):,} bytes"
+        return f"{head}\n(binary: {len(before):,} to {len(after):,} bytes)"
     return unified_bytes(before, after, names=names, most_bytes=most_bytes)
