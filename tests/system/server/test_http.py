@@ -608,7 +608,7 @@ def test_agents_ask_the_same_server(place: Path, tmp_path: Path) -> None:
     with serving(tmp_path, place) as server:
         found = asyncio.run(asked(server, "search", query="rent", k=1))
         assert found.content[0].text.startswith("1. chunked/notes/rent.md:")
-        assert asyncio.run(asked(server, "sync")).is_error
+        assert asyncio.run(asked(server, "add_note", path="a.md", text="A.")).is_error
         with httpx.Client(base_url=server.url, trust_env=False) as nobody:
             assert nobody.post("/mcp", json={}).status_code == 401
     assert server.errors == []
