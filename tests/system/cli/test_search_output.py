@@ -170,7 +170,7 @@ def test_lines_around(vault: Workspace) -> None:
         "   9-",
     ]
     wide = vault("search", "rename links", "-k", "1", "--context", "3").stdout.splitlines()
-    assert (wide[2], wide[-1]) == ("    4-", "   11- A colour for every folder.")
+    assert (wide[2], wide[-1]) == ("    4-", "   11-")
 
 
 def test_lines_around_what_has_no_lines_have_no_number(workspace: Workspace) -> None:
