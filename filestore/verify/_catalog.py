@@ -26,8 +26,6 @@ from filestore.core.safe_text import listed
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.file_rows import entries, named_by
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
-from filestore.verify import drift
-from filestore.verify.drift import moved_paths
 from filestore.verify.lost_links import LostLinks
 
 if TYPE_CHECKING:
@@ -148,10 +146,13 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Hold the links of documents as they were indexed against the files that are there."""
     if not snapshot.layout.has_sections:
         return
-    # Those to files that moved were found by then.
-    found = LostLinks(snapshot, moved_paths(drift.detect(snapshot))).every()
-    known = set(report.findings)
-    report.add(one for one in found if one not in known)
+    chunk_path = snapshot.places.tree.chunk_path
+    moves = [
+        (chunk_path(one.other), chunk_path(one.path))
+        for one in report.findings
+        if one.code == "moved"
+    ]
+    report.add(LostLinks(snapshot, moves).every())
     report.checked.append("the links of documents")
 
 
