@@ -147,11 +147,8 @@ def check_links(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     if not snapshot.layout.has_sections:
         return
     chunk_path = snapshot.places.tree.chunk_path
-    moves = [
-        (chunk_path(one.other), chunk_path(one.path))
-        for one in report.findings
-        if one.code == "moved"
-    ]
+    moved = [one for one in report.findings if one.code == "moved"]
+    moves = [(chunk_path(one.other), chunk_path(one.path)) for one in moved]
     report.add(LostLinks(snapshot, moves).every())
     report.checked.append("the links of documents")
 
