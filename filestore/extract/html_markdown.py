@@ -74,6 +74,8 @@ def markdown(page: str) -> str:
         start = str(ordered.get("start") or "")
         number = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else 1
         for item in ordered.find_all("li", recursive=False):
+            own = str(item.get("value") or "")
+            number = int(own) if re.fullmatch(r"[0-9]{1,6}", own) else number
             item["data-number"] = str(number)
             number += 1
     for table in soup.find_all("table"):

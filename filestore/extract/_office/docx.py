@@ -9,30 +9,34 @@ import io
 import re
 from typing import Any, Final
 
+from filestore.extract import for_name
 from filestore.extract._office.archive import Archive, open_archive
 from filestore.extract._office.docx_body import (
+    BULLETS,
     CITED,
+    INCLUDED,
     LEVEL,
     LISTING,
     MAX_HEADING,
     NUMBER,
-    WORD,
-    plain_text,
+    NUMBERS,
     prepare,
 )
+from filestore.extract._office.docx_parts import WORD, plain_text
+from filestore.extract._office.numbering import LEVELS
 from filestore.extract._office.package import (
     OFFICE,
     PACKAGE,
+    SIGNS,
     main_part,
     properties,
-    related_part,
     relationships,
     serialized,
     written_links,
     xml_root,
     zipped,
 )
-from filestore.extract.base import Document, Extractor, document_text, empty_error
+from filestore.extract.base import Document, ExtractionError, Extractor, document_text, empty_error
 from filestore.extract.html_markdown import markdown, tidy
 
 _EXPECTED: Final = "a Word document (.docx)"
@@ -41,7 +45,6 @@ _RELATIONSHIP_ID: Final = f"{{{OFFICE}}}id"
 
 _CONVERTED_DEPTH: Final = 80
 """Of elements: mammoth takes six stack frames for each, of the thousand Python allows."""
-_LIST_LEVELS: Final = 9
 _UNCONVERTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What mammoth raises for parts that no office program writes."""
 
@@ -50,11 +53,14 @@ class DocxExtractor(Extractor):
     """Word documents of Office 2007 and later, in both forms of the standard."""
 
     name = "docx"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Converts the body with its notes and comments; see `Extractor.extract`."""
+        return self._read(data, name, is_inner=False)
+
+    def _read(self, data: bytes, name: str, *, is_inner: bool) -> Document:
         archive = open_archive(data, name=name, expected=_EXPECTED)
         part = main_part(
             archive,
@@ -64,12 +70,20 @@ class DocxExtractor(Extractor):
         )
         root = xml_root(archive, part)
         metadata = properties(archive)
-        title = prepare(root, archive, part)
+        title, included = prepare(root, archive, part)
         text = _converted(root, archive, part)
         flat = text is None
         if text is None:
             paragraphs = (plain_text(found) for found in root.iter(f"{_W}p"))
             text = NUMBER.sub("", "\n\n".join(filter(None, paragraphs)))
+        # What an included document includes is not followed: it may be itself.
+        inner = [] if is_inner else [self._included(archive, found) for found in included]
+        text = INCLUDED.sub(
+            lambda at: "\n\n".join([*filter(None, inner[int(at[1]) :][:1]), ""]), text
+        )
+        text = text.translate(SIGNS).rstrip("\n") + "\n"
+        if unread := inner.count(""):
+            metadata["unread_parts"] = unread
         if not text.strip():
             raise empty_error(name, "found a document without any")
         title = metadata.get("title") or title
@@ -80,6 +94,20 @@ class DocxExtractor(Extractor):
             extractor=self.label,
             title=title,
         )
+
+    def _included(self, archive: Archive, part: str) -> str:
+        """The text of a document within the document; empty where it cannot be read."""
+        extractor = for_name(part)
+        if extractor is None:
+            return ""
+        try:
+            if isinstance(extractor, DocxExtractor):
+                found = extractor._read(archive.read(part), part, is_inner=True)
+            else:
+                found = extractor.extract(archive.read(part), name=part)
+        except ExtractionError:
+            return ""
+        return found.text.strip()
 
 
 # ---- conversion ----------------------------------------------------------------------------------
@@ -99,7 +127,7 @@ def _converted(root: Any, archive: Archive, part: str) -> str | None:
     try:
         lines = [f"p.{LEVEL}{level} => h{level}:fresh" for level in range(1, MAX_HEADING + 1)]
         lines += [f"p.{LISTING} => pre:separator('\\n')", f"p.{CITED} => blockquote > p:fresh"]
-        for level in range(1, _LIST_LEVELS + 1):
+        for level in range(1, LEVELS + 1):
             outer = "ul|ol > li > " * (level - 1)
             lines.append(f"p:unordered-list({level}) => {outer}ul > li:fresh")
             lines.append(f"p:ordered-list({level}) => {outer}ol > li:fresh")
@@ -110,17 +138,40 @@ def _converted(root: Any, archive: Archive, part: str) -> str | None:
             include_embedded_style_map=False,
             external_file_access=False,
         ).value
-        page = _INTERRUPTED.sub(r'<ol start="\1"><li>', page)
+        page = _ITEM.sub(_numbered, page)
         page = _TICKED.sub("☑", NUMBER.sub("", page)).replace('<input type="checkbox" />', "☐")
-        return tidy(markdown(page))
+        return tidy(_BRACKET.sub(") ", markdown(page)))
     except (*_UNCONVERTED, RecursionError):
         return None
 
 
-_INTERRUPTED: Final = re.compile(f"<ol><li>{NUMBER.pattern}")
+_ITEM: Final = re.compile(f"<li>{NUMBER.pattern}")
+_BRACKET: Final = re.compile("[.] \ue002")
+
+
+def _numbered(item: re.Match[str]) -> str:
+    return f'<li value="{item[1]}">' + ("\ue002" if item[2] == ")" else "")
+
+
 _TICKED: Final = re.compile('<input (?:type="checkbox" checked|checked="checked" type)[^>]*>')
 
 
+_LISTS: Final = (
+    f'<w:numbering xmlns:w="{WORD}">'
+    + "".join(
+        f'<w:abstractNum w:abstractNumId="{number}">'
+        + "".join(
+            f'<w:lvl w:ilvl="{level}"><w:numFmt w:val="{form}"/></w:lvl>' for level in range(LEVELS)
+        )
+        + "</w:abstractNum>"
+        for number, form in ((BULLETS, "bullet"), (NUMBERS, "decimal"))
+    )
+    + "".join(
+        f'<w:num w:numId="{number}"><w:abstractNumId w:val="{number}"/></w:num>'
+        for number in (BULLETS, NUMBERS)
+    )
+    + "</w:numbering>"
+)
 _CONTENT_TYPES: Final = f'<Types xmlns="{PACKAGE}/content-types"/>'
 
 
@@ -136,32 +187,6 @@ def _package(root: Any, archive: Archive, part: str) -> io.BytesIO:
         "_rels/.rels": written_links([("rId1", "officeDocument", "word/document.xml", False)]),
         "word/document.xml": serialized(root),
         "word/_rels/document.xml.rels": written_links(links),
-        **_lists(archive, part),
+        "word/numbering.xml": _LISTS.encode(),
     }
     return zipped(contents)
-
-
-def _lists(archive: Archive, part: str) -> dict[str, bytes]:
-    """How lists are numbered, and the styles that say so by a detour."""
-    from lxml import etree
-
-    found = related_part(archive, part, "numbering")
-    if found is None:
-        return {}
-    numbering = xml_root(archive, found)
-    styles = etree.Element(f"{_W}styles", nsmap={"w": WORD})
-    named = related_part(archive, part, "styles")
-    for style in xml_root(archive, named).findall(f"{_W}style") if named else ():
-        if style.get(f"{_W}type") == "numbering" and style.get(f"{_W}styleId"):
-            styles.append(style)
-    known = {style.get(f"{_W}styleId") for style in styles}
-    for link in list(numbering.iter(f"{_W}numStyleLink")):
-        if link.get(f"{_W}val") not in known:
-            link.getparent().remove(link)
-    for number in numbering.findall(f"{_W}num"):
-        if number.find(f"{_W}abstractNumId[@{_W}val]") is None:
-            numbering.remove(number)
-    return {
-        "word/numbering.xml": serialized(numbering),
-        "word/styles.xml": serialized(styles),
-    }

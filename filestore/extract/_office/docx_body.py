@@ -6,29 +6,37 @@ Markdown is not known here. One rule: what a reader of the document sees as text
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
 from msgspec import Struct, field
 
 from filestore.extract._office.archive import Archive
+from filestore.extract._office.docx_parts import (
+    WORD,
+    all_of,
+    clean,
+    is_on,
+    paragraph_of,
+    plain_text,
+    replace_with_text,
+    running_lines,
+    value,
+)
+from filestore.extract._office.numbering import Label, Numbering
 from filestore.extract._office.package import (
-    choose_alternatives,
-    equation,
+    OFFICE,
     local_name,
-    picture_note,
     related_part,
-    unwrap,
+    relationships,
     xml_root,
 )
 
-WORD: Final = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _W: Final = f"{{{WORD}}}"
-_M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 MAX_HEADING: Final = 6
 _STYLE_DEPTH: Final = 20
-_LEVELS: Final = frozenset("012345678")
+_OUTLINE: Final = frozenset("012345678")
 _MAX_SPAN: Final = 63
 
 LISTING: Final = "Listing"
@@ -36,8 +44,11 @@ CITED: Final = "Cited"
 LEVEL: Final = "Level"
 """The styles that are left: code, quotations, and headings with their level after it."""
 
-NUMBER: Final = re.compile("\ue000([0-9]{1,6})\ue001")
-"""Before an item of a list: the number it has, for lists that something interrupts."""
+NUMBER: Final = re.compile("\ue000([0-9]{1,6})([.)]?)\ue001")
+"""Before an item of a list: its number, and what closes that."""
+BULLETS: Final = "1"
+NUMBERS: Final = "2"
+"""The lists that are left."""
 
 _CODE: Final = frozenset(
     ("html preformatted", "preformatted text", "source code", "code", "code block", "macro text")
@@ -48,7 +59,11 @@ _LISTING: Final = re.compile(r"(?:toc|index) ?\d|table of figures|toc heading|co
 _HEADING: Final = re.compile(r"heading ?([1-9])", re.I)
 
 
-def prepare(root: Any, archive: Archive, part: str) -> str:
+INCLUDED: Final = re.compile("\ue005([0-9]{1,6})\ue006\n*")
+"""In place of a document within the document: its place among these."""
+
+
+def prepare(root: Any, archive: Archive, part: str) -> tuple[str, list[str]]:
     """Brings a body into the plain form.
 
     Args:
@@ -57,33 +72,41 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
         part: The name of the part.
 
     Returns:
-        The title that the document shows; empty without one.
+        The title that the document shows, empty without one; and the parts with the documents that
+        it includes.
 
     Raises:
         ExtractionError: A part that goes with it is damaged.
     """
     found = related_part(archive, part, "styles")
-    elements = xml_root(archive, found).iterfind(f"{_W}style") if found else ()
+    elements = list(xml_root(archive, found).iterfind(f"{_W}style")) if found else []
     styles = {
         element.get(f"{_W}styleId", ""): _Style(
-            name=_value(element, "name") or "",
-            parent=_value(element, "basedOn") or "",
-            level=_value(element, f"pPr/{_W}outlineLvl"),
+            id=element.get(f"{_W}styleId", ""),
+            name=value(element, "name") or "",
+            parent=value(element, "basedOn") or "",
+            level=value(element, f"pPr/{_W}outlineLvl"),
             number=element.find(f"{_W}pPr/{_W}numPr"),
-            bold=_is_on(element.find(f"{_W}rPr/{_W}b")),
-            italic=_is_on(element.find(f"{_W}rPr/{_W}i")),
+            bold=is_on(element.find(f"{_W}rPr/{_W}b")),
+            italic=is_on(element.find(f"{_W}rPr/{_W}i")),
+            hidden=element.find(f"{_W}rPr/{_W}vanish"),
         )
         for element in elements
     }
-    _clean(root)
-    _lift_text_boxes(root)
+    shown = {
+        name: next((s.hidden for s in _chain(styles, name) if s.hidden is not None), None)
+        for name in styles
+    }
+    hidden = {name for name, mark in shown.items() if is_on(mark)}
+    running = running_lines(root, archive, part, hidden)
+    included = _included(root, archive, part)
+    clean(root, archive, part, hidden)
     title = _title(root, styles)
-    _shape_paragraphs(root, styles)
-    _count_items(root, archive, part)
+    _shape_paragraphs(root, styles, _numbering(elements, archive, part))
     _shape_runs(root, styles)
     _square_tables(root)
     # Puts each note and comment after the block that refers to it, but not into a list.
-    notes = _Notes(texts=_note_texts(archive, part))
+    notes = _Notes(texts=_note_texts(archive, part, hidden))
     body = root.find(f"{_W}body")
     waiting: list[Any] = []
     for block in () if body is None else list(body):
@@ -93,6 +116,12 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
             for note in reversed(waiting):
                 block.addnext(note)
             waiting = []
+    if body is not None:
+        body_lines = {plain_text(paragraph) for paragraph in body.iter(f"{_W}p")}
+        head, foot = ([line for line in lines if line not in body_lines] for lines in running)
+        for line in reversed(head):
+            body.insert(0, paragraph_of(body, line))
+        body.extend(paragraph_of(body, line) for line in foot if line not in head)
     # Drops what only says how text looks, which is most of a body and costs mammoth most time.
     for look in list(root.iter(*_KEPT)):
         for child in list(look):
@@ -100,76 +129,42 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
                 look.remove(child)
     for element in root.iter(f"{_W}p", f"{_W}r", f"{_W}tr"):
         element.attrib.clear()  # the numbers of editing sessions
-    return title
+    return title, included
 
 
-# ---- what is there twice, deleted, or known to no converter --------------------------------------
-
-_GONE: Final = ("del", "moveFrom", "bookmarkStart", "bookmarkEnd", "proofErr", "sectPr", "altChunk")
-_WRAPPERS: Final = ("customXml", "smartTag", "fldSimple", "dir", "bdo", "ins", "moveTo")
-_MARKS: Final = frozenset({f"{_W}rPr", f"{_W}trPr", f"{_W}tcPr", f"{_W}numPr"})
-"""Where `del` and `ins` say something about a paragraph mark or a row, and hold no text."""
-
-
-def _clean(root: Any) -> None:
-    """Drops deletions, unwraps what only wraps, writes equations and pictures as text."""
-    for element in _all(root, *_GONE):
-        if element.getparent().tag not in _MARKS:
-            element.getparent().remove(element)
-    choose_alternatives(root)
-    for element in _all(root, "sdt"):
-        if element.getparent().tag != f"{_W}p":  # within a paragraph it may be a box to tick
-            gallery = element.find(f"{_W}sdtPr/{_W}docPartObj/{_W}docPartGallery")
-            is_contents = gallery is not None and gallery.get(f"{_W}val") == "Table of Contents"
-            unwrap(element, () if is_contents else element.findall(f"{_W}sdtContent/*"))
-    for element in _all(root, *_WRAPPERS):
-        if element.getparent().tag not in _MARKS:
-            unwrap(element, element)
-    for element in _all(root, "ruby"):
-        unwrap(element, element.findall(f"{_W}rubyBase/{_W}r/*"))
-    for element in list(root.iter(f"{_M}oMath")):
-        _replace_with_text(element, equation(element))
-    for element in list(root.iter(f"{_M}oMathPara")):
-        unwrap(element, element)
+def _included(root: Any, archive: Archive, part: str) -> list[str]:
+    """Leaves a mark in place of each document within the document; returns their parts."""
+    found = {link.id: link.target for link in relationships(archive, part) if not link.external}
+    parts: list[str] = []
+    for element in all_of(root, "altChunk"):
+        target = found.get(element.get(f"{{{OFFICE}}}id"), "")
+        if target in archive.parts and target not in parts:
+            parts.append(target)
+            mark = paragraph_of(root, f"\ue005{len(parts) - 1}\ue006")
+            tables = list(element.iterancestors(f"{_W}tbl"))
+            if tables:
+                tables[-1].addnext(mark)
+            else:
+                element.addprevious(mark)
+        element.getparent().remove(element)
+    return parts
 
 
-def _all(root: Any, *names: str) -> list[Any]:
-    return list(root.iter(*(_W + name for name in names)))
-
-
-def _replace_with_text(element: Any, text: str) -> None:
-    """Puts text in place of an element of a run or a paragraph."""
-    parent = element.getparent()
-    if text:
-        replacement = element.makeelement(f"{_W}t")
-        replacement.text = text
-        element.addprevious(replacement)
-    parent.remove(element)
-
-
-def _lift_text_boxes(root: Any) -> None:
-    """Puts what is in text boxes after the paragraph they hang on, and pictures into words."""
-    for box in reversed(_all(root, "txbxContent")):
-        paragraph = next(box.iterancestors(f"{_W}p"), None)
-        if paragraph is not None:
-            for child in reversed(box):
-                paragraph.addnext(child)
-    for picture in _all(root, "drawing", "pict", "object"):
-        if picture.getparent() is not None:
-            notes: dict[str, None] = {}
-            for element in picture.iter():
-                if local_name(element) in {"docPr", "cNvPr"}:
-                    notes[picture_note(element.get("descr") or element.get("title") or "")] = None
-                elif local_name(element) == "shape":
-                    notes[picture_note(element.get("alt") or "")] = None
-            note = " ".join(filter(None, notes))
-            _replace_with_text(picture, f" {note} " if note else "")
+def _numbering(styles: list[Any], archive: Archive, part: str) -> Numbering:
+    name = related_part(archive, part, "numbering")
+    lists = {
+        style.get(f"{_W}styleId", ""): value(style, f"pPr/{_W}numPr/{_W}numId") or ""
+        for style in styles
+        if style.get(f"{_W}type") == "numbering"
+    }
+    return Numbering(xml_root(archive, name) if name else None, lists)
 
 
 # ---- styles --------------------------------------------------------------------------------------
 
 
 class _Style(Struct, frozen=True, kw_only=True):
+    id: str
     name: str
     parent: str
     level: str | None
@@ -178,15 +173,8 @@ class _Style(Struct, frozen=True, kw_only=True):
     """Its `numPr`; None where the parent says it."""
     bold: bool
     italic: bool
-
-
-def _value(element: Any, path: str) -> str | None:
-    found = element.find(_W + path)
-    return None if found is None else found.get(f"{_W}val")
-
-
-def _is_on(element: Any) -> bool:
-    return element is not None and element.get(f"{_W}val") not in {"0", "false", "off"}
+    hidden: Any
+    """Its `vanish`; None where the parent says it."""
 
 
 def _chain(styles: Mapping[str, _Style], style_id: str) -> Iterator[_Style]:
@@ -201,7 +189,7 @@ def _chain(styles: Mapping[str, _Style], style_id: str) -> Iterator[_Style]:
 
 def _heading_level(paragraph: Any, style_id: str, chain: list[_Style]) -> int | None:
     """From 1 as the outline has it; None for text."""
-    own = _value(paragraph, f"pPr/{_W}outlineLvl")
+    own = value(paragraph, f"pPr/{_W}outlineLvl")
     if own is not None:
         return _outline_level(own)
     for style in chain:
@@ -215,7 +203,7 @@ def _heading_level(paragraph: Any, style_id: str, chain: list[_Style]) -> int | 
 
 
 def _outline_level(level: str) -> int | None:
-    return int(level) + 1 if level in _LEVELS else None  # 9 is text
+    return int(level) + 1 if level in _OUTLINE else None  # 9 is text
 
 
 # ---- paragraphs and runs -------------------------------------------------------------------------
@@ -226,7 +214,7 @@ def _title(root: Any, styles: Mapping[str, _Style]) -> str:
     opening: str | None = None
     for paragraph in root.iter(f"{_W}p"):
         text = plain_text(paragraph)
-        style_id = _value(paragraph, f"pPr/{_W}pStyle") or ""
+        style_id = value(paragraph, f"pPr/{_W}pStyle") or ""
         chain = list(_chain(styles, style_id))
         if not text or (chain and _LISTING.fullmatch(chain[0].name)):
             continue
@@ -237,14 +225,19 @@ def _title(root: Any, styles: Mapping[str, _Style]) -> str:
     return opening or ""
 
 
-def _shape_paragraphs(root: Any, styles: Mapping[str, _Style]) -> None:
-    """Leaves of all styles those in the style map of mammoth."""
-    for paragraph in _all(root, "p"):
-        style_id = _value(paragraph, f"pPr/{_W}pStyle") or ""
+def _shape_paragraphs(root: Any, styles: Mapping[str, _Style], numbering: Numbering) -> None:
+    """Leaves of all styles those in the style map of mammoth, and writes numbers and labels."""
+    lists = _Lists()
+    for paragraph in all_of(root, "p"):
+        style_id = value(paragraph, f"pPr/{_W}pStyle") or ""
         chain = list(_chain(styles, style_id))
         name = chain[0].name.lower() if chain else ""
         if _LISTING.fullmatch(name):
             paragraph.getparent().remove(paragraph)
+            continue
+        label = _label(paragraph, chain, numbering)
+        if not plain_text(paragraph):
+            lists.pass_over(paragraph)
             continue
         level = _heading_level(paragraph, style_id, chain)
         if level is not None:
@@ -254,10 +247,71 @@ def _shape_paragraphs(root: Any, styles: Mapping[str, _Style]) -> None:
                 for plain in ("b", "i", "rStyle"):
                     for element in look.findall(_W + plain):
                         look.remove(element)
+            _write_before(paragraph, label.text if label else "")
         elif name in _CODE or name in _QUOTE:
             _set_style(paragraph, LISTING if name in _CODE else CITED)
-        else:
-            _number(paragraph, style_id, chain)
+        elif label is not None and (label.text or label.bullet):
+            lists.add(paragraph, label, name)
+
+
+def _label(paragraph: Any, chain: list[_Style], numbering: Numbering) -> Label | None:
+    """Takes the numbering of a paragraph, its own or that of its style, and counts it."""
+    own = paragraph.find(f"{_W}pPr/{_W}numPr")
+    levels = [] if own is None else [value(own, "ilvl")]
+    number_id = None if own is None else value(own, "numId")
+    if own is not None:
+        own.getparent().remove(own)
+    usual = None
+    for style in chain:
+        if number_id is None and style.number is not None:
+            number_id = value(style.number, "numId")
+            usual = usual or value(style.number, "ilvl")
+    if number_id is None:
+        return None
+    level = levels[0] if levels else None
+    return numbering.label(number_id, level, usual, (style.id for style in chain))
+
+
+class _Lists:
+    """Writes items of lists, nested as deep as they are among their neighbours."""
+
+    def __init__(self) -> None:
+        self._last: Any = None
+        self._open: list[int] = []
+
+    def pass_over(self, paragraph: Any) -> None:
+        """An empty paragraph, which ends no list."""
+        if self._last is not None and paragraph.getprevious() is self._last:
+            self._last = paragraph
+
+    def add(self, paragraph: Any, label: Label, style: str) -> None:
+        """Make an item of a paragraph."""
+        if self._last is None or paragraph.getprevious() is not self._last:
+            self._open = []
+        self._last = paragraph
+        built_in = _LIST_STYLE.fullmatch(style)
+        level = max(label.level, int(built_in[1]) - 1 if built_in else 0)
+        while self._open and self._open[-1] >= level:
+            self._open.pop()
+        self._open.append(level)
+        in_cell = paragraph.getparent().tag == f"{_W}tc"
+        is_counted = label.number is not None and not in_cell
+        mark = f"\ue000{label.number}{label.closing}\ue001" if is_counted else label.text
+        _write_before(paragraph, mark)
+        layout = _properties_of(paragraph, "pPr")
+        number = layout.makeelement(f"{_W}numPr")
+        values = {"numId": NUMBERS if is_counted else BULLETS, "ilvl": len(self._open) - 1}
+        for key, given in values.items():
+            number.append(number.makeelement(_W + key, {f"{_W}val": str(given)}))
+        layout.append(number)
+
+
+_LIST_STYLE: Final = re.compile("list (?:bullet|number) ?([2-5])")
+
+
+def _write_before(paragraph: Any, text: str) -> None:
+    if text:
+        _properties_of(paragraph, "pPr").addnext(paragraph_of(paragraph, text)[0])
 
 
 def _properties_of(element: Any, name: str) -> Any:
@@ -275,43 +329,20 @@ def _set_style(paragraph: Any, style_id: str) -> None:
     layout.insert(0, layout.makeelement(f"{_W}pStyle", {f"{_W}val": style_id}))
 
 
-def _number(paragraph: Any, style_id: str, chain: list[_Style]) -> None:
-    """Gives a paragraph the numbering that its style has."""
-    layout = _properties_of(paragraph, "pPr")
-    number = layout.find(f"{_W}numPr")
-    if number is not None and number.find(f"{_W}numId") is not None:
-        return
-    inherited = next((style.number for style in chain if style.number is not None), None)
-    number_id = None if inherited is None else _value(inherited, "numId")
-    if number_id is None:
-        return
-    level = (None if number is None else _value(number, "ilvl")) or _value(inherited, "ilvl")
-    if number is not None:
-        layout.remove(number)
-    number = layout.makeelement(f"{_W}numPr")
-    number.append(number.makeelement(f"{_W}numId", {f"{_W}val": number_id}))
-    if level is not None:
-        number.append(number.makeelement(f"{_W}ilvl", {f"{_W}val": level}))
-    layout.append(number)
-
-
 def _shape_runs(root: Any, styles: Mapping[str, _Style]) -> None:
-    """Drops hidden text, and writes what character styles say onto the runs."""
-    for run in _all(root, "r"):
+    """Writes what character styles say onto the runs."""
+    for run in all_of(root, "r"):
         look = run.find(f"{_W}rPr")
         if look is None:
             continue
-        if _is_on(look.find(f"{_W}vanish")) and run.getparent() is not None:
-            run.getparent().remove(run)
-            continue
-        chain = list(_chain(styles, _value(look, "rStyle") or ""))
+        chain = list(_chain(styles, value(look, "rStyle") or ""))
         for name, on in (("b", any(s.bold for s in chain)), ("i", any(s.italic for s in chain))):
             if on and look.find(_W + name) is None:
                 look.append(look.makeelement(_W + name))
-    for symbol in _all(root, "sym"):
+    for symbol in all_of(root, "sym"):
         if not re.fullmatch("[0-9A-Fa-f]{1,6}", symbol.get(f"{_W}char", "")):
             symbol.getparent().remove(symbol)
-    for element in _all(root, "cr", "ptab"):
+    for element in all_of(root, "cr", "ptab"):
         element.tag = f"{_W}br" if element.tag == f"{_W}cr" else f"{_W}tab"
 
 
@@ -327,32 +358,36 @@ _KEPT: Final = {
 
 def _square_tables(root: Any) -> None:
     """Gives every row a cell in every column; what is merged downwards is in the first."""
-    for cell in _all(root, "tc"):
-        merged = cell.find(f"{_W}tcPr/{_W}vMerge")
-        if merged is not None:
-            if merged.get(f"{_W}val") != "restart":
-                for child in list(cell)[1:]:
-                    cell.remove(child)
-            merged.getparent().remove(merged)
-        span = cell.find(f"{_W}tcPr/{_W}gridSpan")
-        if span is not None:
-            width = span.get(f"{_W}val", "")
-            columns = int(width) if re.fullmatch("[0-9]{1,5}", width) else 1
-            span.set(f"{_W}val", str(max(1, min(columns, _MAX_SPAN))))
+    for table in all_of(root, "tbl"):
+        merged: set[int] = set()
+        for row in table.iterfind(f"{_W}tr"):
+            column = _width(row.find(f"{_W}trPr/{_W}gridBefore"), 0)
+            cells = row.findall(f"{_W}tc")
+            for _ in range(column if cells else 0):
+                empty = row.makeelement(f"{_W}tc")
+                empty.append(empty.makeelement(f"{_W}p"))
+                cells[0].addprevious(empty)
+            for cell in cells:
+                span = cell.find(f"{_W}tcPr/{_W}gridSpan")
+                down = cell.find(f"{_W}tcPr/{_W}vMerge")
+                if down is None:
+                    merged.discard(column)
+                else:
+                    # Only below a cell that it is merged with it is not shown.
+                    if down.get(f"{_W}val") != "restart" and column in merged:
+                        for child in list(cell)[1:]:
+                            cell.remove(child)
+                    merged.add(column)
+                    down.getparent().remove(down)
+                column += _width(span, 1)
+                if span is not None:
+                    span.set(f"{_W}val", str(max(1, _width(span, 1))))
 
 
-_BREAKS: Final = frozenset({f"{_W}br", f"{_W}cr", f"{_W}tab", f"{_W}p"})
-
-
-def plain_text(element: Any) -> str:
-    """The text in an element, on one line."""
-    words = []
-    for part in element.iter():
-        if part.tag == f"{_W}t":
-            words.append(part.text or "")
-        elif part.tag in _BREAKS:
-            words.append(" ")
-    return " ".join("".join(words).split())
+def _width(span: Any, usual: int) -> int:
+    """How many columns a cell, or a gap in front of a row, is wide."""
+    width = "" if span is None else span.get(f"{_W}val", "")
+    return min(int(width), _MAX_SPAN) if re.fullmatch("[0-9]{1,5}", width) else usual
 
 
 # ---- footnotes, endnotes and comments ------------------------------------------------------------
@@ -376,15 +411,14 @@ def _is_item(block: Any) -> bool:
     return block.find(f"{_W}pPr/{_W}numPr") is not None
 
 
-def _note_texts(archive: Archive, part: str) -> dict[tuple[str, str], str]:
+def _note_texts(archive: Archive, part: str, hidden: Set[str]) -> dict[tuple[str, str], str]:
     texts = {}
     for kind in _NOTE_KINDS.values():
         found = related_part(archive, part, f"{kind}s")
         if found is None:
             continue
         root = xml_root(archive, found)
-        _clean(root)
-        _lift_text_boxes(root)
+        clean(root, archive, found, hidden)
         for note in root.iterfind(_W + kind):
             text = plain_text(note)
             author = " ".join(note.get(f"{_W}author", "").split())
@@ -398,88 +432,13 @@ def _note_texts(archive: Archive, part: str) -> dict[tuple[str, str], str]:
 def _take_notes(block: Any, notes: _Notes) -> list[Any]:
     """Takes the references out of a block; returns a paragraph for each note met first."""
     found = []
-    for reference in _all(block, *_NOTE_KINDS):
+    for reference in all_of(block, *_NOTE_KINDS):
         key = (_NOTE_KINDS[local_name(reference)], reference.get(f"{_W}id", ""))
         text = notes.texts.pop(key, "")
         if text and key[0] != "comment":
             notes.numbers[key] = len(notes.numbers) + 1
         mark = f"[^{notes.numbers[key]}]" if key in notes.numbers else ""
-        _replace_with_text(reference, mark)
+        replace_with_text(reference, mark)
         if text:
-            found.append(_paragraph(block, f"{mark}: {text}" if mark else text))
+            found.append(paragraph_of(block, f"{mark}: {text}" if mark else text))
     return found
-
-
-def _paragraph(like: Any, text: str) -> Any:
-    paragraph = like.makeelement(f"{_W}p")
-    run = paragraph.makeelement(f"{_W}r")
-    words = run.makeelement(f"{_W}t")
-    words.text = text
-    run.append(words)
-    paragraph.append(run)
-    return paragraph
-
-
-# ---- lists ---------------------------------------------------------------------------------------
-
-
-class _ListLevel(Struct, frozen=True, kw_only=True):
-    family: str
-    """Lists of one family go on counting where another one stopped."""
-    counted: bool
-    start: int
-    restarts: bool
-
-
-def _count_items(root: Any, archive: Archive, part: str) -> None:
-    """Writes its number before each item of a list that is not the first."""
-    levels = _list_levels(archive, part)
-    counts: dict[str, list[int | None]] = {}
-    begun: set[tuple[str, int]] = set()
-    for paragraph in _all(root, "p"):
-        number = paragraph.find(f"{_W}pPr/{_W}numPr")
-        if number is None:
-            continue
-        level = _value(number, "ilvl") or "0"
-        key = (_value(number, "numId") or "", int(level) if level in _LEVELS else 0)
-        found = levels.get(key)
-        if found is None:
-            continue
-        reached = counts.setdefault(found.family, [None] * len(_LEVELS))
-        before = None if found.restarts and key not in begun else reached[key[1]]
-        begun.add(key)
-        count = found.start if before is None else before + 1
-        reached[key[1] :] = [count, *[None] * (len(_LEVELS) - key[1] - 1)]
-        if found.counted and count > 1:
-            mark = _paragraph(paragraph, f"\ue000{count}\ue001")
-            _properties_of(paragraph, "pPr").addnext(mark[0])
-
-
-def _list_levels(archive: Archive, part: str) -> dict[tuple[str, int], _ListLevel]:
-    """How each level of each list counts."""
-    name = related_part(archive, part, "numbering")
-    if name is None:
-        return {}
-    root = xml_root(archive, name)
-    families = {
-        family.get(f"{_W}abstractNumId", ""): family for family in root.iterfind(f"{_W}abstractNum")
-    }
-    levels = {}
-    for number in root.iterfind(f"{_W}num"):
-        family = _value(number, "abstractNumId") or ""
-        starts = {
-            override.get(f"{_W}ilvl", ""): _value(override, "startOverride")
-            for override in number.iterfind(f"{_W}lvlOverride")
-        }
-        for level in families[family].iterfind(f"{_W}lvl") if family in families else ():
-            place = level.get(f"{_W}ilvl", "")
-            if place not in _LEVELS:
-                continue
-            start = starts.get(place) or _value(level, "start") or "1"
-            levels[number.get(f"{_W}numId", ""), int(place)] = _ListLevel(
-                family=family,
-                counted=_value(level, "numFmt") not in {"bullet", "none"},
-                start=int(start) if re.fullmatch("[0-9]{1,5}", start) else 1,
-                restarts=bool(starts.get(place)),
-            )
-    return levels

@@ -22,6 +22,9 @@ from filestore.extract.base import json_value
 OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
 
+SIGNS: Final = {0xAD: None, 0x2011: "-"}
+"""Signs that are not in the words a person searches: soft and no-break hyphens."""
+
 
 class Relationship(Struct, frozen=True, kw_only=True):
     """A link from one part to another, or out of the file."""

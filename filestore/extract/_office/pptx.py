@@ -7,7 +7,6 @@ a shape that cannot be read costs itself, and is counted.
 """
 
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -17,9 +16,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filestore.extract._office.archive import Archive, damaged, open_archive
+from filestore.extract._office.charts import BREAK_CODE, DRAWING, chart, drawing_text
 from filestore.extract._office.package import (
     OFFICE,
     PACKAGE,
+    SIGNS,
     choose_alternatives,
     equation,
     local_name,
@@ -36,29 +37,25 @@ from filestore.extract.base import Document, Extractor, Page, document_text, emp
 from filestore.extract.html_markdown import markdown, tidy
 
 _EXPECTED: Final = "a PowerPoint presentation (.pptx)"
-_DRAWING: Final = "http://schemas.openxmlformats.org/drawingml/2006"
-_A: Final = f"{{{_DRAWING}/main}}"
-_C: Final = f"{{{_DRAWING}/chart}}"
-_DIAGRAM: Final = f"{{{_DRAWING}/diagram}}"
+_A: Final = f"{{{DRAWING}/main}}"
+_DIAGRAM: Final = f"{{{DRAWING}/diagram}}"
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _R: Final = f"{{{OFFICE}}}"
 
 _GROUP_DEPTH: Final = 16
 _SAME_ROW: Final = 228_600
 """Quarter of an inch in English metric units: shapes that start nearer than that are in a row."""
-_CHART_ROWS: Final = 200
 _LIST_LEVELS: Final = 9
 _FURNITURE: Final = frozenset({"dt", "ftr", "hdr", "sldNum"})
 _TITLES: Final = frozenset({"title", "ctrTitle"})
 _BODIES: Final = frozenset({"obj", "body", "subTitle"})
-_BREAK_CODE: Final = re.compile("_x000[ABDabd]_")
 
 
 class PptxExtractor(Extractor):
     """PowerPoint presentations of Office 2007 and later, in both forms of the standard."""
 
     name = "pptx"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -195,7 +192,7 @@ class _Reader:
             try:
                 slide = self._deck.related_slide(link)
                 title_shape = slide.shapes.title
-                title = "" if title_shape is None else _plain_text(title_shape.element)
+                title = "" if title_shape is None else drawing_text(title_shape.element)
                 skipped = None if title_shape is None else title_shape.shape_id
                 shapes = [
                     shape for shape in slide.shapes if title == "" or shape.shape_id != skipped
@@ -212,7 +209,7 @@ class _Reader:
                 yield _Section(
                     number=number,
                     title=title,
-                    text=tidy(markdown(page)),
+                    text=tidy(markdown(page)).translate(SIGNS),
                     has_text=bool(title or body or notes),
                 )
             except _malformed():
@@ -246,29 +243,17 @@ class _Reader:
             return ""
         if hasattr(shape, "shapes"):
             if depth <= 0:
-                return _paragraph(_plain_text(shape.element))
+                return _paragraph(drawing_text(shape.element))
             inner = "".join(self._pieces(shape.shapes, slide, depth - 1))
         elif shape.has_chart:
-            # The title of a chart and its figures: a row a category, a column a series.
-            root = self._part(shape.chart_part)
-            title = root.find(f"{_C}chart/{_C}title")
-            heading = "" if title is None else _paragraph(f"[Chart: {_plain_text(title)}]")
-            series = list(root.iter(f"{_C}ser"))
-            labels: dict[int, str] = {}
-            for each in series:
-                labels = _points(each, "cat", "xVal") | labels
-            columns = [_points(each, "val", "yVal") for each in series]
-            indexes = sorted({index for points in (labels, *columns) for index in points})
-            names = [each.find(f"{_C}tx") for each in series]
-            rows = [["", *("" if name is None else _values(name) for name in names)]]
-            for index in indexes[:_CHART_ROWS]:
-                rows.append([labels.get(index, ""), *(points.get(index, "") for points in columns)])
-            table = _rows_html(rows) if columns and indexes else ""
-            more = len(indexes) - _CHART_ROWS
-            inner = heading + table + (_paragraph(f"[{more} more points]") if more > 0 else "")
+            heading, rows, more = chart(self._part(shape.chart_part))
+            inner = _paragraph(heading) + (_rows_html(rows) if rows else "") + _paragraph(more)
         elif shape.has_table:
             inner = _rows_html(
-                ["" if one.is_spanned else _plain_text(one.text_frame._txBody) for one in row.cells]
+                [
+                    "" if one.is_spanned else drawing_text(one.text_frame._txBody)
+                    for one in row.cells
+                ]
                 for row in shape.table.rows
             )
         elif shape.has_text_frame:
@@ -288,7 +273,7 @@ class _Reader:
         if link is None:
             return ""
         root = self._part(shape.part.related_part(link.get(f"{_R}dm")))
-        entries = (_plain_text(point) for point in root.iter(f"{_DIAGRAM}pt"))
+        entries = (drawing_text(point) for point in root.iter(f"{_DIAGRAM}pt"))
         lines = [_Line(level=0, bullet="ul", html=escape(entry)) for entry in entries if entry]
         return _lines_html(lines)
 
@@ -320,17 +305,6 @@ def _place(shape: Any) -> tuple[float, float]:
 
 def _paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>" if text else ""
-
-
-def _plain_text(element: Any) -> str:
-    """The text in an element, on one line."""
-    words = []
-    for part in element.iter():
-        if part.tag == f"{_A}t":
-            words.append(part.text or "")
-        elif part.tag in {f"{_A}br", f"{_A}p"}:
-            words.append(" ")
-    return " ".join(_BREAK_CODE.sub(" ", "".join(words)).split())
 
 
 # ---- text ----------------------------------------------------------------------------------------
@@ -413,7 +387,7 @@ def _inline_html(element: Any, part: Any) -> str:
     moving = kind == "fld" and element.get("type", "").startswith(("slidenum", "datetime"))
     if kind not in {"r", "fld"} or moving:
         return ""
-    text = escape(_BREAK_CODE.sub(" ", element.findtext(f"{_A}t") or ""))
+    text = escape(BREAK_CODE.sub(" ", element.findtext(f"{_A}t") or ""))
     link = element.find(f"{_A}rPr/{_A}hlinkClick")
     target = None if link is None else part.rels.get(link.get(f"{_R}id"))
     if target is None or not target.is_external or not text.strip():
@@ -444,28 +418,9 @@ def _lines_html(lines: Sequence[_Line]) -> str:
     return "".join(pieces)
 
 
-# ---- tables and charts ---------------------------------------------------------------------------
+# ---- tables ---------------------------------------------------------------------------
 
 
 def _rows_html(rows: Iterable[Sequence[str]]) -> str:
     cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def _values(element: Any) -> str:
-    return " ".join(" ".join(value.text or "" for value in element.iter(f"{_C}v")).split())
-
-
-def _points(series: Any, *names: str) -> dict[int, str]:
-    """The cached values of a series by their place; of nested categories the innermost."""
-    points: dict[int, str] = {}
-    for name in names:
-        for point in series.iterfind(f"{_C}{name}//{_C}pt"):
-            place = point.get("idx", "")
-            if re.fullmatch("[0-9]{1,6}", place):
-                figure = _values(point)
-                # Without the tail that binary arithmetic leaves.
-                if re.fullmatch(r"-?\d+\.\d{6,}(?:[eE][+-]?\d{1,3})?", figure):
-                    figure = f"{float(figure):.10g}"
-                points.setdefault(int(place), figure)
-    return points

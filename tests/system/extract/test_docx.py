@@ -182,15 +182,67 @@ def test_numbers_go_on_after_an_interruption():
     body = item("a", 3) + inner + p("note") + item("b", 3) + p("note") + item("z", 3, 1)
     again = p("again") + item("c", 4) + p("note") + item("d", 4)
     text = text_of(body + again, numbering=NUMBERING + CONTINUED)
-    numbers = re.findall(r"(\d)\. (\w)", text)
-    assert numbers == [
-        *zip("112", "axy", strict=True),
-        ("2", "b"),
-        ("1", "z"),
-        ("7", "c"),
-        ("8", "d"),
-    ]
-    assert "\ue000" not in text
+    assert text == (
+        "1. a\n   - a. x\n   - b. y\n\nnote\n\n2. b\n\nnote\n\n- a. z\n\nagain\n\n"
+        "7. c\n\nnote\n\n8. d\n"
+    )
+
+
+OUTLINE = """
+<w:abstractNum w:abstractNumId="8">
+ <w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:pStyle w:val="berschrift1"/><w:lvlText
+ w:val="Part %1:"/></w:lvl>
+ <w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>
+ <w:lvl w:ilvl="2"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl>
+ <w:lvl w:ilvl="3"><w:numFmt w:val="decimal"/><w:lvlText w:val="%4)"/></w:lvl>
+</w:abstractNum>
+<w:num w:numId="8"><w:abstractNumId w:val="8"/></w:num>
+"""
+NUMBERED = STYLES.replace(
+    '<w:outlineLvl w:val="0"/>', '<w:outlineLvl w:val="0"/><w:numPr><w:numId w:val="8"/></w:numPr>'
+)
+
+
+def test_headings_and_items_have_the_labels_that_word_shows():
+    """Numbers of headings come from their style; labels of items nest as deep as they are."""
+    body = (
+        p("Rent", "berschrift1")
+        + item("The tenant pays", 8, 1)
+        + item("in cash", 8, 2)
+        + item("before noon", 8, 3)
+        + item("at noon", 8, 3)
+        + item("by transfer", 8, 2)
+        + p("", "berschrift1")
+        + p("Roof", "berschrift1")
+        + item("The landlord repairs", 8, 1)
+        + p("Sources", "berschrift1", '<w:numPr><w:numId w:val="0"/></w:numPr>')
+    )
+    found = document(body, styles=NUMBERED, numbering=NUMBERING + OUTLINE)
+    assert found.text == (
+        "# Part 1: Rent\n\n- 1.1 The tenant pays\n  - (a) in cash\n    1) before noon\n"
+        "    2) at noon\n  - (b) by transfer\n\n# Part 3: Roof\n\n- 3.1 The landlord repairs\n\n"
+        "# Sources\n"
+    )
+    assert found.title == "Rent"
+
+
+def test_lists_next_to_each_other_count_by_themselves():
+    """A list right behind another one starts with its own number; built-in styles nest."""
+    body = item("a", 3) + item("b", 3) + item("c", 4)
+    assert text_of(body, numbering=NUMBERING + CONTINUED) == "1. a\n2. b\n7. c\n"
+    deeper = STYLES + STYLES[
+        STYLES.index('<w:style w:type="paragraph" w:styleId="Punkt">') :
+    ].replace("Punkt", "Punkt2").replace("List Bullet", "List Bullet 2")
+    assert text_of(p("x", "Punkt") + p("y", "Punkt2"), styles=deeper) == "- x\n  - y\n"
+
+
+def test_items_in_a_cell_keep_their_labels():
+    """Within a row of a table a number is text."""
+    text = text_of(
+        table((p("Task"), p("Steps")), (p("Clean"), item("Open", 3) + item("Wipe", 3))),
+        numbering=NUMBERING + CONTINUED,
+    )
+    assert text.endswith("| Clean | 1. Open; 2. Wipe |\n")
 
 
 def test_tables_keep_their_columns():
@@ -203,6 +255,17 @@ def test_tables_keep_their_columns():
         "<w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr>" + p("F") + "</w:tc></w:tr></w:tbl>"
     )
     assert text_of(merged) == "| A\\|B | C |\n| --- | --- |\n|  | D E |\n| F |  |\n"
+
+
+def test_rows_that_begin_later_and_merges_without_a_start():
+    """A gap before a row is empty cells; a cell merged with none above it is shown."""
+    late = "<w:tr><w:trPr><w:gridBefore w:val='1'/></w:trPr><w:tc>{}</w:tc></w:tr>"
+    down = "<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr>{}</w:tc><w:tc>{}</w:tc></w:tr>"
+    rows = table((p("A"), p("B"))).removesuffix("</w:tbl>")
+    rows += late.format(p("b")) + down.format(p("kept"), p("c")) + down.format(p("not"), p("d"))
+    assert text_of(rows + "</w:tbl>") == (
+        "| A | B |\n| --- | --- |\n|  | b |\n| kept | c |\n|  | d |\n"
+    )
 
 
 def test_table_within_a_table_is_kept():
@@ -231,6 +294,153 @@ def test_tracked_changes_read_as_accepted():
         f"<w:moveTo>{run('moved')}</w:moveTo>{run('GONE', '<w:vanish/>')}</w:p>"
     )
     assert text_of(body) == "stays new moved\n"
+
+
+def test_hidden_text_is_out_and_signs_are_words():
+    """Text hidden by itself, by a style or with its row is gone, also from the title."""
+    hidden = STYLES + (
+        '<w:style w:type="paragraph" w:styleId="Off"><w:name w:val="Off"/>'
+        "<w:rPr><w:vanish/></w:rPr></w:style>"
+        '<w:style w:type="character" w:styleId="Secret"><w:name w:val="Secret"/>'
+        "<w:rPr><w:vanish/></w:rPr></w:style>"
+    )
+    off = "<w:tr><w:trPr><w:hidden/></w:trPr><w:tc>{}</w:tc></w:tr>".format(p("GONE"))
+    body = (
+        p("GONE", "Off")
+        + f'<w:p><w:pPr><w:pStyle w:val="Kapitel"/></w:pPr>{run("GONE", "<w:vanish/>")}'
+        + f"{run('Part')}<w:r><w:noBreakHyphen/><w:t>42</w:t></w:r></w:p>"
+        + f"<w:p>{run('GONE', '<w:rStyle w:val=' + chr(34) + 'Secret' + chr(34) + '/>')}"
+        + f"{run('co')}<w:r><w:softHyphen/></w:r>{run('ope' + chr(0xAD) + 'ration')}"
+        + f"{run(' shown', '<w:vanish w:val=' + chr(34) + '0' + chr(34) + '/>')}</w:p>"
+        + table((p("a"),), (p("b"),)).replace("</w:tbl>", off + "</w:tbl>")
+    )
+    found = document(body, styles=hidden)
+    assert found.text == "# Part-42\n\ncooperation shown\n\n| a |\n| --- |\n| b |\n"
+    assert found.title == "Part-42"
+
+
+def field(instruction, result="9"):
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    return (
+        f"{mark.format('begin')}<w:r><w:instrText> {instruction} </w:instrText></w:r>"
+        f"{mark.format('separate')}{run(result)}{mark.format('end')}"
+    )
+
+
+def with_running(body, section, **running):
+    """The parts of a document whose pages have headers and footers, by their names."""
+    parts = parts_of(body + f"<w:sectPr>{section}</w:sectPr>", settings="")
+    links = ""
+    for name, content in running.items():
+        kind = name.rstrip("0123456789")
+        parts[f"word/{name}.xml"] = f"<w:hdr {NAMESPACES}>{content}</w:hdr>"
+        links += f'<Relationship Id="{name}" Type="{OFFICE}/{kind}" Target="{name}.xml"/>'
+    listing = "word/_rels/document.xml.rels"
+    parts[listing] = parts[listing].replace("</Relationships>", links + "</Relationships>")
+    return parts
+
+
+def reference(name, shown="default"):
+    kind = name.rstrip("0123456789")
+    return f'<w:{kind}Reference w:type="{shown}" r:id="{name}"/>'
+
+
+def test_page_headers_and_footers_are_read_once():
+    """Letterhead comes first, what is below the pages last; page numbers and repeats are out."""
+    pages = f"<w:p>{run('Page ')}{field('PAGE')}{run(' of ')}{field('NUMPAGES')}</w:p>"
+    own_format = field(r"PAGE \* MERGEFORMAT")
+    of_company = f"<w:p>{run('VAT 220 | Page ')}{own_format}</w:p>"
+    parts = with_running(
+        p("Offer", "berschrift1")
+        + p("Dear Ms Hall,")
+        + p(layout="<w:sectPr>" + reference("header1") + "</w:sectPr>"),
+        reference("header1")
+        + reference("header2", "first")
+        + reference("header3", "even")
+        + reference("footer1")
+        + "<w:titlePg/>",
+        header1=p("Harbour Bakery Ltd") + p("Offer") + f"<w:p>{field('STYLEREF Title')}</w:p>",
+        header2=table((p("Harbour Bakery Ltd"), p("4 Dock Road"))),
+        header3=p("never shown"),
+        footer1=pages + of_company,
+    )
+    found = extract(zipped(parts))
+    assert found.text == (
+        "Harbour Bakery Ltd\n\n4 Dock Road\n\n# Offer\n\nDear Ms Hall,\n\nVAT 220\n"
+    )
+    assert found.title == "Offer"
+    parts["word/settings.xml"] = parts["word/settings.xml"].replace(
+        "></w:settings>", "><w:evenAndOddHeaders/></w:settings>"
+    )
+    assert "never shown" in extract(zipped(parts)).text
+
+
+CHART = (
+    '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+    ' xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:chart>{}<c:plotArea>'
+    "<c:barChart><c:ser><c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>Euro</c:v></c:pt>"
+    "</c:strCache></c:strRef></c:tx><c:cat><c:strRef><c:strCache><c:pt idx='0'><c:v>May</c:v>"
+    "</c:pt></c:strCache></c:strRef></c:cat><c:val><c:numRef><c:numCache><c:pt idx='0'>"
+    "<c:v>12</c:v></c:pt></c:numCache></c:numRef></c:val></c:ser></c:barChart></c:plotArea>"
+    "</c:chart></c:chartSpace>"
+)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "<a:p><a:r><a:t>Sales</a:t></a:r></a:p>",
+        "<c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>Sales</c:v></c:pt></c:strCache>"
+        "</c:strRef></c:tx>",
+    ],
+)
+def test_charts_are_their_title_and_figures(title):
+    drawing = (
+        "<w:r><w:drawing><wp:inline><a:graphic><a:graphicData><c:chart"
+        ' xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" r:id="chart1"/>'
+        "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>"
+    )
+    parts = with_running(p("See", inner=drawing) + p("end"), "", chart1="")
+    parts["word/chart1.xml"] = CHART.format(f"<c:title>{title}</c:title>")
+    assert extract(zipped(parts)).text == (
+        "See\n\n[Chart: Sales]\n\n|  | Euro |\n| --- | --- |\n| May | 12 |\n\nend\n"
+    )
+    del parts["word/chart1.xml"]
+    assert extract(zipped(parts)).text == "See\n\nend\n"
+
+
+def including(*names):
+    """The parts of a document that includes others, before them not there."""
+    chunks = "".join(f'<w:altChunk r:id="{name}"/>' for name in names)
+    parts = parts_of(p("before") + chunks + p("after"))
+    links = "".join(
+        f'<Relationship Id="{name}" Type="{OFFICE}/aFChunk" Target="{name}"/>' for name in names
+    )
+    listing = "word/_rels/document.xml.rels"
+    parts[listing] = parts[listing].replace("</Relationships>", links + "</Relationships>")
+    return parts
+
+
+def test_documents_within_the_document_are_read():
+    """A page, a text and a document stand where they are included, those unread are counted."""
+    parts = including("a.html", "b.txt", "c.docx", "d.docx", "e.png")
+    parts["word/a.html"] = "<html><body><h2>Page</h2><p>of a site</p></body></html>"
+    parts["word/b.txt"] = "plain"
+    parts["word/c.docx"] = zipped(parts_of(p("inner", "Kapitel") + item("one")))
+    parts["word/d.docx"] = b"damaged"
+    parts["word/e.png"] = b"picture"
+    found = extract(zipped(parts))
+    assert found.text == ("before\n\n## Page\n\nof a site\n\nplain\n\n# inner\n\n- one\n\nafter\n")
+    assert found.metadata["unread_parts"] == 2
+
+
+def test_a_document_that_includes_documents_that_include_documents():
+    """Only the first is followed, as one may include itself."""
+    data = zipped(parts_of(p("deepest")))
+    for _ in range(3):
+        parts = including("a.docx")
+        data = zipped(parts | {"word/a.docx": data})
+    assert extract(data).text == "before\n\nbefore\n\nafter\n\nafter\n"
 
 
 def test_notes_and_comments_stand_after_their_block():
@@ -497,7 +707,7 @@ def test_same_bytes_give_the_same_document():
     first, second = extract(RICH_DATA), extract(RICH_DATA)
     assert first == second
     assert list(first.metadata) == list(second.metadata)
-    assert first.extractor == "docx/1"
+    assert first.extractor == "docx/2"
     assert first.pages == ()
 
 
