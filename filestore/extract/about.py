@@ -9,8 +9,8 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any, Final, Self
 
 from msgspec import Struct
@@ -272,19 +272,23 @@ _LINE_FEED: Final = re.compile(r"\n")
 class Lines:
     """The line breaks of a file, as places in the text of its document."""
 
-    def __init__(self, before: int, breaks: "array[int]") -> None:
+    def __init__(self, before: int, breaks: "array[int]", numbers: Sequence[int] = ()) -> None:
         self._before = before
         self._breaks = breaks
+        self._numbers = numbers
 
     @classmethod
     def of(cls, document: Document, data: bytes, *, name: str) -> "Self | None":
-        """The lines of a document whose text is the end of its file; None for any other.
+        """The lines of a document that knows them, or whose text is the end of its file; else None.
 
         Args:
             document: As it was taken out of the file.
             data: The bytes of the file.
             name: Its name, for messages.
         """
+        if document.lines:
+            places = (one.start() for one in _LINE_FEED.finditer(document.text))
+            return cls(0, array("q", places), document.lines)
         try:
             decoded, _ = decode(data, name=name)
             text = document_text(decoded, name=name)
@@ -313,7 +317,16 @@ class Lines:
         return cls(before, breaks)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The first and the last line of a slice of the document's text, from 1."""
+        """The first and the last line of a slice of the document's text, from 1; 0 where none is.
+
+        Who counts from the first to another must not meet a line that was left out or added, unless
+        the last one says so.
+        """
         first = bisect_left(self._breaks, start)
         last = bisect_left(self._breaks, max(start, end - 1))
+        if self._numbers:
+            found = self._numbers[first : last + 1]
+            is_even = found[-1] - found[0] == last - first
+            is_hidden = is_even and any(b - a != 1 for a, b in pairwise(found))
+            return (0, 0) if is_hidden else (found[0], found[-1])
         return self._before + first + 1, self._before + last + 1

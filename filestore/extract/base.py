@@ -92,6 +92,9 @@ class Document(Struct, frozen=True, kw_only=True):
     """Where the functions and classes of `code` start; other syntaxes have headings in the text."""
     pages: tuple["Page", ...] = ()
     """Where pages or slides start, ascending; none where the format has none."""
+    lines: tuple[int, ...] = ()
+    """For each line of the text the line of the file, from 1, that it was made of, ascending; none
+    where the text is the end of the file, or the file has no lines."""
 
     def pages_between(self, start: int, end: int) -> tuple[int, ...]:
         """The numbers of the pages that a stretch of the text lies on."""

@@ -423,9 +423,13 @@ def _in_uneven(chunk: Chunk, span: Span, text: str | None, context: int | None) 
     place = Place(document=chunk.path)
     if text is None:
         return place
-    at = text.replace("\r", "\n").find(chunk.body, _start_of(text, chunk.body_line))
-    span = at + span[0], at + span[1]
-    return place if at < 0 else _with_lines(place, text, span, 1, context, chunk.is_code)
+    first = _start_of(text, chunk.body_line)
+    at = text.replace("\r", "\n").find(chunk.body, first)
+    if at >= 0:
+        found: Span | None = (at + span[0], at + span[1])
+    elif found := find(text[first:], chunk, span):
+        found = found[0] + first, found[1] + first
+    return _with_lines(place, text, found, 1, context, chunk.is_code) if found else place
 
 
 def _with_lines(
