@@ -43,6 +43,7 @@ HEAVY: Final = (
     "anydoc",
     "mammoth",
     "onnxruntime",
+    "oxmsg",
     "pptx",
     "psycopg",
     "pypdfium2",

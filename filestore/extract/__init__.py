@@ -154,6 +154,7 @@ _FAMILY: Final = (
         "_office.other:OtherExtractor",
         ".xlsx .xlsm .xltx .xls .ods .ots .odt .ott .odp .otp .rtf .epub .doc .ppt .pps",
     ),
+    ("_mail:MailExtractor", ".eml .mbox .mhtml .mht .msg"),
     ("markdown:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
 )
@@ -163,7 +164,7 @@ DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", 
 """Source code in a code tree; next to the pages of a web site, what makes them look and move."""
 
 _UNREAD_DOCUMENT_SUFFIXES: Final = """
-    .dot .xlsb .xlt .odg .wpd .wps .hwp .hwpx .pages .numbers .key .msg
+    .dot .xlsb .xlt .odg .wpd .wps .hwp .hwpx .pages .numbers .key
     .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps .mobi .azw .azw3 .chm
 """
 """Of what a person calls a document: office files, mail, print, books."""
@@ -191,7 +192,7 @@ _GENERATED_SUFFIXES: Final = frozenset(
 )
 _BY_SUFFIX: Final = {suffix: target for target, ends in _FAMILY for suffix in ends.split()}
 
-_PACKED_FAMILY: Final = ("_pdf", "_office")
+_PACKED_FAMILY: Final = ("_pdf", "_office", "_mail")
 _NO_TEXT: Final = _UNREAD.union(
     suffix for suffix, target in _BY_SUFFIX.items() if target.startswith(_PACKED_FAMILY)
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from filestore.extract.base import (
     UTF8,
     Document,
+    EmptyDocumentError,
     ExtractionError,
     Extractor,
     attempt,
@@ -397,3 +398,21 @@ def _main_content(body: "LexborNode") -> "LexborNode":
         )
         return parent if is_in_a_box else content
     return body
+
+
+def fragment_text(page: str, *, name: str) -> str:
+    """The Markdown of a piece of HTML all of which counts; empty where it has no text.
+
+    Args:
+        page: In a mail, in a feed.
+        name: Of the file that it is in.
+    """
+    if not page.strip():
+        return ""
+    marked = f"\ufeff<main>{page}</main>".replace("\0", "\ufffd")
+    try:
+        return HtmlExtractor().extract(marked.encode(errors="replace"), name=name).text
+    except EmptyDocumentError:
+        return ""
+    except ExtractionError:
+        return _flat_text(page)

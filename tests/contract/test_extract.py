@@ -32,6 +32,11 @@ SAMPLES |= {
         b"namespace heath {\ntemplate <class T>\nstruct Moor { int dig() { return 1; } };\n}\n"
     ),
     "query.sql": b"-- Peat.\nCREATE TABLE moor (id int);\n",
+    "mail.eml": (
+        b"Subject: =?utf-8?q?M=C3=B6we?=\nFrom: Ann <a@x>\nDate: Mon, 6 May 2024 10:00:00 +0200\n"
+        b'Content-Type: multipart/mixed; boundary="b"\n\n--b\n\nPeat.\n> and\n--b\n'
+        b'Content-Disposition: attachment; filename="a.md"\n\n# Heath\n--b--\n'
+    ),
     "lesson.ipynb": (
         b'{"cells": [{"cell_type": "markdown", "source": ["# Moor\\n", "Peat."]}, {"cell_type":'
         b'"code", "source": "print(1)", "outputs": []}], "metadata": {"kernelspec": {"language":'

@@ -20,6 +20,7 @@ HEAVY = frozenset(
         "liteparse",
         "mammoth",
         "onnxruntime",
+        "oxmsg",
         "pptx",
         "pypdfium2",
         "qdrant_client",

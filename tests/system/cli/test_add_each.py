@@ -92,9 +92,9 @@ def test_a_long_list_is_cut_short_in_words(workspace: Any, words: tuple[str, ...
 def test_documents_without_reader_are_counted_by_suffix(workspace, words) -> None:
     workspace.write("shelf/one.md", "One.\n")
     for number in range(13):
-        workspace.write(f"shelf/{number:02}.{'KEY' if number % 4 else 'msg'}", b"PK")
+        workspace.write(f"shelf/{number:02}.{'KEY' if number % 4 else 'one'}", b"PK")
     done = workspace("add", "shelf", *words)
-    assert "    not read in shelf: 9 .key, 4 .msg\n" in done.stderr
+    assert "    not read in shelf: 9 .key, 4 .one\n" in done.stderr
     assert "left out" not in done.stderr
     report = workspace.json("add", "shelf", *words)
     told = report if words else report["unchanged"][0]

@@ -1,5 +1,6 @@
-"""Office files damaged at random, and what must hold of each: a sound document or a refusal."""
+"""Files damaged at random, and what must hold of each: a sound document or a refusal."""
 
+import random
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -46,3 +47,22 @@ def damage_parts(
         )
         joined = "".join(pieces)
         parts[part] = joined if isinstance(parts[part], str) else joined.encode()
+
+
+def changed(generator: random.Random, data: bytes) -> bytes:
+    """Some bytes cut off, overwritten or repeated."""
+    damaged = bytearray(data)
+    for _ in range(generator.randint(1, 6)):
+        place = generator.randrange(len(damaged) + 1)
+        kind = generator.randrange(4)
+        if kind == 0:
+            del damaged[place:]
+        elif kind == 1:
+            damaged[place : place + 1] = bytes([generator.randrange(256)])
+        elif kind == 2:
+            del damaged[place : place + generator.randint(1, 40)]
+        else:
+            damaged[place:place] = damaged[place : place + generator.randint(1, 200)]
+        if not damaged:
+            break
+    return bytes(damaged)

@@ -6,7 +6,7 @@ import pytest
 
 from filestore.extract import ExtractionError, for_name
 from filestore.extract._office import marks
-from tests.system.extract.damage import read_soundly
+from tests.system.extract.damage import changed, read_soundly
 from tests.system.extract.office_files import (
     RICH_TEXT,
     book,
@@ -166,25 +166,6 @@ def sound():
     yield "a.odp", open_document("presentation", slide("point", title="First"))
     yield "a.odt", open_document("text", "<text:p>words</text:p>")
     yield "a.epub", book("<h1>One</h1>", "<p>Two</p>")
-
-
-def changed(generator, data):
-    """Some bytes cut off, overwritten or repeated."""
-    damaged = bytearray(data)
-    for _ in range(generator.randint(1, 6)):
-        place = generator.randrange(len(damaged) + 1)
-        kind = generator.randrange(4)
-        if kind == 0:
-            del damaged[place:]
-        elif kind == 1:
-            damaged[place : place + 1] = bytes([generator.randrange(256)])
-        elif kind == 2:
-            del damaged[place : place + generator.randint(1, 40)]
-        else:
-            damaged[place:place] = damaged[place : place + generator.randint(1, 200)]
-        if not damaged:
-            break
-    return bytes(damaged)
 
 
 @pytest.mark.parametrize(("name", "parts"), list(sound()), ids=[name for name, _ in sound()])

@@ -146,13 +146,13 @@ def test_pointers_of_git_lfs_are_named_and_never_found(notes: Notes) -> None:
 
 def test_what_is_not_read_is_counted_by_suffix(notes: Notes) -> None:
     """Formats without reader, and files of no known name that are no text: never litter."""
-    for name in ("a.key", "b.KEY", "in/c.msg", "blob", "d.odd"):
+    for name in ("a.key", "b.KEY", "in/c.one", "blob", "d.odd"):
         notes.write(name, b"\0\0\1")
     notes.sync()
-    assert notes.drift() == {"not-read": ["a.key", "b.KEY", "blob", "d.odd", "in/c.msg"]}
+    assert notes.drift() == {"not-read": ["a.key", "b.KEY", "blob", "d.odd", "in/c.one"]}
     assert notes.json("status")["clean"]
     said = notes("status").stdout
-    assert "not read: 2 .key, 1 .msg, 1 .odd, 1 other\n" in said
+    assert "not read: 2 .key, 1 .odd, 1 .one, 1 other\n" in said
     assert "litter" not in said
 
 
