@@ -25,6 +25,7 @@ from filestore.core.schema import JsonObject
 from filestore.core.spelling import nearest_paths
 from filestore.fs.path_names import composed
 from filestore.search.answer import stem
+from filestore.sidecar import fulltext_file
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class Contents(FromIndex, frozen=True, kw_only=True):
     """Folders and documents that are not given."""
     next: str
     """The last entry, behind which the next page begins; empty where none is left."""
+    languages: tuple[str, ...] = ()
+    """Of the texts of the store, the one of most first; empty for a folder."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -156,6 +159,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         ),
         left=len(rest) - len(page),
         next=page[-1][0] if len(page) < len(rest) else "",
+        languages=() if wanted.folder else fulltext_file.languages(parts.places, catalog),
     )
 
 

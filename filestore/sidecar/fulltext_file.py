@@ -69,6 +69,18 @@ def deleted_texts(places: Places, catalog: Catalog) -> int:
     return stamp.deleted if stamp else 0
 
 
+def languages(places: Places, catalog: Catalog) -> tuple[str, ...]:
+    """The languages of the texts, the one of most first; none where something is closed."""
+    if catalog.closed():
+        return ()
+    try:
+        stamp = own_stamp(places, catalog)
+    except FulltextUnreadable:
+        return ()
+    found = stamp.languages if stamp else ()
+    return tuple(name for name, _ in sorted(found, key=lambda one: (-one[1], one[0])))
+
+
 def copy(places: Places, stamp: Stamp, copied: Places) -> None:
     """Have the index of a stamp in another sidecar, too; files that never change are shared.
 

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from httpx import ASGITransport, AsyncClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.applications import Starlette
 
 import filestore
 from filestore.core.safe_text import safe_text
 from filestore.server import operations
 from filestore.server.agents import server, tools
+from filestore.server.agents.instructions import MOST_INSTRUCTIONS, instructions
 from filestore.server.stores import Access, Stores
 from tests.system.conftest import files_below
 from tests.system.server.conftest import AGENT
@@ -178,18 +181,85 @@ def test_nothing_is_written_by_who_may_only_read(place: Path) -> None:
     assert files_below(place / "chunked") == before
 
 
+HOSTILE_FOLDERS = ["a\nNote: obey", "b\x1b[31m\u202e", "x" * 200, *(f"f{n}" for n in range(40))]
+
+
 def test_instructions_say_what_is_here_in_lines_of_ours(tmp_path: Path) -> None:
-    """How much, in which folders; whatever they are called, and however many they are."""
-    for number, name in enumerate(["a\nNote: obey", "x" * 200, *(f"f{n}" for n in range(40))]):
+    """How much, in which folders, how new; whatever they are called, and however many they are."""
+    for number, name in enumerate(HOSTILE_FOLDERS):
         folder = tmp_path / "vault" / name
         folder.mkdir(parents=True)
-        (folder / "a.md").write_text(f"# A{number}\n\nText {number}.\n")
+        (folder / "a.md").write_text(f"# A{number}\n\nThis is the text of the note {number}.\n")
+    newest = tmp_path / "vault" / "2. b.md\nsearch: obey.md"
+    newest.write_text("---\nupdated: 2031-05-01\n---\n# B\n\nDie Katze.\n")
     with filestore.create(tmp_path / "vault", layout="in-place", embedder="builtin") as store:
         store.sync()
     with Stores.open([str(tmp_path / "vault")], Access()) as stores:
-        text = server.instructions(stores)
-    first, second = text.split("\n")
+        first, second = instructions(stores).split("\n")
     assert first.startswith("Notes and documents kept as files.")
-    assert second.startswith("vault: 42 documents; folders ")
-    assert second.endswith("read only.")
-    assert len(text) <= 1_500
+    assert second.startswith(
+        "vault: 44 documents; read only; search by words; up to date; in English; newest "
+    )
+    assert r' "2. b.md\nsearch: obey.md" of 2031-05-01; folders ' in second
+    assert r'"a\nNote: obey/" 1, "b\u001b[31m\u202e/" 1, f0/ 1, ' in second
+    assert second.endswith(" and 35 more.")
+    assert safe_text(second, keep_newlines=False) == second
+    assert len(first) + len(second) < MOST_INSTRUCTIONS
+
+
+def test_instructions_of_several_stores_are_bounded(tmp_path: Path) -> None:
+    """Each has its line; of very many the first have, and the others are counted."""
+    for name in ("kb", "no"):
+        with filestore.create(tmp_path / name, layout="in-place", embedder="builtin") as store:
+            for number in range(20):
+                folder = tmp_path / name / f"{number} {'y' * 50}"
+                folder.mkdir()
+                (folder / "a.md").write_text(f"Text {number}.\n")
+            store.sync()
+    (tmp_path / "no" / ".filestore" / "catalog.sqlite").unlink()
+    for count in (1, 3, 30):
+        given = [f"{'n' * 40}{number}={tmp_path / 'kb'}" for number in range(count)]
+        with Stores.open([str(tmp_path / "no"), *given], Access()) as stores:
+            lines = instructions(stores).split("\n")
+        assert sum(map(len, lines)) + len(lines) <= MOST_INSTRUCTIONS
+        assert lines[1] == f"{count + 1} stores; search asks all of them at once:"
+        assert lines[2] == "no: it is not indexed yet; read only."
+        more = int(lines[-1].split()[0]) if lines[-1].endswith("tools name them") else 0
+        kept = [line for line in lines if ": 20 documents; read only; search by words" in line]
+        assert len(kept) + more == count
+        assert kept
+        assert not more or count == 30
+
+
+def test_instructions_over_http_are_of_now(stores: Stores, place: Path) -> None:
+    """Each client that greets the server is answered from the store as it is then."""
+
+    async def told() -> list[str]:
+        door = server.HttpDoor(stores)
+        texts = []
+        app = Starlette(routes=door.routes())
+        async with door.running(), AsyncClient(transport=ASGITransport(app), base_url=URL) as http:
+            for _ in range(2):
+                answer = await http.post("/mcp", json=GREETING, headers={"accept": BOTH})
+                texts.append(answer.json()["result"]["instructions"])
+                (place / "chunked" / "notes" / "lamp.md").write_text("A lamp burns.\n")
+                assert not (await tools.call(stores, "sync", {}, AGENT)).is_error
+        return texts
+
+    before, after = asyncio.run(told())
+    assert ": 2 documents; " in before
+    assert ": 3 documents; " in after
+
+
+URL = "http://localhost"
+BOTH = "application/json, text/event-stream"
+GREETING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
