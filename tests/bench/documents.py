@@ -1,8 +1,10 @@
-"""What becomes of documents: tables of PDFs, in figures, before and after.
+"""What becomes of documents: tables, headings and line ends of PDFs, in figures.
 
     python -m tests.bench.documents tables [--prose FOLDER]
+    python -m tests.bench.documents headings [--prose FOLDER]
 
-Needs reportlab, which writes the PDFs. `before` is the first reader alone.
+Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
+of another checkout, run it with that checkout first on PYTHONPATH.
 """
 
 import argparse
@@ -128,7 +130,75 @@ def tables_section(options):
     print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 
 
-SECTIONS = {"tables": tables_section}
+def said_headings(text):
+    """The headings of a Markdown text as (level, text)."""
+    found = re.findall(r"^(#{1,6}) (.*)$", without_fences(text), re.MULTILINE)
+    return [(len(mark), " ".join(said.split())) for mark, said in found]
+
+
+def without_fences(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def torn(text):
+    """Line and paragraph ends before a word in lower case, but for items, rows and code."""
+    found = re.findall(r"^(?![|#]).*[^\n.:!?]\n\n?(?=[a-z]+ )", without_fences(text), re.MULTILINE)
+    return len(found)
+
+
+def headings_section(options):
+    """Prints recall, precision and order of headings, and lines torn inside sentences."""
+    from tests.bench import heading_gold
+
+    files = heading_gold.gold()
+    texts = {one.name: read(one.data)[0] for one in files}
+    for half in ("tuning", "confirming"):
+        chosen = [one for one in files if one.half == half]
+        by_look = [one for one in chosen if one.style in heading_gold.BY_LOOK]
+        named = [one for one in chosen if one.style in heading_gold.NAMED]
+        none = [one for one in chosen if one.style in heading_gold.NONE]
+        right, wanted, found = headings_found(by_look, texts)
+        print(
+            f"{half}, {len(by_look)} files by look: "
+            f"recall {right / wanted:.3f}, precision {right / max(1, found):.3f}"
+        )
+        exact = [one for one in named if said_headings(texts[one.name]) == one.headings]
+        print(f"  tagged and outlined: {len(exact)} of {len(named)} exact, levels included")
+        said = [one for one in none if said_headings(texts[one.name])]
+        print(f"  without headings: {len(said)} of {len(none)} get one")
+        prose = [one for one in chosen if one.style not in ("verse", "code", "form", "letter")]
+        print(f"  torn lines: {sum(torn(texts[one.name]) for one in prose)} in {len(prose)} files")
+        if half == "tuning" or options.all:
+            for one in (*by_look, *named, *none):
+                right, wanted, found = headings_found([one], texts)
+                if not right == wanted == found:
+                    print(f"    {one.name}: {right} of {wanted} found, {found - right} wrong")
+            lines = {one.name: torn(texts[one.name]) for one in prose}
+            print("    torn:", ", ".join(f"{name} {n}" for name, n in lines.items() if n))
+    for path in pdfs_below(options.prose) if options.prose else ():
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            text, _ = read(data)
+        except Exception as error:
+            print(f"  {path}: {error}")
+            continue
+        print(f"  {path}: {len(said_headings(text))} headings, {torn(text)} torn lines")
+
+
+def headings_found(files, texts):
+    """How many headings are right, how many there are, and how many are said."""
+    right = wanted = found = 0
+    for one in files:
+        gold = Counter(text for _, text in one.headings)
+        said = Counter(text for _, text in said_headings(texts[one.name]))
+        right += (gold & said).total()
+        wanted += gold.total()
+        found += said.total()
+    return right, wanted, found
+
+
+SECTIONS = {"tables": tables_section, "headings": headings_section}
 
 
 def main():
@@ -136,6 +206,7 @@ def main():
     parser.add_argument("section", choices=SECTIONS)
     parser.add_argument("--prose", default="", help="a folder of PDFs without tables")
     parser.add_argument("--worst", type=int, default=12)
+    parser.add_argument("--all", action="store_true", help="name files of both halves")
     options = parser.parse_args()
     SECTIONS[options.section](options)
 

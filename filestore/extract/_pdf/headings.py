@@ -11,7 +11,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -30,6 +30,25 @@ _HEADING_SHARE: Final = 4  # where more than a fourth of all lines is large, siz
 _FEW_LINES: Final = 12
 _COMMON_SHARE: Final = 0.15  # of all characters: a size that common is one of the text's
 _LINE_SPACE: Final = 1.6  # font sizes, between the lines of one heading
+_SMALLER: Final = 0.93  # times the usual size: no bold heading is smaller
+_LONG_LINE: Final = 60  # characters: that of a paragraph
+_LONGEST_BOLD: Final = 120  # characters
+_LONGEST_NUMBERED: Final = 80
+_APART_LINES: Final = 1.25  # times the usual leading: more than between lines of a paragraph
+_FARTHEST_TEXT: Final = 5.0  # font sizes, from a heading to its text
+_FEWEST_NUMBERED: Final = 2
+_SHORT: Final = 0.8  # of where the longest line ends
+_RISING: Final = 0.8  # of the numbers
+_SECTION: Final = re.compile(
+    r"(?:(?i:chapter|section|article|appendix|part|clause|kapitel|abschnitt|artikel|teil|§)\s*)?"
+    r"([0-9]{1,3}(?:\.[0-9]{1,3}){0,4})(?:[.:)]|\s*[—–-])?\s+(?=\S)"
+)
+_NOT_HEADING: Final = re.compile(
+    r"[,;]$|[^0-9.][.:]$"
+    r"|^(?:fig(?:ure)?|table|abb(?:ildung)?|tab(?:elle)?|listing|tableau|note|source|quelle)\b",
+    re.IGNORECASE,
+)
+_ENDED: Final = re.compile(r"[.!?:;。！？][\"'”’)\]]*$")
 
 _NUMBERING: Final = re.compile(
     r"(?:(?i:chapter|appendix|section|part|kapitel|anhang|abschnitt|teil|chapitre|annexe)\s+)?"
@@ -69,6 +88,9 @@ def find_headings(
     Returns:
         By page, and by the position of their first line.
     """
+    tagged = _by_tags(pages)
+    if tagged:
+        return tagged
     found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
     by_page = sorted(outline, key=lambda entry: entry.page)
     for page, group in groupby(by_page, key=lambda entry: entry.page):
@@ -78,7 +100,7 @@ def find_headings(
             if left and 0 <= number < len(pages):
                 left = _match_all(left, pages[number].lines, found[number])
     by_outline = {number: headings for number, headings in found.items() if headings}
-    return by_outline or _by_size(pages, measures)
+    return by_outline or _by_look(pages, measures)
 
 
 class _Place(Struct, frozen=True, kw_only=True):
@@ -175,36 +197,162 @@ def _key(text: str) -> str:
     return _NOT_WORD.sub("", folded) or "".join(folded.split())
 
 
-def _by_size(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[int, Heading]]:
-    """Lines in a font larger than that of the text; the larger, the higher."""
-    characters: Counter[float] = Counter()
-    for page in pages:
-        for line in page.lines:
-            characters[_rounded(line)] += len(line.text)
-    # The largest size that much of the text is in.
-    common = _COMMON_SHARE * characters.total()
-    sizes = [size for size, count in characters.items() if count >= common]
-    usual = replace(measures, size=max(sizes, default=measures.size))
-    candidates = [
-        (number, position, lines)
-        for number, page in enumerate(pages)
-        for position, lines in _large(page.lines, usual, first_page=number == 0)
-    ]
-    total = sum(len(page.lines) for page in pages)
-    large = sum(len(lines) for _, _, lines in candidates)
-    if total > _FEW_LINES and large * _HEADING_SHARE > total:
-        return {}
-    sizes = sorted({_rounded(lines[0]) for _, _, lines in candidates}, reverse=True)
-    levels = {size: min(level, DEEPEST) for level, size in enumerate(sizes, 1)}
+def _by_tags(pages: Sequence[PageLines]) -> dict[int, dict[int, Heading]]:
+    """What the structure of the file calls a heading."""
     found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
-    for number, position, lines in candidates:
-        level = levels[_rounded(lines[0])]
-        found[number][position] = Heading(level=level, lines=len(lines))
+    for number, page in enumerate(pages):
+        runs = groupby(enumerate(page.lines), key=lambda item: item[1].tag)
+        for (level, _), run in runs:
+            lines = list(run)
+            if level and any(_LETTERS.search(line.text) for _, line in lines):
+                found[number][lines[0][0]] = Heading(level=level, lines=len(lines))
     return dict(found)
+
+
+class _Candidate(NamedTuple):
+    """Lines that look like a heading."""
+
+    page: int
+    position: int
+    lines: Sequence[Line]
+    by_number: bool
+    """Whether nothing but a number makes it one."""
+
+    @property
+    def number(self) -> tuple[int, ...]:
+        """Of its section; empty where it has none."""
+        found = _SECTION.match(self.lines[0].text)
+        return tuple(map(int, found[1].split("."))) if found else ()
+
+    @property
+    def rank(self) -> tuple[float, bool, int]:
+        """What orders the levels: the larger first, then the heavier, then by its number."""
+        first = self.lines[0]
+        return -_rounded(first), not first.bold, max(1, len(self.number))
+
+
+def _by_look(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[int, Heading]]:
+    """Lines larger or bolder than the text, or numbered; the larger, the higher."""
+    usual = replace(measures, size=_text_size(pages, measures))
+    total = sum(len(page.lines) for page in pages)
+    candidates: list[_Candidate] = []
+    for some in (_large, _standing_out):
+        found = [
+            _Candidate(number, position, run, some is _standing_out and not run[0].bold)
+            for number, page in enumerate(pages)
+            for position, run in some(page.lines, usual, first_page=number == 0)
+        ]
+        count = sum(len(one.lines) for one in found)
+        if total <= _FEW_LINES or count * _HEADING_SHARE <= total:
+            candidates += found
+    candidates = _in_sequence(candidates)
+    ranks = sorted({one.rank for one in candidates})
+    levels = {rank: min(level, DEEPEST) for level, rank in enumerate(ranks, 1)}
+    by_page: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
+    for one in candidates:
+        by_page[one.page][one.position] = Heading(level=levels[one.rank], lines=len(one.lines))
+    return dict(by_page)
+
+
+def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """The candidates without those that only have a number, unless the numbers rise."""
+    numbers = [one.number for one in candidates if one.by_number]
+    rising = sum(one < other for one, other in pairwise(numbers))
+    if len(numbers) >= _FEWEST_NUMBERED and rising >= _RISING * (len(numbers) - 1):
+        return list(candidates)
+    return [one for one in candidates if not one.by_number]
+
+
+def _text_size(pages: Sequence[PageLines], measures: Measures) -> float:
+    """The largest size that much of the text is in; lines that stand alone are no text."""
+    characters: Counter[float] = Counter()
+    long: set[float] = set()
+    for page in pages:
+        for size, run in groupby(page.lines, key=_rounded):
+            lines = list(run)
+            characters[size] += sum(len(line.text) for line in lines)
+            if len(lines) > _MOST_LINES or len(lines[0].text) > _LONG_LINE:
+                long.add(size)
+    common = _COMMON_SHARE * characters.total()
+    sizes = [size for size, count in characters.items() if count >= common and size in long]
+    return max(measures.size, max(sizes, default=0.0))
 
 
 def _rounded(line: Line) -> float:
     return round(line.size * 2) / 2
+
+
+def _standing_out(
+    lines: Sequence[Line], measures: Measures, *, first_page: bool
+) -> Iterator[tuple[int, Sequence[Line]]]:
+    """Runs of lines about as large as the text that are bold or numbered, with text below them."""
+    del first_page
+    apart = _APART_LINES * measures.leading
+    widest = max((line.right for line in lines if not line.table), default=0.0)
+    position = 0
+    while position < len(lines):
+        end = position + 1
+        first = lines[position]
+        while first.bold and end < len(lines) and _continues(lines[end - 1], lines[end], apart):
+            end += 1
+        run = lines[position:end]
+        above = lines[position - 1] if position else None
+        below = lines[end] if end < len(lines) else None
+        if _is_heading_style(run, measures) and below is not None and not below.table:
+            before = above.bottom - first.bottom if above else 0.0
+            after = run[-1].bottom - below.bottom
+            # Also at the top of a page or a column.
+            free = before <= 0 or before >= apart * first.size
+            # What is beside it makes it a cell of a row.
+            beside = any(
+                abs(other.bottom - first.bottom) < first.size / 2
+                for other in (above, below)
+                if other
+            )
+            if first.bold:
+                # Where it is as near as a line of a paragraph, it is short and a sentence ends above.
+                short = run[-1].right < _SHORT * widest
+                ended = free or above is None or (short and _ENDED.search(above.text))
+                fits = ended and (not below.bold or _deeper(first, below))
+            else:
+                fits = free and after >= apart * first.size and not _SECTION.match(below.text)
+            if fits and not beside and 0 < after < _FARTHEST_TEXT * first.size:
+                yield position, run
+        position = end
+
+
+def _continues(line: Line, following: Line, apart: float) -> bool:
+    """Whether a bold line is the rest of the bold one above it."""
+    return (
+        following.bold
+        and _rounded(line) == _rounded(following)
+        and 0 < line.bottom - following.bottom < apart * line.size
+        and not _SECTION.match(following.text)
+    )
+
+
+def _deeper(line: Line, following: Line) -> bool:
+    """Whether a heading follows another, as 2.1 follows 2."""
+    return _SECTION.match(following.text) is not None or following.size != line.size
+
+
+def _is_heading_style(run: Sequence[Line], measures: Measures) -> bool:
+    first, text = run[0], " ".join(line.text for line in run)
+    section = _SECTION.match(text)
+    title = text[section.end() :] if section else text
+    return (
+        (first.bold or section is not None)
+        and len(run) <= _MOST_LINES
+        and _SMALLER * measures.size <= first.size < _LARGER * measures.size
+        and len(text) <= (_LONGEST_BOLD if first.bold else _LONGEST_NUMBERED)
+        and not (first.typewriter and not measures.typewriter)
+        and not (first.table or run[-1].hyphen or first.turn != "none")
+        and not title[:1].islower()
+        and _LETTERS.search(title) is not None
+        and _NOT_HEADING.search(text) is None
+        and not is_bullet(text)
+        and not any(is_sparse(line, measures) for line in run)
+    )
 
 
 def _large(

@@ -29,6 +29,9 @@ _SAMPLED_PAGES: Final = 100
 _SAME_ROW: Final = 0.35  # of the font size, between the bottoms of two pieces of one line
 
 
+Turn = Literal["none", "quarter", "slanted"]
+
+
 class Line(Struct, frozen=True):
     """One line as it is on a page; lengths are in points, from the bottom left."""
 
@@ -50,6 +53,12 @@ class Line(Struct, frozen=True):
     """Where it is a whole table: the words of each cell, by row."""
     columns: tuple[float, ...] = ()
     """Where the columns of the table start."""
+    bold: bool = False
+    """Whether it is set in a bold font from start to end."""
+    turn: Turn = "none"
+    """How the letters are turned on the page."""
+    tag: tuple[int, int] = (0, 0)
+    """Of a heading in the structure of the file: its level from 1, and its number on the page."""
 
     @property
     def width(self) -> float:
@@ -62,6 +71,11 @@ class PageLines(Struct, frozen=True, kw_only=True):
 
     height: float
     lines: tuple[Line, ...]
+    width: float = 0.0
+    fields: tuple[Line, ...] = ()
+    """What was filled in or written on top; with the label, where the file has only that."""
+    unread: str = ""
+    """Why the page has text that is not read; empty where it has none."""
 
 
 class Measures(Struct, frozen=True, kw_only=True):
@@ -173,6 +187,7 @@ def joined_pieces(lines: Sequence[Line]) -> list[Line]:
             size=size,
             typewriter=before.typewriter and line.typewriter,
             hyphen=line.hyphen,
+            bold=before.bold and line.bold,
         )
     return whole
 
@@ -306,6 +321,9 @@ _SENTENCE_END: Final = re.compile(r"[.!?:;。！？][\"'”’)\]]*$")
 _FULL_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 
 _LONGEST_END: Final = 12
+_FULL_SHARE: Final = 0.3  # of the lines of prose reach the margin
+_LONG_SHARE: Final = 0.55  # of the way to the margin: no line of an address or a verse
+_FEW_FLOWS: Final = 2
 _RECENT_LINES: Final = 50
 
 _LOOSE: Final = 1.15  # times the usual leading: more is the space between paragraphs
@@ -402,7 +420,27 @@ def page_blocks(
         _place(blocks, line, limit, measures, gaps)
         blocks[-1].limit = limits[position]
         position += 1
+    for block in blocks:
+        if block.kind == "text":
+            _mend(block, measures)
     return blocks
+
+
+def _mend(block: Block, measures: Measures) -> None:
+    """Lets lines flow on that end in the middle of a sentence, as of text without a straight edge.
+
+    Verses keep their lines, as few of them reach the margin.
+    """
+    full = sum(block.flows) / max(1, len(block.flows))
+    for place, flows in enumerate(block.flows):
+        before, line = block.lines[place : place + 2]
+        if flows or not line.text[0].islower() or _ends(_SENTENCE_END, before):
+            continue
+        long = before.width >= _LONG_SHARE * (block.limit - before.left)
+        enough = _FULL_SHARE if before.text[-1] != "," else 2 * _FULL_SHARE
+        if (full >= enough or (len(block.flows) <= _FEW_FLOWS and before.text[-1] != ",")) and long:
+            sparse = is_sparse(before, measures) or is_sparse(line, measures)
+            block.flows[place] = not sparse and not is_item(line.text)
 
 
 def _place(blocks: list[Block], line: Line, limit: float, measures: Measures, sparse: int) -> None:

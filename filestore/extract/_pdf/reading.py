@@ -19,12 +19,14 @@ from filestore.extract._pdf.lines import (
     SOFT_HYPHEN,
     Line,
     PageLines,
+    Turn,
     joined_pieces,
     measure,
     plain,
 )
 from filestore.extract._pdf.table_reading import read_grids
 from filestore.extract._pdf.tables import may_hold_table, with_tables
+from filestore.extract._pdf.tags import heading_tags
 from filestore.extract.base import ExtractionError, empty_error
 
 MAX_CHARACTERS: Final = 20_000_000
@@ -32,6 +34,10 @@ MAX_CHARACTERS: Final = 20_000_000
 
 _FARTHEST: Final = 1e6  # points; anything beyond is damage
 _FIXED_PITCH: Final = 1
+_FORCED_BOLD: Final = 1 << 18
+_FIXED: Final = 1
+_BOLD: Final = 2
+_LEVEL_SHARE: Final = 0.08  # of the longer side of a letter's direction: not slanted
 _LONGEST_FONT: Final = ctypes.c_ulong(96)  # bytes of its name
 _SMALLEST: Final = 0.5  # points: below, the size is that of the box around the character
 _QUARTER_TURNS: Final = (90, 270)
@@ -48,6 +54,9 @@ _WORD: Final = re.compile(r"\S+")
 _TYPEWRITER: Final = re.compile(
     r"mono|cour|typewr|consol|menlo|fixed|letter ?gothic|inconsol|source ?code|lucida ?console"
     r"|cm(?:sl|i|vt|csc|bx)?tt|(?:ec|sf|tx|px|lm|la)tt|tt[0-9]{2,4}$|lmmono|luximono|zi4"
+)
+_HEAVY: Final = re.compile(
+    r"bold|black|heavy|demi|[-,]bd|(?:cm|sf|ec|lm)[a-z]{0,2}bx?[0-9]|-medi(?:$|[^au])"
 )
 
 
@@ -68,12 +77,16 @@ class PageReader:
         self._matrix_of = _unchecked(raw.FPDFText_GetMatrix)
         self._size_of = _unchecked(raw.FPDFText_GetFontSize)
         self._font_of = _unchecked(raw.FPDFText_GetFontInfo)
+        self._object_of = raw.FPDFText_GetTextObject
+        self._mark_of = raw.FPDFPageObj_GetMarkedContentID
         self._box = ctypes.create_string_buffer(_BOX.size)
         self._matrix = ctypes.create_string_buffer(_MATRIX.size)
         self._flags = ctypes.c_int()
         self._flags_place = ctypes.byref(self._flags)
         self._font = ctypes.create_string_buffer(_LONGEST_FONT.value)
-        self._typewriters: dict[tuple[bytes, int], bool] = {}
+        self._fonts: dict[tuple[bytes, int], int] = {}
+        self._tags: dict[int, tuple[int, int]] = {}
+        self._text_page: Any = None
         self._same_indexes = True
         self._corner = 0.0, 0.0
         self._width = 0.0
@@ -104,14 +117,18 @@ class PageReader:
                 self._same_indexes = len(text) == count == final + 1
                 self._corner = left, bottom
                 self._width = right - left
+                self._text_page = text_page.raw
+                self._tags = {} if words else heading_tags(document, page)
                 found = list(self._lines(handle, text, number, words=words))
                 lines = found if words else joined_pieces(found)
             finally:
                 text_page.close()
         finally:
             page.close()
-        height = right - left if turned else top - bottom
-        return PageLines(height=max(1.0, height), lines=tuple(lines))
+        width, height = right - left, top - bottom
+        if turned:
+            width, height = height, width
+        return PageLines(height=max(1.0, height), lines=tuple(lines), width=width)
 
     def _lines(self, text_page: Any, text: str, number: int, *, words: bool) -> Iterator[Line]:
         if not text.isascii() and _MANGLED.search(text):
@@ -164,13 +181,25 @@ class PageReader:
                 return None
         if text[-1] in HYPHENS and text[-2:-1].isalnum():
             text, broken = text[:-1], True
-        left, right, bottom, size = self._place(text_page, first, last, middle)
+        left, right, bottom, size, turn = self._place(text_page, first, last, middle)
         if mirrored:
             left, right = self._width - right, self._width - left
-        typewriter = self._is_fixed(text_page, middle) and (
-            self._is_fixed(text_page, first) and self._is_fixed(text_page, last)
+        style = self._style(text_page, middle)
+        if style:
+            style &= self._style(text_page, first) & self._style(text_page, last)
+        tag = self._tag(first, last) if self._tags else (0, 0)
+        fixed, bold = bool(style & _FIXED), bool(style & _BOLD)
+        return Line(
+            text, number, left, right, bottom, size, fixed, broken, bold=bold, turn=turn, tag=tag
         )
-        return Line(text, number, left, right, bottom, size, typewriter, broken)
+
+    def _tag(self, first: int, last: int) -> tuple[int, int]:
+        """The heading that a whole line is in."""
+        ends = [
+            self._tags.get(self._mark_of(self._object_of(self._text_page, index)), (0, 0))
+            for index in (first, last)
+        ]
+        return ends[0] if ends[0] == ends[1] else (0, 0)
 
     def _logical(self, text_page: Any, first: int, last: int) -> str:
         """The characters of a line with right-to-left script in the order they are read in.
@@ -191,8 +220,8 @@ class PageReader:
 
     def _place(
         self, text_page: Any, first: int, last: int, middle: int
-    ) -> tuple[float, float, float, float]:
-        """Left, right and bottom of a line as if it ran from left to right, and its font size."""
+    ) -> tuple[float, float, float, float, Turn]:
+        """Left, right and bottom of a line as if it ran from left to right, size and turn."""
         self._box_of(text_page, last, self._box)
         last_left, last_top, end, last_bottom = _BOX.unpack_from(self._box)
         self._box_of(text_page, first, self._box)
@@ -206,22 +235,25 @@ class PageReader:
         if abs(b) <= abs(a):
             left = (last_left if last_left < start else start) - x
             right = (first_right if first_right > end else end) - x
-            return _sound(left), _sound(right), _sound(bottom - y), size
+            turn: Turn = "none" if abs(b) <= _LEVEL_SHARE * abs(a) else "slanted"
+            return _sound(left), _sound(right), _sound(bottom - y), size, turn
+        turn = "quarter" if abs(a) <= _LEVEL_SHARE * abs(b) else "slanted"
         if b > 0:
             across = self._width + x - first_right
-            return _sound(bottom - y), _sound(last_top - y), _sound(across), size
-        return _sound(y - top), _sound(y - last_bottom), _sound(start - x), size
+            return _sound(bottom - y), _sound(last_top - y), _sound(across), size, turn
+        return _sound(y - top), _sound(y - last_bottom), _sound(start - x), size, turn
 
-    def _is_fixed(self, text_page: Any, index: int) -> bool:
-        """Whether the font of a character is monospaced."""
+    def _style(self, text_page: Any, index: int) -> int:
+        """Whether the font of a character is monospaced, and whether it is bold."""
         self._font.value = b""
         self._font_of(text_page, index, self._font, _LONGEST_FONT, self._flags_place)
         font = self._font.value, self._flags.value
-        known = self._typewriters.get(font)
+        known = self._fonts.get(font)
         if known is None:
-            named = _TYPEWRITER.search(font[0].decode("utf-8", "replace").casefold())
-            known = bool(font[1] & _FIXED_PITCH) or named is not None
-            self._typewriters[font] = known
+            name, flags = font[0].decode("utf-8", "replace").casefold(), font[1]
+            fixed = flags & _FIXED_PITCH or _TYPEWRITER.search(name)
+            bold = flags & _FORCED_BOLD or _HEAVY.search(name)
+            known = self._fonts[font] = (_FIXED if fixed else 0) | (_BOLD if bold else 0)
         return known
 
 
