@@ -293,6 +293,30 @@ def written(pages, elements):
     ).encode("latin-1")
 
 
+def said_without(style, chance, n):
+    """The text of one paragraph of a document without headings."""
+    text = prose(chance)
+    if style == "emphasis":
+        words = text.split()
+        start = chance.randrange(len(words) - 4)
+        words[start] = f"<b>{words[start]}"
+        end = min(len(words) - 1, start + chance.choice((2, 20)))
+        words[end] += "</b>"
+        return " ".join(words)
+    verse = [
+        " ".join(chance.choice(WORDS) for _ in range(chance.randint(4, 6))) + "," for _ in range(4)
+    ]
+    item = sentence(chance, chance.randint(3, 25))
+    return {
+        "list": f"• {item}",
+        "numbered-list": f"{n + 1}. {item}",
+        "form": f"{title(chance, 2)}: {chance.choice(WORDS)} {n}",
+        "references": f"[{n + 1}] A. Miller. {item} Vol. {n}, pp. {n}–{n + 9}, 2019.",
+        "verse": "<br/>".join(verse),
+        "lead-ins": f"<b>{title(chance, 2)}.</b> {text}",
+    }.get(style, text)
+
+
 def without_headings(style, number):
     from reportlab.lib.styles import ParagraphStyle
     from reportlab.platypus import Paragraph, Preformatted, Spacer
@@ -302,47 +326,21 @@ def without_headings(style, number):
     body, _ = styles("times" if number == 1 else "bold", chance)
     if style == "row-by-row":
         return Headed(name, row_by_row(chance), [], style)
+    small = body.clone("small", fontSize=7, leading=8)
+    mono = ParagraphStyle("mono", fontName="Courier", fontSize=9, leading=11)
     story = []
-    for n in range(chance.randint(12, 30)):
-        text = prose(chance)
-        if style == "letter":
-            if n > 4:
-                break
-            if n == 0:
-                story += [Paragraph(title(chance, 2), body) for _ in range(4)]
-                story.append(Paragraph("Dear reader,", body))
-        elif style == "list":
-            text = f"• {sentence(chance, chance.randint(3, 25))}"
-        elif style == "numbered-list":
-            text = f"{n + 1}. {sentence(chance, chance.randint(3, 25))}"
-        elif style == "code":
-            mono = ParagraphStyle("mono", fontName="Courier", fontSize=9, leading=11)
+    if style == "letter":
+        story = [Paragraph(title(chance, 2), body) for _ in range(4)]
+        story.append(Paragraph("Dear reader,", body))
+    for n in range(4 if style == "letter" else chance.randint(12, 30)):
+        if style == "code":
             story.append(Preformatted(f"value_{n} = call({n})\nif value_{n}:\n    stop()", mono))
-        elif style == "form":
-            text = f"{title(chance, 2)}: {chance.choice(WORDS)} {n}"
-        elif style == "references":
-            text = f"[{n + 1}] A. Miller. {sentence(chance, 9)} Vol. {n}, pp. {n}–{n + 9}, 2019."
-        elif style == "verse":
-            text = "<br/>".join(
-                " ".join(chance.choice(WORDS) for _ in range(chance.randint(4, 6))) + ","
-                for _ in range(4)
-            )
-        elif style == "emphasis":
-            words = text.split()
-            start = chance.randrange(len(words) - 4)
-            words[start] = f"<b>{words[start]}"
-            end = min(len(words) - 1, start + chance.choice((2, 20)))
-            words[end] += "</b>"
-            text = " ".join(words)
-        elif style == "lead-ins":
-            text = f"<b>{title(chance, 2)}.</b> {text}"
-        elif style == "captions":
+        if style == "captions":
             story.append(Spacer(1, 60))
             story.append(Paragraph(f"<b>Figure {n + 1}: {title(chance)}</b>", body))
-        elif style == "notes" and n % 4 == 0:
-            small = body.clone("small", fontSize=7, leading=8)
+        if style == "notes" and n % 4 == 0:
             story.append(Paragraph(f"{n // 4 + 1} {sentence(chance, 14)}", small))
-        story.append(Paragraph(text, body))
+        story.append(Paragraph(said_without(style, chance, n), body))
     columns = 2 if style == "columns-of-prose" else 1
     return Headed(name, pdf(name, story, columns=columns), [], style)
 

@@ -29,12 +29,12 @@ from filestore.extract._pdf.lines import (
     without_leader,
 )
 from filestore.extract._pdf.reading import (
+    arranged,
     has_pictures,
     opened,
     read_outline,
     read_pages,
     read_value,
-    with_tables_of,
 )
 from filestore.extract._pdf.tables import repeats_header, row_text
 from filestore.extract.base import (
@@ -70,7 +70,7 @@ class PdfExtractor(Extractor):
     """PDF: flowing text under the headings of its outline."""
 
     name = "pdf"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -79,7 +79,7 @@ class PdfExtractor(Extractor):
             pages = read_pages(document, name=name)
             if not any(page.lines for page in pages):
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
-            pages = with_tables_of(pages, document, data)
+            pages = arranged(pages, document, data)
             outline = read_outline(document)
             values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
             for key, entry in (("author", "Author"), ("subject", "Subject")):

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from statistics import median
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -44,7 +45,7 @@ _SECTION: Final = re.compile(
     r"([0-9]{1,3}(?:\.[0-9]{1,3}){0,4})(?:[.:)]|\s*[—–-])?\s+(?=\S)"
 )
 _NOT_HEADING: Final = re.compile(
-    r"[,;]$|[^0-9.][.:]$"
+    r"[,;]$|[^0-9.][.:]$|[^\W\d_]{3}[.!?] +[^\W\d_]"
     r"|^(?:fig(?:ure)?|table|abb(?:ildung)?|tab(?:elle)?|listing|tableau|note|source|quelle)\b",
     re.IGNORECASE,
 )
@@ -310,10 +311,12 @@ def _standing_out(
                 if other
             )
             if first.bold:
-                # Where it is as near as a line of a paragraph, it is short and a sentence ends above.
+                # As near as a line of a paragraph, it is short and a sentence ends above.
                 short = run[-1].right < _SHORT * widest
                 ended = free or above is None or (short and _ENDED.search(above.text))
-                fits = ended and (not below.bold or _deeper(first, below))
+                apart_below = after >= apart * first.size
+                going_on = below.text[0].islower() and not apart_below
+                fits = ended and not going_on and (not below.bold or _deeper(first, below))
             else:
                 fits = free and after >= apart * first.size and not _SECTION.match(below.text)
             if fits and not beside and 0 < after < _FARTHEST_TEXT * first.size:
@@ -405,6 +408,8 @@ def evident_title(
     return "" if _NO_TITLE.fullmatch(_key(title)) else title
 
 
+_STAMP_LARGER: Final = 1.6  # times the size of the text
+_MOST_SLANTED: Final = 2  # pages with the same words
 _EDGE_LINES: Final = 3
 _EDGE_SHARE: Final = 0.16  # of the height of the page, at the top and at the bottom
 _APART: Final = 1.4  # font sizes between such a line and the text
@@ -448,6 +453,8 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     Returns:
         The same pages; unchanged all of them, if nothing else is there.
     """
+    kept = _without_stamps(pages)
+    pages = kept if any(page.lines for page in kept) else pages
     edges = [edge for number, page in enumerate(pages) for edge in _edges(number, page)]
     running = _running(edges)
     gone: defaultdict[int, set[int]] = defaultdict(set)
@@ -466,6 +473,39 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
         left = tuple(line for position, line in lines if position not in positions)
         kept[number] = replace(pages[number], lines=left)
     return kept if any(page.lines for page in kept) else list(pages)
+
+
+def _without_stamps(pages: Sequence[PageLines]) -> list[PageLines]:
+    """The pages without what is written across them or along their margins."""
+    slanted = Counter(
+        text for page in pages for text in {one.text for one in page.lines if one.turn == "slanted"}
+    )
+    kept: list[PageLines] = []
+    for page in pages:
+        level = [line for line in page.lines if line.turn == "none"]
+        if not level or len(level) == len(page.lines):
+            kept.append(page)
+            continue
+        left, right = min(line.left for line in level), max(line.right for line in level)
+        size = _STAMP_LARGER * median(line.size for line in level)
+        lines = tuple(
+            line
+            for line in page.lines
+            if line.turn == "none"
+            or (line.turn == "slanted" and line.size < size and slanted[line.text] < _MOST_SLANTED)
+            or (line.turn == "quarter" and _is_among(line, left, right, page.width))
+        )
+        kept.append(replace(page, lines=lines))
+    return kept
+
+
+def _is_among(line: Line, left: float, right: float, width: float) -> bool:
+    """Whether a line that runs up or down is where the text is, and not in a margin.
+
+    Its `bottom` is counted from the one side or the other, as it runs up or down.
+    """
+    places = (line.bottom, width - line.bottom)
+    return all(left < place < right for place in places)
 
 
 def _edges(number: int, page: PageLines) -> list[_Edge]:

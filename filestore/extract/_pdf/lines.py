@@ -74,6 +74,8 @@ class PageLines(Struct, frozen=True, kw_only=True):
     width: float = 0.0
     fields: tuple[Line, ...] = ()
     """What was filled in or written on top; with the label, where the file has only that."""
+    by_rows: bool = False
+    """Whether the file may draw columns, or numbers of lines, one row after the other."""
     unread: str = ""
     """Why the page has text that is not read; empty where it has none."""
 
@@ -324,6 +326,8 @@ _LONGEST_END: Final = 12
 _FULL_SHARE: Final = 0.3  # of the lines of prose reach the margin
 _LONG_SHARE: Final = 0.55  # of the way to the margin: no line of an address or a verse
 _FEW_FLOWS: Final = 2
+_MANY_FLOWS: Final = 6
+_OPEN_SHARE: Final = 0.7  # of the lines of a long block end within a sentence: no verse
 _RECENT_LINES: Final = 50
 
 _LOOSE: Final = 1.15  # times the usual leading: more is the space between paragraphs
@@ -431,14 +435,21 @@ def _mend(block: Block, measures: Measures) -> None:
 
     Verses keep their lines, as few of them reach the margin.
     """
-    full = sum(block.flows) / max(1, len(block.flows))
+    count = len(block.flows)
+    full = sum(block.flows) / max(1, count)
+    open_ends = sum(
+        not line.text[0].isupper() and (before.hyphen or before.text[-1].isalnum())
+        for before, line in pairwise(block.lines)
+    )
+    if count >= _MANY_FLOWS and open_ends >= _OPEN_SHARE * count:
+        full = 1.0
     for place, flows in enumerate(block.flows):
         before, line = block.lines[place : place + 2]
         if flows or not line.text[0].islower() or _ends(_SENTENCE_END, before):
             continue
         long = before.width >= _LONG_SHARE * (block.limit - before.left)
         enough = _FULL_SHARE if before.text[-1] != "," else 2 * _FULL_SHARE
-        if (full >= enough or (len(block.flows) <= _FEW_FLOWS and before.text[-1] != ",")) and long:
+        if (full >= enough or (count <= _FEW_FLOWS and before.text[-1] != ",")) and long:
             sparse = is_sparse(before, measures) or is_sparse(line, measures)
             block.flows[place] = not sparse and not is_item(line.text)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Any, Final
 
+from filestore.extract._pdf.columns import GAP, in_columns, may_number_lines
 from filestore.extract._pdf.headings import OutlineEntry
 from filestore.extract._pdf.lines import (
     BROKEN,
@@ -51,6 +52,10 @@ _RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufef
 _MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
 """What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
 _WORD: Final = re.compile(r"\S+")
+_SPACE: Final = re.compile(r"(?<=\S)\s+(?=\S)")
+_PROBES: Final = 8  # wide lines of a page that are looked at for gaps
+_FEWEST_GAPPED: Final = 2
+_PROBED_SHARE: Final = 0.55  # of the width of the page
 _TYPEWRITER: Final = re.compile(
     r"mono|cour|typewr|consol|menlo|fixed|letter ?gothic|inconsol|source ?code|lucida ?console"
     r"|cm(?:sl|i|vt|csc|bx)?tt|(?:ec|sf|tx|px|lm|la)tt|tt[0-9]{2,4}$|lmmono|luximono|zi4"
@@ -90,6 +95,7 @@ class PageReader:
         self._same_indexes = True
         self._corner = 0.0, 0.0
         self._width = 0.0
+        self._probes = self._gapped = 0
         self.characters = 0
 
     def read(self, document: Any, number: int, *, words: bool = False) -> PageLines:
@@ -118,6 +124,7 @@ class PageReader:
                 self._corner = left, bottom
                 self._width = right - left
                 self._text_page = text_page.raw
+                self._probes = self._gapped = 0
                 self._tags = {} if words else heading_tags(document, page)
                 found = list(self._lines(handle, text, number, words=words))
                 lines = found if words else joined_pieces(found)
@@ -128,7 +135,12 @@ class PageReader:
         width, height = right - left, top - bottom
         if turned:
             width, height = height, width
-        return PageLines(height=max(1.0, height), lines=tuple(lines), width=width)
+        return PageLines(
+            height=max(1.0, height),
+            lines=tuple(lines),
+            width=width,
+            by_rows=not words and (self._gapped >= _FEWEST_GAPPED or may_number_lines(lines)),
+        )
 
     def _lines(self, text_page: Any, text: str, number: int, *, words: bool) -> Iterator[Line]:
         if not text.isascii() and _MANGLED.search(text):
@@ -184,6 +196,9 @@ class PageReader:
         left, right, bottom, size, turn = self._place(text_page, first, last, middle)
         if mirrored:
             left, right = self._width - right, self._width - left
+        if self._probes < _PROBES and right - left > _PROBED_SHARE * self._width:
+            self._probes += 1
+            self._gapped += not mirrored and self._has_gap(text_page, piece, start, size)
         style = self._style(text_page, middle)
         if style:
             style &= self._style(text_page, first) & self._style(text_page, last)
@@ -192,6 +207,19 @@ class PageReader:
         return Line(
             text, number, left, right, bottom, size, fixed, broken, bold=bold, turn=turn, tag=tag
         )
+
+    def _has_gap(self, text_page: Any, piece: str, start: int, size: float) -> bool:
+        """Whether two words of a line are farther apart than words of a text."""
+        for space in _SPACE.finditer(piece):
+            before, after = start + space.start() - 1, start + space.end()
+            if not self._same_indexes:
+                before, after = self._index_of(text_page, before), self._index_of(text_page, after)
+            self._box_of(text_page, before, self._box)
+            end = _BOX.unpack_from(self._box)[2]
+            self._box_of(text_page, after, self._box)
+            if _BOX.unpack_from(self._box)[0] - end > GAP * size:
+                return True
+        return False
 
     def _tag(self, first: int, last: int) -> tuple[int, int]:
         """The heading that a whole line is in."""
@@ -368,8 +396,8 @@ def read_pages(document: Any, *, name: str) -> list[PageLines]:
     return pages
 
 
-def with_tables_of(pages: Sequence[PageLines], document: Any, data: bytes) -> list[PageLines]:
-    """The pages with their tables, read a second time where there may be one.
+def arranged(pages: Sequence[PageLines], document: Any, data: bytes) -> list[PageLines]:
+    """The pages with their tables and columns, read a second time where there may be some.
 
     Args:
         pages: All of the document.
@@ -380,10 +408,13 @@ def with_tables_of(pages: Sequence[PageLines], document: Any, data: bytes) -> li
     numbers = [n for n, page in enumerate(pages) if may_hold_table(page, measures)]
     reader = PageReader()
     whole = list(pages)
-    for number, grids in read_grids(data, numbers).items():
-        if grids and number in numbers:
+    found = read_grids(data, numbers)
+    for number, page in enumerate(pages):
+        grids = found.get(number) if number in numbers else None
+        if grids or page.by_rows:
             words = reader.read(document, number, words=True).lines
-            whole[number] = with_tables(pages[number], words, grids, measures)
+            whole[number] = with_tables(page, words, grids, measures) if grids else page
+            whole[number] = in_columns(whole[number], words) if page.by_rows else whole[number]
     return whole
 
 

@@ -133,7 +133,7 @@ def test_handbook():
     assert [page.number for page in document.pages] == [1, 2, 3]
     assert document.text[document.pages[2].start :].startswith("# 2 Water")
     assert document.syntax == "markdown"
-    assert document.extractor == "pdf/2"
+    assert document.extractor == "pdf/3"
 
 
 def test_metadata():
@@ -191,6 +191,93 @@ def test_two_columns_are_read_one_after_the_other():
     pdf.page(*left, *right)
     text = extract(pdf.data()).text
     assert text.index("left c") < text.index("right a") < text.index("right c")
+
+
+def test_columns_drawn_row_by_row():
+    """The left column comes before the right one; a heading above both comes first."""
+    pdf = Pdf()
+    rows = [(72, 760, 16, "Of moors")]
+    for row in range(8):
+        letter = "abcdefgh"[row]
+        rows.append((72, 700 - 12 * row, 10, f"left {letter} of a column of prose which"))
+        rows.append((320, 700 - 12 * row, 10, f"right {letter} of a column of prose and"))
+    pdf.page(*rows)
+    text = extract(pdf.data()).text
+    assert text.index("Of moors") < text.index("left a") < text.index("left h")
+    assert text.index("left h") < text.index("right a") < text.index("right h")
+
+
+def test_rows_of_labels_and_values_stay_rows():
+    """What stands beside its label is its value, however wide the gap."""
+    pdf = Pdf()
+    names = ("Depth", "Colour", "Weight", "Water", "Age", "Place")
+    pdf.page(
+        *[(72, 700 - 14 * n, 10, name) for n, name in enumerate(names)],
+        *[(320, 700 - 14 * n, 10, f"value of {name}") for n, name in enumerate(names)],
+    )
+    text = extract(pdf.data()).text
+    assert text.index("Depth") < text.index("Age") or "| Depth | value of Depth |" in text
+
+
+def test_numbers_of_lines_in_the_margin_are_no_text():
+    """Numbers that count the lines go, also where the file draws them with their line."""
+    pdf = Pdf()
+    rows = []
+    for row in range(12):
+        rows.append((50, 700 - 14 * row, 8, str(row + 1)))
+        rows.append((80, 700 - 14 * row, 10, PROSE))
+    pdf.page(*rows)
+    text = extract(pdf.data()).text
+    assert not any(character.isdigit() for character in text)
+    assert text.count(PROSE) == 12
+
+
+def tagged():
+    """Two headings that look like their paragraph; one name is that of the file's own making."""
+    pdf = Pdf()
+    stream = b"\n".join(
+        b"/%b <</MCID %d>> BDC BT /F1 10 Tf 72 %d Td (%b) Tj ET EMC" % row
+        for row in (
+            (b"H1", 0, 700, b"On moors"),
+            (b"P", 1, 688, PROSE.encode()),
+            (b"Kapitel", 2, 676, b"Peat"),
+            (b"P", 3, 664, PROSE.encode()),
+        )
+    )
+    content = pdf.add(b"<< /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream))
+    page = pdf.add(
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %d 0 R /StructParents 0"
+        b" /Resources << /Font << /F1 3 0 R >> >> >>" % content
+    )
+    pdf.kids.append(page)
+    root = len(pdf.objects) + 5
+    kinds = (b"H1", b"P", b"Kapitel", b"P")
+    elements = [
+        pdf.add(b"<< /S /%b /P %d 0 R /Pg %d 0 R /K %d >>" % (kind, root, page, mark))
+        for mark, kind in enumerate(kinds)
+    ]
+    listed = b" ".join(b"%d 0 R" % number for number in elements)
+    pdf.add(
+        b"<< /Type /StructTreeRoot /K [%b] /ParentTree << /Nums [0 [%b]] >>"
+        b" /RoleMap << /Kapitel /H2 >> >>" % (listed, listed)
+    )
+    pdf.root = b"/StructTreeRoot %d 0 R /MarkInfo << /Marked true >>" % root
+    return pdf
+
+
+def test_tags_are_headings():
+    """Also under a name of the file's own, and where nothing of the look says so."""
+    text = extract(tagged().data()).text
+    assert text == f"# On moors\n\n{PROSE}\n\n## Peat\n\n{PROSE}\n"
+
+
+def test_a_structure_that_holds_itself_ends():
+    """An element that is its own child names a heading once, or none."""
+    pdf = tagged()
+    root = len(pdf.objects)
+    element = pdf.objects[root - 2]
+    pdf.objects[root - 2] = element.replace(b"/K 3", b"/K [%d 0 R 3]" % (root - 1))
+    assert "# On moors" in extract(pdf.data()).text
 
 
 def test_no_pdf():

@@ -29,7 +29,20 @@ HEIGHT = 800.0
 FULL = "These words fill the line from the left margin to the right one as prose does"
 
 
-def line(text, *, top, page=0, left=70.0, right=None, size=10.0, typewriter=False, hyphen=False):
+def line(
+    text,
+    *,
+    top,
+    page=0,
+    left=70.0,
+    right=None,
+    size=10.0,
+    typewriter=False,
+    hyphen=False,
+    bold=False,
+    turn="none",
+    tag=(0, 0),
+):
     return Line(
         text=text,
         page=page,
@@ -39,6 +52,9 @@ def line(text, *, top, page=0, left=70.0, right=None, size=10.0, typewriter=Fals
         size=size,
         typewriter=typewriter,
         hyphen=hyphen,
+        bold=bold,
+        turn=turn,
+        tag=tag,
     )
 
 
@@ -272,6 +288,113 @@ def test_size_makes_headings_without_an_outline():
     assert headings == ["# A Book of Peat", "## Beginnings", "## Ends"]
     pages = pages_of(lines)
     assert evident_title(pages, [], measure(pages)) == "A Book of Peat"
+
+
+def headings_of(text):
+    return [row for row in text.splitlines() if row.startswith("#")]
+
+
+def test_bold_and_numbered_lines_are_headings():
+    """Bold lines of the size of the text between its paragraphs, deeper by their number."""
+    lines = [
+        line("1 Peat", top=100, bold=True),
+        *paragraph([FULL, FULL, "End."], top=122),
+        line("1.1 Upper moor", top=168, bold=True),
+        *paragraph([FULL, FULL, "End."], top=190),
+        line("References", top=236, bold=True),
+        *paragraph([FULL] * 4, top=258),
+    ]
+    text, _ = markdown(lines)
+    assert headings_of(text) == ["# 1 Peat", "## 1.1 Upper moor", "# References"]
+
+
+def test_numbers_alone_make_headings_where_they_rise():
+    """Lines with rising numbers between paragraphs; one number alone is no proof."""
+
+    def sections(*numbers):
+        lines = []
+        for place, number in enumerate(numbers):
+            lines.append(line(f"{number} Of peat", top=100 + 80 * place))
+            lines += paragraph([FULL, FULL, "End."], top=124 + 80 * place)
+        return headings_of(markdown(lines)[0])
+
+    assert sections("1", "1.1", "2") == ["# 1 Of peat", "## 1.1 Of peat", "# 2 Of peat"]
+    assert sections("12", "3", "1") == []
+    assert sections("12") == []
+
+
+@pytest.mark.parametrize(
+    "said", ["Figure 2: A moor", "He waited, then,", "Wet. Then dry as a bone", "and so on", "•"]
+)
+def test_bold_lines_that_are_no_headings(said):
+    """Captions, parts of sentences and signs."""
+    lines = [
+        *paragraph([FULL, "End."], top=100),
+        line(said, top=134, bold=True),
+        *paragraph([FULL] * 4, top=156),
+    ]
+    assert headings_of(markdown(lines)[0]) == []
+
+
+def test_a_bold_line_within_a_paragraph_is_no_heading():
+    """Without space around it, and with a sentence that goes on."""
+    lines = paragraph([FULL, FULL, FULL, "end."], top=100)
+    lines[1] = replace(lines[1], bold=True)
+    assert headings_of(markdown(lines)[0]) == []
+
+
+def test_tags_come_before_everything_else():
+    """Neither size nor outline makes a heading in a tagged file, and two lines may be one."""
+    lines = [
+        line("Large but a paragraph", top=60, size=20),
+        line("A moor and", top=100, tag=(2, 7)),
+        line("its water", top=112, tag=(2, 7)),
+        line("Peat", top=130, tag=(3, 8)),
+        *paragraph([FULL, "End."], top=160),
+    ]
+    outline = [OutlineEntry(title="Large but a paragraph", level=1, page=0)]
+    text, _ = markdown(lines, outline=outline)
+    assert headings_of(text) == ["## A moor and its water", "### Peat"]
+
+
+def test_a_short_page_has_headings():
+    """Large lines over one line of text each, however many of all characters they are."""
+    lines = []
+    for number in range(3):
+        lines.append(line(f"Heading {number}", top=60 + 80 * number, size=20))
+        lines.append(line("This is some text below it.", top=90 + 80 * number, size=14))
+    assert headings_of(markdown(lines)[0]) == [f"# Heading {n}" for n in range(3)]
+
+
+def test_stamps_are_no_text():
+    """Large words across a page, and words up its margin; a small slanted label stays."""
+    page = [
+        line("DRAFT", top=400, size=60, turn="slanted"),
+        line("arXiv:2103.15348", top=800, left=200, turn="quarter", size=14),
+        line("axis", top=500, turn="slanted"),
+        *paragraph([FULL, "End."], top=100),
+    ]
+    kept = without_furniture([PageLines(height=HEIGHT, lines=tuple(page), width=600.0)])
+    assert [one.text for one in kept[0].lines] == ["axis", FULL, "End."]
+
+
+def test_ragged_lines_flow():
+    """A line that ends in the middle of a sentence flows on, though a word would have fitted."""
+    ragged = [
+        line(said, top=100 + 12 * n)
+        for n, said in enumerate([FULL, FULL[6:-8], f"goes {FULL[12:-14]}", "on to its end."])
+    ]
+    ragged[1:3] = [replace(one, text=one.text.lower()) for one in ragged[1:3]]
+    text, _ = markdown(ragged)
+    assert text.count("\n") == 1
+
+
+def test_verses_keep_their_lines():
+    """Few of them reach the margin, whatever their next line begins with."""
+    verse = ["The tide comes in, the tide goes out,", "the boats lie still,", "the bell is heard"]
+    rows = [line(said, top=300 + 12 * n) for n, said in enumerate(verse)]
+    text, _ = markdown([*paragraph([FULL] * 4, top=100), *rows])
+    assert "\n".join(verse) in text
 
 
 @pytest.mark.parametrize(
