@@ -25,7 +25,7 @@ _READS_ON: Final = 0.25  # of the lines of a column
 _NUMERIC: Final = 0.35  # of the words
 _MOST_GUTTERS: Final = 40
 _MOST_ROWS: Final = 400
-_DEEPEST: Final = 3  # columns beside each other, less one
+_DEEPEST: Final = 3  # columns, less one
 _SAME_ROW: Final = 0.5  # of the font size
 _FEWEST_NUMBERS: Final = 6
 _STEPS: Final = (1, 5)
@@ -89,9 +89,9 @@ def _words_of(line: Line, words: Sequence[Line]) -> tuple[Line, ...]:
         and line.left - 1 <= word.left
         and word.right <= line.right + 1
     )
-    said = "".join(word.text + "-" * word.hyphen for word in own)
+    found = "".join(word.text + "-" * word.hyphen for word in own)
     whole = line.text + "-" * line.hyphen
-    return own if said == whole.replace(" ", "") else ()
+    return own if found == whole.replace(" ", "") else ()
 
 
 def _ordered(rows: Sequence[_Row], depth: int) -> Iterator[Line]:

@@ -256,7 +256,7 @@ def _by_look(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[i
 
 
 def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """The candidates without those that only have a number, unless the numbers rise."""
+    """The candidates; of those with nothing but a number none, unless the numbers rise."""
     numbers = [one.number for one in candidates if one.by_number]
     rising = sum(one < other for one, other in pairwise(numbers))
     if len(numbers) >= _FEWEST_NUMBERED and rising >= _RISING * (len(numbers) - 1):
@@ -265,7 +265,7 @@ def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _text_size(pages: Sequence[PageLines], measures: Measures) -> float:
-    """The largest size that much of the text is in; lines that stand alone are no text."""
+    """The largest size that much of the text is in; lines on their own are no text."""
     characters: Counter[float] = Counter()
     long: set[float] = set()
     for page in pages:
@@ -304,8 +304,8 @@ def _standing_out(
             after = run[-1].bottom - below.bottom
             # Also at the top of a page or a column.
             free = before <= 0 or before >= apart * first.size
-            # What is beside it makes it a cell of a row.
-            beside = any(
+            # A cell has others next to it.
+            in_row = any(
                 abs(other.bottom - first.bottom) < first.size / 2
                 for other in (above, below)
                 if other
@@ -319,7 +319,7 @@ def _standing_out(
                 fits = ended and not going_on and (not below.bold or _deeper(first, below))
             else:
                 fits = free and after >= apart * first.size and not _SECTION.match(below.text)
-            if fits and not beside and 0 < after < _FARTHEST_TEXT * first.size:
+            if fits and not in_row and 0 < after < _FARTHEST_TEXT * first.size:
                 yield position, run
         position = end
 

@@ -426,11 +426,11 @@ def page_blocks(
         position += 1
     for block in blocks:
         if block.kind == "text":
-            _mend(block, measures)
+            _rejoin(block, measures)
     return blocks
 
 
-def _mend(block: Block, measures: Measures) -> None:
+def _rejoin(block: Block, measures: Measures) -> None:
     """Lets lines flow on that end in the middle of a sentence, as of text without a straight edge.
 
     Verses keep their lines, as few of them reach the margin.

@@ -279,6 +279,8 @@ def _is_apart(row: _Row) -> bool:
     words = " ".join(texts).split()
     if len(texts) == 1:
         return len(row.cells) > 2 or len(words) >= _PROSE_WORDS
+    if texts[0][0].islower() and texts[-1][-1] == ".":
+        return True  # the end of a sentence
     lower = sum(word.islower() for word in words)
     return (
         len(words) >= _PROSE_WORDS

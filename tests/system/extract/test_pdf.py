@@ -208,7 +208,7 @@ def test_columns_drawn_row_by_row():
 
 
 def test_rows_of_labels_and_values_stay_rows():
-    """What stands beside its label is its value, however wide the gap."""
+    """A value stays next to its label, however wide the gap."""
     pdf = Pdf()
     names = ("Depth", "Colour", "Weight", "Water", "Age", "Place")
     pdf.page(
