@@ -19,7 +19,7 @@ from typing import Any, Final
 import measure
 from stores import TextMaker
 
-from filestore.search import freshness
+from filestore.search import authority
 from filestore.search.authority import Authority
 from filestore.store import Store
 
@@ -78,7 +78,7 @@ def _left_out() -> Iterator[None]:
     owners: Any = (
         (Authority, "annotated"),
         (Authority, "behind_successors"),
-        (freshness, "_by_sources"),
+        (authority, "_by_sources"),
     )
     plain: Any = (
         lambda _, hits, *rest: list(hits),

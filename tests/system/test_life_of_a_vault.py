@@ -78,7 +78,8 @@ class Vault:
         new = now - self._said
         assert report["embedded"] == len(new)
         self._said |= now
-        assert not any(self.drift().values())
+        # A link whose file was moved by hand drifts until `repair` rewrites it.
+        assert set(self.drift()) <= {"link-dangling"}
         return len(new)
 
     def drift(self):
@@ -159,6 +160,7 @@ def test_the_life_of_notes(vault):
     assert vault.sync() == 0
     assert vault.found("alpha6") == [("renamed.md", 8, "fresh")]
     assert vault.found("renamed")[0][0] == "renamed.md"
+    assert vault.drift() == {"link-dangling": ["note 5.md", "note 5.md"]}
 
     (vault.folder / "projects/deep").rename(vault.folder / "archive")
     assert vault.sync() == 0

@@ -35,6 +35,8 @@ _ROW_PITCH: Final = 0.95  # of the usual distance between rows
 _ROW_LEADING: Final = 1.45  # font sizes: farther apart are no lines of one cell
 _FILLED: Final = 0.3  # of all cells
 _PROSE_WORDS: Final = 8
+_RUN_WORDS: Final = 4
+_WORD_SPACE: Final = 0.5  # of the font size
 _PROSE_LOWER: Final = 0.6  # of the words of a sentence
 _LONG_CELL: Final = 60  # characters: of two columns one is prose next to its margin
 _CODE: Final = 0.8  # of the words
@@ -279,13 +281,23 @@ def _is_apart(row: _Row) -> bool:
     words = " ".join(texts).split()
     if len(texts) == 1:
         return len(row.cells) > 2 or len(words) >= _PROSE_WORDS
-    if texts[0][0].islower() and texts[-1][-1] == ".":
-        return True  # the end of a sentence
+    if len(words) >= _RUN_WORDS and _is_run(row):
+        return True
     lower = sum(word.islower() for word in words)
     return (
         len(words) >= _PROSE_WORDS
         and lower >= _PROSE_LOWER * len(words)
         and not any(any(map(str.isdigit, word)) for word in words)
+    )
+
+
+def _is_run(row: _Row) -> bool:
+    """Whether the cells follow one another in a line, no farther apart than two words."""
+    cells = [cell for cell in row.cells if cell]
+    return all(
+        abs(one[-1].bottom - other[0].bottom) < _SAME_ROW * max(other[0].size, 1.0)
+        and other[0].left - one[-1].right < _WORD_SPACE * max(other[0].size, 1.0)
+        for one, other in pairwise(cells)
     )
 
 

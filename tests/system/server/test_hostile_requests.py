@@ -38,7 +38,8 @@ def under_attack(place: Path, folder: Path, times: int, seed: int) -> None:
         assert found.replies["closed"] < times * 0.4, found.replies
         assert server.ask("search", query="rent", k=1)["hits"][0]["text"] == before
         assert files_of(server) <= files + 20
-        assert memory_of(server) <= memory * 1.2 + 30_000_000
+        # How many of the largest requests are at work at once is chance; 15 kB each would show.
+        assert memory_of(server) <= memory * 1.2 + 60_000_000
     assert {path: path.read_bytes() for path in outside} == outside
     assert server.errors == [], "".join(server.errors)[-3_000:]
 

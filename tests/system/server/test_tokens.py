@@ -51,8 +51,9 @@ def test_each_client_has_its_own(
                 )
                 named = [one["name"] for one in tools.json()["result"]["tools"]]
                 assert ("add_note" in named) == (name == "writer")
-            assert status("writer", "/sync", {}) == 200
-            for path in ("/sync", "/undo", "/rag/index", "/rag/a/index/reload"):
+            for name in given:
+                assert status(name, "/sync", {}) == 200
+            for path in ("/undo", "/rag/index", "/rag/a/index/reload"):
                 assert status("reader", path, {}) == 403, path
             headers = {"Authorization": f"Bearer {given['reader']}"}
             assert client.delete("/rag/a", headers=headers).status_code == 403

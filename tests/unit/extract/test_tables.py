@@ -69,6 +69,25 @@ def test_empty_cells_keep_their_columns():
     )
 
 
+def test_a_sentence_above_is_no_header():
+    """Also where the second reader takes its last line, cut at two spaces, for the first row."""
+    words, lines, grid = drawn(STOCK)
+    above, left = [], 50.0
+    for text in ["changes", "show", "who", "moved", "what,", "and", "when"]:
+        above.append(word(text, left, 716.0))
+        left = above[-1].right + 3
+    cells = [above[:2], above[2:5], above[5:]]
+    first = tuple(Box(some[0].left, 714.0, some[-1].right, 726.0) for some in cells)
+    sentence = Line(" ".join(one.text for one in above), 0, 50.0, left, 716.0, 10.0)
+    page = with_tables(
+        PageLines(height=842.0, lines=(sentence, *lines)),
+        [*above, *words],
+        [Grid(Box(40.0, 600.0, 600.0, 730.0), (first, *grid.rows))],
+        MEASURES,
+    )
+    assert "and when\n\n| Item | Shelf | Count |" in written(page)
+
+
 def test_a_table_over_pages_has_its_header_once():
     pages = [read(STOCK), read([STOCK[0], ["Hinges", "D-02", "64"]], page=1)]
     text = written(*pages)
