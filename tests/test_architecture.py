@@ -32,7 +32,7 @@ LONGEST_STORE_METHOD: Final = 25
 MEANINGLESS: Final = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 HEAVY: Final = (
     "bs4",
-    "charset_normalizer",
+    "chardet",
     "faiss",
     "frontmatter",
     "markdown_it",

@@ -141,6 +141,7 @@ def _outcome(outcome: "Outcome") -> None:
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
     if outcome.note:
         _output.line(f"    {shown_path(outcome.note)}")
+    _remarks(outcome)
     _merged(outcome)
     for path, kept in _output.first(outcome.kept.items(), _SHOWN, _output.say):
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
@@ -155,6 +156,11 @@ def _outcome(outcome: "Outcome") -> None:
     for document, error in _output.first(outcome.failures, _SHOWN, _output.say):
         _output.say_error(f"failed {shown_path(document)}", error)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
+
+
+def _remarks(outcome: "Outcome") -> None:
+    for remark in _output.first(outcome.remarks, _SHOWN, _output.say):
+        _output.line(f"    {shown_path(remark.path)}: {_output.one_line(remark.text)}")
 
 
 def _merged(outcome: "Outcome") -> None:
@@ -261,6 +267,7 @@ def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
                 counted = f" ({_output.count(outcome.chunks, 'chunk')})"
                 chunks = "" if outcome.status == "removed" else counted
                 _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
+                _remarks(outcome)
                 _merged(outcome)
         for source, error in failed:
             _output.say_error(f"failed {shown_path(source)}", error)

@@ -456,7 +456,7 @@ class CodeExtractor(Extractor):
     """Source code and configuration in whatever language."""
 
     name = "code"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filestore.extract.base import (
-    UTF8,
     Document,
     EmptyDocumentError,
     ExtractionError,
     Extractor,
-    attempt,
     decode,
-    decode_marked,
     document_text,
     empty_error,
     encoding_metadata,
@@ -33,29 +30,8 @@ if TYPE_CHECKING:
 
 _PARSED_DEPTH: Final = 500
 _CONVERTED_DEPTH: Final = 150  # three stack frames a level, of the thousand Python allows
-_DECLARATION_BYTES: Final = 4_096
 _REDIRECT_CHARACTERS: Final = 400  # a page that redirects says little else
 _MAIN_SHARE: Final = 4  # what is called the main content holds a quarter of the text, or is not it
-
-_CHARSET: Final = re.compile(
-    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
-)
-_CHARSETS: Final = {
-    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252"), "cp1252"),
-    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk"), "gb18030"),
-    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j"), "cp932"),
-    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "korean"), "cp949"),
-    **dict.fromkeys(("windows-1254", "iso-8859-9", "latin5"), "cp1254"),
-    **{f"iso-8859-{part}": f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
-    **{f"windows-{page}": f"cp{page}" for page in (1250, 1251, 1253, 1255, 1256, 1257, 1258)},
-    "windows-874": "cp874",
-    "big5": "big5hkscs",
-    "euc-jp": "euc_jp",
-    "koi8-r": "koi8_r",
-    "koi8-u": "koi8_u",
-    "iso-2022-jp": "iso2022_jp",
-}
-"""What pages declare, and the codec that reads it as browsers do."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -124,13 +100,13 @@ class HtmlExtractor(Extractor):
     """Web pages and generated documentation."""
 
     name = "html"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Finds the main content and writes it as Markdown; see `Extractor.extract`."""
-        decoded, encoding = _decode(data, name=name)
-        source = _bounded(document_text(decoded, name=name))
+        decoded, encoding = decode(data, name=name)
+        source = _bounded(document_text(decoded.replace("\0", "\ufffd"), name=name))
         metadata: dict[str, Any] = {}
         markdown = None
         if _nesting(source, _VOID | _CLOSED_BY_NEXT) <= _PARSED_DEPTH:
@@ -144,19 +120,6 @@ class HtmlExtractor(Extractor):
             metadata=metadata | encoding_metadata(encoding),
             extractor=self.label,
         )
-
-
-def _decode(data: bytes, *, name: str) -> tuple[str, str]:
-    """Mark, then UTF-8 where the bytes are that, then what the page declares, then as any text."""
-    if b"\0" in data or decode_marked(data, name=name) is not None:
-        return decode(data, name=name)
-    found = _CHARSET.search(data, 0, _DECLARATION_BYTES)
-    declared = _CHARSETS.get(found[1].decode("ascii", "replace").lower()) if found else None
-    if declared and (declared == "iso2022_jp" or attempt(data, UTF8) is None):
-        text = attempt(data, declared)
-        if text is not None:
-            return text.replace("\0", "\ufffd"), declared
-    return decode(data, name=name)
 
 
 # ---- nesting, and text without markup ------------------------------------------------------------

@@ -5,10 +5,8 @@ give the same document on every machine, and whatever the bytes are, nothing but
 is raised. A text is returned exactly, apart from line ends and a byte-order mark; what is not text
 is refused, never guessed at.
 
-Encodings are tried in this order: byte-order mark, strict UTF-8, UTF-16 or UTF-32 by their NUL
-bytes, then the legacy encodings, where charset-normalizer rules out the senseless ones and the
-letters that are most frequent in each language decide between the rest. It alone is easily misled
-by short texts.
+Encodings are tried in this order: byte-order mark, UTF-16 or UTF-32 by their NUL bytes, strict
+UTF-8, what a page declares, then what chardet finds likeliest, which is called a guess.
 """
 
 import codecs
@@ -18,8 +16,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
@@ -75,6 +72,9 @@ class DepthError(ExtractionError):
         )
 
 
+_GUESS: Final = re.compile(r"([\w-]+) \(guessed\)")
+
+
 class Document(Struct, frozen=True, kw_only=True):
     """What an extractor makes of a source file."""
 
@@ -95,6 +95,20 @@ class Document(Struct, frozen=True, kw_only=True):
     lines: tuple[int, ...] = ()
     """For each line of the text the line of the file, from 1, that it was made of, ascending; none
     where the text is the end of the file, or the file has no lines."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know of how it was read, each on one line: what is missing, and why."""
+
+    @property
+    def all_remarks(self) -> tuple[str, ...]:
+        """The remarks; an encoding that nothing in the file says is one."""
+        encoding = str(self.metadata.get("encoding"))
+        guess = _GUESS.fullmatch(encoding)
+        return (*self.remarks, f"read as {guess[1]}, which is a guess") if guess else self.remarks
+
+    @property
+    def recorded(self) -> Mapping[str, Any]:
+        """The metadata, with the remarks, as records have them."""
+        return {**self.metadata, "remarks": list(self.remarks)} if self.remarks else self.metadata
 
     def pages_between(self, start: int, end: int) -> tuple[int, ...]:
         """The numbers of the pages that a stretch of the text lies on."""
@@ -206,6 +220,8 @@ def _scalar(value: object) -> str | int | float | bool | None:
 
 
 UTF8: Final = "utf-8"
+GUESSED: Final = " (guessed)"
+"""Behind an encoding that nothing in the file says."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, UTF8),
@@ -215,71 +231,47 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _WIDE: Final = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-_JAPANESE_SHIFTS: Final = (b"\x1b$", b"\x1b(")
-
-_HIRAGANA: Final = "".join(map(chr, range(0x3041, 0x3094)))
-_KATAKANA: Final = "".join(map(chr, range(0x30A1, 0x30F7)))
-_WESTERN: Final = "éèêëàâáãäåçñíìîïóòôöõúùûüßøæœÉÀÁÂÄÅÇÈÊÍÓÔÖÚÜÑØÆ–—‘’“”„…•«»°§€¡¿·©®™£±²³"
-_CENTRAL: Final = "ąćęłńóśźżčďěňřšťůžáéíýúôöüőűăîâşţđßäĽĺŕÁČĎÉĚÍĽŁŇÓÖŘŚŠŤÚÜŮÝŹŻŽŐŰ–—‘’“”„…«»°§€"
-_TURKISH: Final = "çğıöşüÇĞİÖŞÜâîû–—‘’“”„…«»°§€"
-_RUSSIAN: Final = "оеаинтсрвл"
-_SHARED_HAN: Final = (
-    "的一是不了在人有我他大中上下和地到你出也要生子那得自之可多天好心小世界文字本日用法行成方新年同"
-    "化主力理度京東件如果以作者都事部前面工分明公定表示所最加入外使高知道名接失性品共通"
+_SHIFTS: Final = re.compile(rb"\x1b[$(]|~\{")
+"""How encodings of seven bits go over to Japanese, Korean or Chinese."""
+_DECLARED: Final = re.compile(
+    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)"""
+    rb"""|\A(?:[^\n]*\n)?[ \t]*(?:\#|//|/?\*|;|%|--)[^\n]*?coding[:=][ \t]*([\w.-]+)""",
+    re.I,
 )
-_HAN_SIMPLE: Final = (
-    "这个们来为国说时会对发经着动学还过现实开关长问机样"
-    "没体从两点电内测试语书东数据库连产党无应该项变类设参"
+_DECLARATION_BYTES: Final = 4_096
+_DECLARABLE: Final = re.compile(
+    r"cp\d+|iso8859_\d+|iso2022_\w+|koi8_\w|mac_\w+|euc_\w+|gb18030|big5\w*|johab|hz|kz1048"
 )
-_HAN_FULL: Final = (
-    "這個們來為國說時會對發經著動學還過現實開關長問機樣"
-    "沒體從兩點電內測試語書東數據庫連產黨無應該項變類設參"
-)
-_KOREAN: Final = (
-    "이다는에을의가고하한를로지사도은기어인서들나리해시자그있라수아일정만전요세니안국대보"
-)
-_WIDE_MARKS: Final = "、。，！？：；「」『』（）《》“”—…ー・　"
-
-_COMMON: Final[dict[str, frozenset[str]]] = {
-    "cp1252": frozenset(_WESTERN),
-    "cp1250": frozenset(_CENTRAL),
-    "iso8859_2": frozenset(_CENTRAL),
-    "cp1251": frozenset(_RUSSIAN),
-    "koi8_r": frozenset(_RUSSIAN),
-    "cp1253": frozenset("αοιετσνηυρπκςόίέά"),
-    "cp1254": frozenset(_TURKISH),
-    "cp1255": frozenset("יוהלאמרבתנשםדעחכ"),
-    "cp1256": frozenset("اليمنرتوبهدعسفكحجةقأ،"),
-    "cp932": frozenset(_HIRAGANA + _KATAKANA + _WIDE_MARKS + _SHARED_HAN),
-    "gb18030": frozenset(_SHARED_HAN + _HAN_SIMPLE + _WIDE_MARKS),
-    "big5": frozenset(_SHARED_HAN + _HAN_FULL + _WIDE_MARKS),
-    "euc_jp": frozenset(_HIRAGANA + _KATAKANA + _WIDE_MARKS + _SHARED_HAN),
-    "cp949": frozenset(_KOREAN),
-    "cp437": frozenset("äöüÄÖÜßéèêàâçñáíóúÉå│─┌┐└┘├┤═║╔╗╚╝░▒▓█"),
+"""Codecs for files; others of Python's are for names and escapes, and can be slow."""
+_WIDER: Final = {
+    "ascii": "cp1252",
+    **dict.fromkeys(("shift_jis", "shift_jis_2004"), "cp932"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("tis_620", "iso8859_11"), "cp874"),
+    "big5": "big5hkscs",
+    "euc_kr": "cp949",
+    "iso8859_1": "cp1252",
+    "iso8859_9": "cp1254",
 }
-"""The encodings tried, the likeliest first, and the characters texts in them are mostly made of."""
+"""What holds all that an encoding does, and what programs write under its name."""
 
-_LATIN: Final = frozenset({"cp1252", "cp1250", "iso8859_2", "cp1254", "cp437"})
-_WIDER: Final = ("cp932", "gb18030", "big5", "euc_jp", "cp949")
-
-_LONGEST_CHARACTER: Final = 4  # bytes, in any of these
 _SAMPLE_BYTES: Final = 32_768
 _LEAD_BYTES: Final = 200  # of ASCII before the first other byte of a line
-_MESS_WEIGHT: Final = 2.0
-_NEIGHBOUR_WEIGHT: Final = 0.5
-_LANGUAGE_WEIGHT: Final = 0.3
+_FEW_BYTES: Final = 12  # beyond ASCII: too few to tell languages apart
+_ALPHABETS: Final = frozenset({"ARABIC", "CYRILLIC", "GREEK", "HEBREW", "THAI"})
 _NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b\x1a"))
 _CONTROL_SHARE: Final = 10  # more than a tenth of control characters is no text …
 _LEGACY_CONTROL_SHARE: Final = 50  # … nor is a fiftieth where the bytes are not UTF-8 either
 _DAMAGE_SHARE: Final = 20  # one damaged character among twenty sound ones is still UTF-8
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
+_HIGH_BYTES: Final = bytes(range(128, 256))
 
 
 class TextExtractor(Extractor):
     """Plain text: the file itself, decoded."""
 
     name = "text"
-    version = 1
+    version = 2
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Decodes the file; see `Extractor.extract`."""
@@ -309,31 +301,29 @@ def decode(data: bytes, *, name: str) -> tuple[str, str]:
     if marked is not None:
         return marked
     if b"\0" in data:
-        # UTF-16 or UTF-32 without a mark; any other file with NUL bytes is binary.
-        best: tuple[float, str, str] | None = None
-        for encoding in _WIDE:
-            text = attempt(data, encoding)
-            if text is None or "\0" in text:
-                continue
-            score = _wide_score(text)
-            if score > 0 and (best is None or score > best[0]):
-                best = (score, text, encoding)
-        if best is None:
-            raise _binary_error(name, "NUL bytes")
-        return best[1], best[2]
+        return _decode_wide(data, name=name)
+    declared = _decode_declared(data)
+    if data.isascii() and (shifted := _SHIFTS.search(data)):
+        found = declared or _decode_guessed(data[shifted.start() :], data)
+        if found is not None and not found[0].isascii():
+            return found
     _refuse_control(data, _CONTROL_SHARE, name)
-    shifted = data.isascii() and all(shift in data for shift in _JAPANESE_SHIFTS)
-    for encoding in ("iso2022_jp", UTF8) if shifted else (UTF8,):
-        text = attempt(data, encoding)
-        if text is not None:
-            return text, encoding
+    text = attempt(data, UTF8)
+    if text is not None:
+        return text, UTF8
+    if declared is not None:
+        return declared
     # UTF-8 with a few bytes gone wrong: better with gaps than as another encoding altogether.
     text = data.decode(UTF8, "replace")
     damaged = text.count("\ufffd") - data.count("\ufffd".encode())
     sound = sum(1 for character in text if character > "\x7f") - damaged
-    return (
-        (text, f"{UTF8} (damaged)") if damaged * _DAMAGE_SHARE <= sound else None
-    ) or _decode_legacy(data, name=name)
+    if damaged * _DAMAGE_SHARE <= sound:
+        return text, f"{UTF8} (damaged)"
+    _refuse_control(data, _LEGACY_CONTROL_SHARE, name)
+    guessed = _decode_guessed(_sample(data), data)
+    if guessed is None:
+        raise _binary_error(name, "bytes in no encoding that is known")
+    return guessed
 
 
 def decode_marked(data: bytes, *, name: str) -> tuple[str, str] | None:
@@ -355,12 +345,42 @@ def decode_marked(data: bytes, *, name: str) -> tuple[str, str] | None:
     return None
 
 
+def _decode_declared(data: bytes) -> tuple[str, str] | None:
+    """The text in the encoding that a page, XML or source code says; None where that is wrong."""
+    found = _DECLARED.search(data, 0, _DECLARATION_BYTES)
+    if found is None:
+        return None
+    named = (found[1] or found[2]).decode("ascii", "replace").lower()
+    try:
+        named = named.removeprefix("x-").replace("windows-874", "cp874")
+        named = codecs.lookup(named).name.replace("-", "_")
+    except (LookupError, ValueError):
+        return None
+    encoding = _WIDER.get(named, named)
+    text = attempt(data, encoding) if _DECLARABLE.fullmatch(encoding) else None
+    return None if text is None else (text, encoding)
+
+
 def attempt(data: bytes, encoding: str) -> str | None:
     """The text, or None where the bytes are not in this encoding."""
     try:
         return data.decode(encoding)
     except UnicodeError:
         return None
+
+
+def _decode_wide(data: bytes, *, name: str) -> tuple[str, str]:
+    """UTF-16 or UTF-32 without a mark; any other file with NUL bytes is binary."""
+    texts = ((attempt(data, encoding), encoding) for encoding in _WIDE)
+    scored = [
+        (_wide_score(text), text, encoding)
+        for text, encoding in texts
+        if text is not None and "\0" not in text
+    ]
+    score, text, encoding = max(scored, default=(0.0, "", ""), key=lambda one: one[0])
+    if score <= 0:
+        raise _binary_error(name, "NUL bytes")
+    return text, encoding
 
 
 def _wide_score(text: str) -> float:
@@ -391,63 +411,58 @@ def _binary_error(name: str, found: str) -> ExtractionError:
     )
 
 
-def _decode_legacy(data: bytes, *, name: str) -> tuple[str, str]:
-    _refuse_control(data, _LEGACY_CONTROL_SHARE, name)
-    sample = _sample(data)
-    from charset_normalizer import from_bytes
+def _decode_guessed(sample: bytes, data: bytes) -> tuple[str, str] | None:
+    """The text in the likeliest encoding that gives one, by a part of it that tells most."""
+    sample = sample[:_SAMPLE_BYTES]
+    for guess in _guesses(sample):
+        named = guess.replace("-", "_")
+        for encoding in dict.fromkeys((_WIDER.get(named, named), named)):
+            if _is_written(sample.decode(encoding, "replace")):
+                text = attempt(data, encoding)
+                if text is not None and _is_written(text):
+                    return text, f"{encoding}{GUESSED}"
+    return None
 
-    mess = dict.fromkeys(_COMMON, 1.0)
-    language = dict.fromkeys(_COMMON, 0.0)
-    for match in from_bytes(sample, cp_isolation=list(_COMMON), enable_fallback=False):
-        for encoding in {match.encoding, *match.could_be_from_charset} & mess.keys():
-            mess[encoding], language[encoding] = match.chaos, match.coherence
+
+def _is_written(text: str) -> bool:
+    """Whether none of it is a C1 control, unassigned or private: no text has these."""
+    beyond = {character for character in set(text) if character > "\x7f"}
+    return not any(unicodedata.category(one) in {"Cc", "Cn", "Co"} for one in beyond)
+
+
+def _guesses(sample: bytes) -> Iterator[str]:
+    """Names of encodings, the likeliest first; of few characters those of the web are likelier."""
+    from chardet import EncodingEra, detect, detect_all
+
+    eras = EncodingEra.ALL & ~EncodingEra.MAINFRAME
+    if len(sample) - len(sample.translate(None, _HIGH_BYTES)) > _FEW_BYTES:
+        yield detect(sample, encoding_era=eras, compat_names=False)["encoding"] or UTF8
+    web = detect_all(sample, encoding_era=EncodingEra.MODERN_WEB, compat_names=False)
+    likely = {one["encoding"] for one in web}
     scores = {
-        encoding: share - _MESS_WEIGHT * mess[encoding] + _LANGUAGE_WEIGHT * language[encoding]
-        for encoding in _COMMON
-        if (share := _common_share(sample, encoding)) is not None
+        name: (_mixes_scripts(sample, name), -one["confidence"] * (1.5 if name in likely else 1))
+        for one in detect_all(sample, encoding_era=eras, compat_names=False)
+        if (name := one["encoding"])
     }
-    for encoding in sorted(scores, key=lambda encoding: -scores[encoding]):
-        text = attempt(data, encoding)
-        # C1 controls, unassigned, private: no text is written with these.
-        if text is not None and not any(
-            unicodedata.category(character) in {"Cc", "Cn", "Co"}
-            for character in set(text)
-            if character > "\x7f"
-        ):
-            return text, encoding
-    raise _binary_error(name, "bytes in no encoding that is known")
+    yield from sorted(scores, key=scores.__getitem__)
+
+
+def _mixes_scripts(sample: bytes, encoding: str) -> bool:
+    """Whether letters of two alphabets are in one word, as where `é` is read as `й`."""
+    words = re.findall(r"[^\W\d_ªº]+", sample.decode(encoding, "replace"))
+    names = ({unicodedata.name(sign, "").partition(" ")[0] for sign in word} for word in words)
+    return any("LATIN" in found and not found.isdisjoint(_ALPHABETS) for found in names)
 
 
 def _sample(data: bytes) -> bytes:
-    """The first lines that are not ASCII, cut where no multi-byte character is cut in two."""
+    """The first lines that are not ASCII."""
     lines: list[bytes] = []
     size = 0
     end = 0
-    while found := _HIGH.search(data, end):
+    while size < _SAMPLE_BYTES and (found := _HIGH.search(data, end)):
         high = found.start()
         start = max(data.rfind(b"\n", end, high) + 1, end, high - _LEAD_BYTES)
         end = data.find(b"\n", high) + 1 or len(data)
-        lines.append(data[start : min(end, start + _SAMPLE_BYTES + 1)])
+        lines.append(data[start : min(end, start + _SAMPLE_BYTES)])
         size += len(lines[-1])
-        if size > _SAMPLE_BYTES:
-            break
-    sample = b"".join(lines)
-    if size <= _SAMPLE_BYTES:
-        return sample
-    cuts = [sample[: _SAMPLE_BYTES - back] for back in range(_LONGEST_CHARACTER)]
-    return max(cuts, key=lambda cut: sum(attempt(cut, encoding) is not None for encoding in _WIDER))
-
-
-def _common_share(sample: bytes, encoding: str) -> float | None:
-    """The share of characters beyond ASCII that are everyday ones; None if it does not decode.
-
-    Accented letters seldom are side by side, halves of Chinese characters always do.
-    """
-    text = attempt(sample, encoding)
-    if text is None:
-        return None
-    high = [character for character in text if character > "\x7f"]
-    common = float(sum(character in _COMMON[encoding] for character in high))
-    if encoding in _LATIN:
-        common -= _NEIGHBOUR_WEIGHT * sum(a > "\x7f" and b > "\x7f" for a, b in pairwise(text))
-    return common / max(1, len(high))
+    return b"".join(lines)

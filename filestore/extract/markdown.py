@@ -54,7 +54,7 @@ class MarkdownExtractor(Extractor):
     """Markdown in any dialect, with YAML, TOML or JSON frontmatter."""
 
     name = "markdown"
-    version = 2
+    version = 3
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Takes the frontmatter off; see `Extractor.extract`."""
@@ -293,7 +293,7 @@ class NotebookExtractor(Extractor):
     """Jupyter notebooks of version 3 and 4."""
 
     name = "notebook"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

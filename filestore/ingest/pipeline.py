@@ -45,6 +45,7 @@ from filestore.ingest.sources import (
     Lineage,
     Original,
     Outcome,
+    Remark,
     SourceError,
     SourcePath,
     read_original,
@@ -325,6 +326,7 @@ class Ingest:
                 chunks = None
                 if path in begun.pending:
                     document = begun.pending.pop(path)()
+                    outcome.remarks += [Remark(path, text) for text in document.all_remarks]
                     chunks = tuple(
                         NewChunk(
                             body=document.text[piece.start : piece.end],
@@ -337,7 +339,7 @@ class Ingest:
                         source=path,
                         hash=original.hash,
                         extractor=document.extractor,
-                        metadata=document.metadata,
+                        metadata=document.recorded,
                     )
             except (FilestoreError, OSError) as error:
                 failures.append(unreadable(original.path, error))

@@ -270,14 +270,23 @@ class Passed(JsonObject, Struct, frozen=True):
     """Why it was left out."""
 
 
+class Remark(JsonObject, Struct, frozen=True):
+    """What you should know of how a document was read."""
+
+    path: str
+    """Its source, as recorded."""
+    text: str
+    """What is missing or a guess, on one line."""
+
+
 class Outcome(JsonObject, Struct, kw_only=True):
     """What became of one source."""
 
     KEYS = (
         "source resource note chunks error remedy merged kept deleted ignored other skipped "
-        "copied_bytes"
+        "remarks copied_bytes"
     )
-    SPARSE = "note error remedy merged kept deleted ignored other skipped copied_bytes"
+    SPARSE = "note error remedy merged kept deleted ignored other skipped remarks copied_bytes"
 
     source: str
     """As recorded: relative to the store root; as given where it never got that far."""
@@ -311,6 +320,8 @@ class Outcome(JsonObject, Struct, kw_only=True):
     """How many files of a folder were passed over for their format."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Documents of a folder that were left out, with the reason."""
+    remarks: list[Remark] = field(default_factory=list)
+    """What you should know of how documents were read."""
 
     @property
     def json_resource(self) -> str | None:

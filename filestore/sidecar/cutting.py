@@ -249,7 +249,7 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
         sections=sections,
         heading=document.title,
         title=described.heading_title,
-        metadata=document.metadata,
+        metadata=document.recorded,
         pairs=list(described.pairs()),
         links=_with_lines(described.links, document.text, lines),
         pages=[(page.start, page.number) for page in document.pages],

@@ -198,7 +198,7 @@ def test_choice_by_suffix(name, expected):
 def test_importing_loads_nothing_heavy():
     """Choosing an extractor imports no parser."""
     heavy = (
-        "selectolax markdownify bs4 yaml frontmatter markdown_it charset_normalizer tree_sitter"
+        "selectolax markdownify bs4 yaml frontmatter markdown_it chardet tree_sitter"
         " tree_sitter_python pypdfium2 liteparse mammoth pptx anydoc"
     )
     code = (

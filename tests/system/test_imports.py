@@ -10,7 +10,7 @@ from tests.test_architecture import all_modules
 HEAVY = frozenset(
     {
         "bs4",
-        "charset_normalizer",
+        "chardet",
         "faiss",
         "frontmatter",
         "markdown_it",

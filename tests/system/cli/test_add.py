@@ -1,5 +1,6 @@
 """`filestore add`: documents become chunk files, the same everywhere, and follow their source."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,17 @@ def test_text_in_whatever_encoding(workspace: Any, encoding: str, text: str) -> 
     workspace("add", "text.txt")
     assert body(workspace.truth()["text.txt/chunk1.md"]) == text
     assert workspace("reconstruct", "text.txt").stdout == text
+
+
+def test_a_guessed_encoding_is_said(workspace: Any) -> None:
+    """What nothing in a file says is called a guess, by `add` and in the record."""
+    workspace.write("boats.txt", "Лодки у пристани, паром уходит утром.\n".encode("cp866"))
+    workspace.write("plain.txt", "Лодки у пристани.\n")
+    said = workspace("add", "boats.txt", "plain.txt").stdout
+    assert "../boats.txt: read as cp866, which is a guess" in said
+    assert "plain.txt: " not in said
+    (document,) = json.loads(workspace.truth()["boats.txt/meta.json"])["documents"]
+    assert document["metadata"] == {"encoding": "cp866 (guessed)"}
 
 
 def test_markdown_with_frontmatter(either: Any) -> None:

@@ -28,6 +28,12 @@ LEGACY = [
     ("cp949", "안녕하세요. 한국어 텍스트입니다."),
     ("euc_jp", "これはテストです。日本語のテキスト。"),
     ("iso2022_jp", "これはテストです。"),
+    ("iso2022_kr", "안녕하세요. 한국어 텍스트입니다."),
+    ("cp866", "Лодки у пристани, паром уходит утром."),
+    ("mac_cyrillic", "Лодки у пристани, паром уходит утром."),
+    ("iso8859_5", "Лодки у пристани, паром уходит утром."),
+    ("cp874", "เรือโดยสารข้ามฟากออกทุกเช้า"),
+    ("cp1252", "Copyright © 2020 José Núñez"),
     ("utf-16-le", "hello\nworld"),
     ("utf-16-be", "这是一个测试文件。\n中文内容。"),
     ("utf-16-le", "日本語 テキスト"),
@@ -61,10 +67,35 @@ def test_unicode_comes_back_exactly(text, codec):
 
 
 def test_utf8_is_not_mentioned_and_others_are():
-    """Metadata name the encoding only where it is not UTF-8."""
+    """Metadata name the encoding only where it is not UTF-8; a guess is a remark."""
     extractor = TextExtractor()
     assert extractor.extract(GERMAN.encode(), name="f").metadata == {}
-    assert extractor.extract(GERMAN.encode("cp1252"), name="f").metadata == {"encoding": "cp1252"}
+    guessed = extractor.extract(GERMAN.encode("cp1252"), name="f")
+    assert guessed.metadata == {"encoding": "cp1252 (guessed)"}
+    assert guessed.all_remarks == ("read as cp1252, which is a guess",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '<?xml version="1.0" encoding="windows-1257"?>',
+        "#!/usr/bin/python\n# -*- coding: cp1257 -*-",
+        "// vim: set fileencoding=CP1257 :",
+    ],
+)
+def test_what_a_file_declares_is_no_guess(line):
+    """The encoding that XML and source code say is believed where the bytes are in it."""
+    whole = f"{line}\nė\n"
+    assert decode(whole.encode("cp1257"), name="f") == (whole, "cp1257")
+    assert decode(whole.encode(), name="f") == (whole, "utf-8")
+
+
+@pytest.mark.parametrize("named", ["idna", "unicode_escape", "rot13", "utf-7", "x", "\0", "cp0"])
+def test_a_declaration_of_no_encoding_for_files_is_passed_over(named):
+    """A declaration that names nothing of use leaves the guess."""
+    line = f'<?xml encoding="{named}"?>' if named != "\0" else "<?xml encoding="
+    whole = f"{line}\n{GERMAN}\n"
+    assert decode(whole.encode("cp1252"), name="f") == (whole, "cp1252 (guessed)")
 
 
 def test_line_ends_become_lf_and_all_else_stays():
@@ -72,7 +103,7 @@ def test_line_ends_become_lf_and_all_else_stays():
     document = TextExtractor().extract(b"a \r\nb\rc\n\n\td\x0c\n\n", name="f")
     assert document.text == "a \nb\nc\n\n\td\x0c\n\n"
     assert document.syntax == "text"
-    assert document.extractor == "text/1"
+    assert document.extractor == "text/2"
 
 
 def test_one_damaged_byte_does_not_change_the_encoding():
@@ -92,7 +123,7 @@ def test_a_mark_that_lies_is_refused():
 def test_evidence_far_into_the_file_counts():
     """An encoding that shows only after a megabyte of ASCII, on one line, is recognised."""
     text = "plain words " * 100_000 + GERMAN
-    assert decode(text.encode("cp1252"), name="f") == (text, "cp1252")
+    assert decode(text.encode("cp1252"), name="f") == (text, "cp1252 (guessed)")
 
 
 def test_overstruck_manual_pages_are_text():
