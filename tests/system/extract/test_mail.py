@@ -183,7 +183,7 @@ def test_mail_of_outlook_with_html_and_headers():
 
 
 def test_what_only_is_called_a_mail_is_read_as_text():
-    assert read(b"Just words.\n").extractor == "text/1"
+    assert read(b"Just words.\n").extractor == "text/2"
 
 
 # ---- too much, or made to do harm ----------------------------------------------------------------
