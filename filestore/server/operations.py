@@ -334,7 +334,7 @@ def _coerced(field: Field, value: Any) -> Any:
     if field.several:
         return _as_list(field, value)
     if field.kind is dict:
-        return _as_conditions(parsed(value))
+        return _as_conditions(field.key, parsed(value))
     if get_origin(_plain(field.hint)[0]) in (Union, UnionType):
         value = [*map(parsed, found)] if isinstance(found := parsed(value), list) else value
     if isinstance(value, list) and (len(value) == 1 or (is_text and field.typed.joined)):
@@ -358,7 +358,7 @@ def _as_list(field: Field, value: Any) -> list[Any]:
     return list(value)
 
 
-def _as_conditions(value: Any) -> Any:
+def _as_conditions(name: str, value: Any) -> Any:
     """What metadata must be; a text in it is one condition, as the command line has it."""
     if isinstance(value, dict | None):
         return value
@@ -368,7 +368,7 @@ def _as_conditions(value: Any) -> Any:
     for one in value if isinstance(value, list) else [value]:
         one = parsed(one)
         if isinstance(one, str):
-            condition = typed(one, "where")
+            condition = typed(one, name)
             one = {"key": condition.key, "op": condition.op, "value": condition.value}
         found.append(one)
     return found

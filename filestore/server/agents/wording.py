@@ -16,6 +16,8 @@ import orjson
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief_path, listed, safe_text
 from filestore.search.place import LINES_AROUND
+from filestore.server.client_words import for_clients
+from filestore.server.operations import TOOLS
 
 Answer = Mapping[str, Any]
 
@@ -37,7 +39,7 @@ _MOST_PATHS: Final = 20
 _MOST_TEXT: Final = 50_000
 """Characters of one text; the JSON has all of it."""
 _FENCE: Final = "```"
-_SYNC: Final = "run 'filestore sync'"
+_SYNC: Final = "run 'sync'"
 """How a note ends that says the same."""
 _PLAIN_NAME: Final = re.compile(r"[^\s\"'`()\[\]<>,:]+(?::[^\s\"'`()\[\]<>,:]+)*")
 """A name that ends where the next word of ours begins."""
@@ -114,8 +116,9 @@ def _written(pieces: Iterable[str]) -> Iterator[str]:
 
 def text_of_error(error: FilestoreError) -> str:
     """What was not done, why, and what helps."""
-    remedy = f"Try: {' '.join(error.remedy.split())}" if error.remedy else ""
-    pieces = [error.message, Passage(error.detail), remedy]
+    message, remedy = (for_clients(one, TOOLS) for one in (error.message, error.remedy))
+    remedy = f"Try: {' '.join(remedy.split())}" if remedy else ""
+    pieces = [message, Passage(error.detail), remedy]
     return "\n".join(_written(filter(None, pieces)))
 
 
@@ -250,15 +253,21 @@ def _shortened(hit: Answer, text: str, most: int) -> str:
 def _similar(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
         source = hit["source"] if hit["source"] != hit["path"] else None
-        yield _head(number, hit, f" ({shown_name(source)})" if source else "", hit["headings"])
-        yield Passage(_brief(hit["text"]))
+        yield _head(number, hit, f" ({shown_name(source)})" if source else "")
+        headings = _brief(" > ".join(hit["headings"]))
+        text = _brief(hit["text"])
+        yield Passage(f"# {headings}\n{text}" if headings else text)
     yield from _closing(answer)
 
 
 def _closing(answer: Answer) -> Iterator[str]:
     if not answer["hits"] and not answer.get("nearest"):
         yield "nothing found"
-    yield from (f"Note: {note}" for note in answer["notes"])
+    yield from _notes(answer)
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    yield from (f"Note: {for_clients(note, TOOLS)}" for note in answer["notes"])
 
 
 @_words_of("list")
@@ -280,7 +289,7 @@ def _listed(documents: Sequence[Answer], head: str) -> Iterator[str]:
         yield head
     for one in documents:
         words = [_listed_name(one["path"]), one.get("date", "")]
-        words += [f"({one['title']})"] if one.get("title") else []
+        words += [orjson.dumps(one["title"]).decode()] if one.get("title") else []
         words += [counted(one["links"], "link")] if one.get("links") else []
         yield f"- {' '.join(filter(None, words))}"
 
@@ -301,7 +310,7 @@ def _show(answer: Answer) -> Iterator[str]:
         if key in keys:
             value = keys[key]
             text = sign.join(map(str, value)) if isinstance(value, list) else str(value)
-            yield f"{key}: {text[:_LONGEST_VALUE]}{'…' if len(text) > _LONGEST_VALUE else ''}"
+            yield Passage(f"{key}: {_brief(text)}")
     if left and answer["lines"]:
         first, last = answer["lines"]
         yield f"lines {first:,}-{last:,} of {last + left['after']:,}"
@@ -312,8 +321,6 @@ def _show(answer: Answer) -> Iterator[str]:
         yield f"… {counted(left['after'], 'more line')}: show {shown_name(left['next'])}"
 
 
-_LONGEST_VALUE: Final = 200
-"""Characters of a value of the frontmatter."""
 _LONGEST_FENCE: Final = 50
 """Signs: a text with a longer one is quoted line by line."""
 _SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
@@ -327,7 +334,7 @@ MOST_ABOUT: Final = 4_000
 def _about(answer: Answer) -> Iterator[str]:
     """As much as there is room for, what matters first; what is left is counted."""
     pieces = [*_about_pieces(answer)]
-    notes = [f"Note: {note}" for note in answer["notes"]]
+    notes = [*_notes(answer)]
     room = MOST_ABOUT - _ROOM_LEFT - sum(map(len, notes))
     used = [*accumulate(marked_length(piece) + 3 for piece in pieces)]
     shown = max(1, sum(one <= room for one in used))
@@ -350,12 +357,13 @@ def _about_pieces(answer: Answer) -> Iterator[str]:
         yield f"- {_listed_name(one['path'])} {counted(one['documents'], 'document')}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
-        yield from (Passage(f"{'  ' * one['depth']}- {one['title']}") for one in answer["outline"])
+        outline = ((one["depth"], _brief(one["title"])) for one in answer["outline"])
+        yield from (Passage(f"{'  ' * depth}- {title}") for depth, title in outline)
     for one in answer["documents"]:
         name = shown_name(one["resource"])
         yield f"- {name}"
         if one["title"] and one["title"] != one["resource"]:
-            yield Passage(one["title"])
+            yield Passage(_brief(one["title"]))
     if answer["left"]:
         yield from _listed(answer["newest"], "newest:")
         yield from _listed(answer["linked"], "most linked:")
@@ -366,7 +374,7 @@ def _nodes(nodes: Iterable[Answer], indent: str) -> Iterator[str]:
         path = shown_name(node["path"])
         yield f"{indent}- {path}{_fresh(node)}"
         if node["title"]:
-            yield Passage(node["title"])
+            yield Passage(_brief(node["title"]))
         if node["text"]:
             yield Passage(_brief(node["text"]))
         yield from _nodes(node["below"], indent + "  ")
@@ -393,7 +401,9 @@ def _sync(answer: Answer) -> Iterator[str]:
     elif not left:
         yield "nothing to do: the index is up to date"
     for finding in left[:_MOST_PATHS]:
-        yield f"left: {finding['code']} {shown_name(finding['path'])} {finding['detail']}"
+        yield f"left: {finding['code']} {shown_name(finding['path'])}"
+        if finding["detail"]:
+            yield Passage(_brief(finding["detail"]))
     if len(left) > _MOST_PATHS:
         yield f"and {len(left) - _MOST_PATHS} more"
 
@@ -434,15 +444,13 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-def _head(number: int, hit: Answer, origin: str, section: Iterable[str]) -> str:
+def _head(number: int, hit: Answer, origin: str) -> str:
     """The line of a hit: first its path, as the tools take it, then where that comes from."""
-    heading = " > ".join(section)
     path, line = shown_name(hit["path"]), hit.get("line")
     if line and hit.get("document", hit["path"]) == hit["path"]:
         # In place the line selects the section.
         path += f":{line}" if hit["kind"] == "document" else f" line {line}"
-    head = f"{number}. {path}{origin}{_fresh(hit)} {hit['score']:.2f}"
-    return f"{head} {heading}" if heading else head
+    return f"{number}. {path}{origin}{_fresh(hit)} {hit['score']:.2f}"
 
 
 def _fresh(one: Answer) -> str:

@@ -23,6 +23,8 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.schema import Failure, JsonObject, UnfitError, converted, json_of
 from filestore.fs.disk import WriteFailedError
 from filestore.fs.lock import LockedError
+from filestore.server.client_words import for_clients
+from filestore.server.operations import ROUTES
 from filestore.store import watch
 from filestore.store.threads import BusyError, ReadOnlyError
 
@@ -90,10 +92,12 @@ def failure(error: FilestoreError, path: str, *, status: int | None = None) -> R
     """An error, in the words of the route that was asked; by itself with the status of its kind."""
     if status is None:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), UNUSABLE)
+    message, remedy = (for_clients(one, ROUTES) for one in (error.message, error.remedy))
     if path == _COLLECTIONS or path.startswith(f"{_COLLECTIONS}/"):
-        action = error.remedy or "change the request, and send it again"
-        return answer(RagFailure(error.message, error.detail, action).to_dict(), status=status)
-    return answer(Failure.of(error).to_dict(), status=status)
+        action = remedy or "change the request, and send it again"
+        return answer(RagFailure(message, error.detail, action).to_dict(), status=status)
+    worded = FilestoreError(message, remedy=remedy, detail=error.detail)
+    return answer(Failure.of(worded).to_dict(), status=status)
 
 
 def json_object(data: bytes) -> dict[str, Any]:

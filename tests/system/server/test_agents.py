@@ -127,7 +127,7 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     assert "- notes" in about.splitlines()
     given = {"text": "The key hangs by the door.\n", "metadata": {"tags": ["key", "door"]}}
     note = asked(stores, "add_note", **given)["path"]
-    assert "tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
+    assert "> tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
     gone = call(stores, "show", path="chunked/notes/gone.md").content[0].text
     assert "Try: take the path of a hit of search" in gone
 
