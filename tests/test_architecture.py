@@ -44,7 +44,6 @@ HEAVY: Final = (
     "mammoth",
     "onnxruntime",
     "oxmsg",
-    "pptx",
     "psycopg",
     "pypdfium2",
     "rich",

@@ -1,8 +1,9 @@
-"""What becomes of documents: tables, headings and line ends of PDFs, encodings, in figures.
+"""What becomes of documents: tables, headings and line ends of PDFs, encodings, in figures; office files, too.
 
     python -m tests.bench.documents tables [--prose FOLDER]
     python -m tests.bench.documents headings [--prose FOLDER]
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
+    python -m tests.bench.documents office [--no-others]
 
 Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
 of another checkout, run it with that checkout first on PYTHONPATH.
@@ -240,7 +241,16 @@ def encodings_section(options):
     print(*wrong[: options.worst], sep="\n")
 
 
+def office_section(options):
+    """Prints what is found of office files of known content, beside what anydoc alone finds."""
+    from tests.bench.office_gold import office_lines
+
+    for line in office_lines(others=not options.no_others):
+        print(line)
+
+
 SECTIONS = {
+    "office": office_section,
     "tables": tables_section,
     "headings": headings_section,
     "encodings": encodings_section,
@@ -254,6 +264,7 @@ def main():
     parser.add_argument("--files", default="", help="the folder that a section is about")
     parser.add_argument("--worst", type=int, default=12)
     parser.add_argument("--all", action="store_true", help="name files of both halves")
+    parser.add_argument("--no-others", action="store_true", help="only docx, pptx and xlsx")
     options = parser.parse_args()
     SECTIONS[options.section](options)
 

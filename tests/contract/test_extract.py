@@ -199,7 +199,7 @@ def test_importing_loads_nothing_heavy():
     """Choosing an extractor imports no parser."""
     heavy = (
         "selectolax markdownify bs4 yaml frontmatter markdown_it chardet tree_sitter"
-        " tree_sitter_python pypdfium2 liteparse mammoth pptx anydoc"
+        " tree_sitter_python pypdfium2 liteparse mammoth anydoc"
     )
     code = (
         "import sys; from filestore.extract import for_name; "

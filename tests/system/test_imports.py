@@ -21,7 +21,6 @@ HEAVY = frozenset(
         "mammoth",
         "onnxruntime",
         "oxmsg",
-        "pptx",
         "pypdfium2",
         "qdrant_client",
         "selectolax",

@@ -1,26 +1,25 @@
 """PowerPoint presentations: a section a slide, with its text, tables, charts and speaker notes.
 
-python-pptx is given a package made anew of the parts that are read, and walked shape by shape; what
-a slide shows becomes HTML, and `html_markdown` makes Markdown of that. Comments, the texts of
-layouts and masters, and running footers are left out; hidden slides are kept and marked. One rule:
-a shape that cannot be read costs itself, and is counted.
+Slides are walked shape by shape; what one shows becomes HTML, and `html_markdown` makes Markdown of
+that. Comments, the texts of layouts and masters, running footers and hidden shapes are left out;
+hidden slides are kept and marked. One rule: a shape or a slide that is not in the file costs
+itself, and is counted.
 """
 
-import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from html import escape
 from itertools import accumulate
 from typing import Any, Final
 
 from msgspec import Struct
 
-from filestore.extract._office.archive import Archive, damaged, open_archive
-from filestore.extract._office.charts import BREAK_CODE, DRAWING, chart, drawing_text
+from filestore.extract._office.archive import Archive, open_archive
+from filestore.extract._office.charts import BREAK_CODE, CHART, DRAWING, chart, drawing_text
 from filestore.extract._office.package import (
     OFFICE,
-    PACKAGE,
     SIGNS,
+    Relationship,
     choose_alternatives,
     equation,
     local_name,
@@ -28,10 +27,7 @@ from filestore.extract._office.package import (
     picture_note,
     properties,
     relationships,
-    serialized,
-    written_links,
     xml_root,
-    zipped,
 )
 from filestore.extract.base import Document, Extractor, Page, document_text, empty_error
 from filestore.extract.html_markdown import markdown, tidy
@@ -46,6 +42,7 @@ _GROUP_DEPTH: Final = 16
 _SAME_ROW: Final = 228_600
 """Quarter of an inch in English metric units: shapes that start nearer than that are in a row."""
 _LIST_LEVELS: Final = 9
+_SHAPES: Final = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp", "contentPart"})
 _FURNITURE: Final = frozenset({"dt", "ftr", "hdr", "sldNum"})
 _TITLES: Final = frozenset({"title", "ctrTitle"})
 _BODIES: Final = frozenset({"obj", "body", "subTitle"})
@@ -68,7 +65,7 @@ class PptxExtractor(Extractor):
             expected=_EXPECTED,
         )
         metadata = properties(archive)
-        reader = _Reader(archive, *_package(archive, main))
+        reader = _Reader(archive, main)
         sections = list(reader.sections())
         if not any(section.has_text for section in sections):
             raise empty_error(name, f"found {len(sections)} slides without any")
@@ -96,91 +93,24 @@ class _Section(Struct, frozen=True, kw_only=True):
     has_text: bool
 
 
-# ---- the package python-pptx is given ------------------------------------------------------------
-
-_PRESENTATION: Final = "application/vnd.openxmlformats-officedocument.presentationml"
-_TYPES: Final = {
-    "officeDocument": f"{_PRESENTATION}.presentation.main+xml",
-    "slide": f"{_PRESENTATION}.slide+xml",
-    "slideLayout": f"{_PRESENTATION}.slideLayout+xml",
-    "slideMaster": f"{_PRESENTATION}.slideMaster+xml",
-    "notesSlide": f"{_PRESENTATION}.notesSlide+xml",
-    "chart": "application/vnd.openxmlformats-officedocument.drawingml.chart+xml",
-    "diagramData": "application/vnd.openxmlformats-officedocument.drawingml.diagramData+xml",
-}
-_LINK_TYPE: Final = (
-    '<Default Extension="rels"'
-    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-)
-_FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
-    "officeDocument": frozenset({"slide", "slideMaster"}),
-    "slide": frozenset({"slideLayout", "notesSlide", "chart", "diagramData"}),
-    "slideLayout": frozenset({"slideMaster"}),
-}
-"""Which links of a part are kept; without those from slide to slide no chain of them is long."""
-
-
-def _package(archive: Archive, main: str) -> tuple[io.BytesIO, dict[str, str]]:
-    """The parts that are read, under names of our own; and which names they had."""
-    names = {main: "/ppt/part0.xml"}
-    kinds = {main: "officeDocument"}
-    contents = {"_rels/.rels": written_links([("rId1", "officeDocument", names[main], False)])}
-    queue = [main]
-    for part in queue:
-        kept = []
-        for link in relationships(archive, part):
-            if link.external and link.kind == "hyperlink":
-                kept.append((link.id, link.kind, link.target, True))
-            elif link.kind in _FOLLOWED.get(kinds[part], ()) and link.target in archive.parts:
-                if link.target not in kinds:
-                    kinds[link.target] = link.kind
-                    names[link.target] = f"/ppt/part{len(names)}.xml"
-                    queue.append(link.target)
-                kept.append((link.id, link.kind, names[link.target], False))
-        root = xml_root(archive, part)
-        choose_alternatives(root)
-        contents[names[part][1:]] = serialized(root)
-        contents[f"ppt/_rels/{names[part][5:]}.rels"] = written_links(kept)
-    overrides = (
-        f'<Override PartName="{name}" ContentType="{_TYPES[kinds[part]]}"/>'
-        for part, name in names.items()
-    )
-    types = f'<Types xmlns="{PACKAGE}/content-types">{_LINK_TYPE}{"".join(overrides)}</Types>'
-    contents["[Content_Types].xml"] = types.encode()
-    return zipped(contents), {name: part for part, name in names.items()}
-
-
-@cache
-def _malformed() -> tuple[type[Exception], ...]:
-    """What python-pptx raises for shapes that PowerPoint does not write."""
-    from lxml.etree import LxmlError
-    from pptx.exc import PythonPptxError
-
-    return (
-        *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError),
-        *(TypeError, ValueError, LxmlError, PythonPptxError),
-    )
-
-
 # ---- slides and shapes ---------------------------------------------------------------------------
+
+
+class _Part(Struct, frozen=True, kw_only=True):
+    root: Any
+    links: Mapping[str, Relationship]
 
 
 class _Reader:
     """Walks the slides, and counts what could not be read."""
 
-    def __init__(self, archive: Archive, package: io.BytesIO, names: Mapping[str, str]) -> None:
-        from pptx import Presentation
-
+    def __init__(self, archive: Archive, main: str) -> None:
         self._archive = archive
-        self._names = names
+        self._shared: dict[str, _Part] = {}
         self._unread = {"unread_slides": 0, "unread_shapes": 0}
-        try:
-            presentation = Presentation(package)
-            found = presentation.element.iterfind(f"{_P}sldIdLst/{_P}sldId")
-            self._links = tuple(dict.fromkeys(slide.get(f"{_R}id", "") for slide in found))
-            self._deck = presentation.part
-        except _malformed() as error:
-            raise damaged(archive.name, f"{_EXPECTED} with a list of slides", "another") from error
+        self._deck = self._part(main)
+        found = self._deck.root.iterfind(f"{_P}sldIdLst/{_P}sldId")
+        self._slides = tuple(dict.fromkeys(slide.get(f"{_R}id", "") for slide in found))
 
     def losses(self) -> dict[str, int]:
         """How many slides and shapes could not be read, where there are any."""
@@ -188,119 +118,171 @@ class _Reader:
 
     def sections(self) -> Iterator[_Section]:
         """The slides in their order, without the ones that cannot be read."""
-        for number, link in enumerate(self._links, 1):
-            try:
-                slide = self._deck.related_slide(link)
-                title_shape = slide.shapes.title
-                title = "" if title_shape is None else drawing_text(title_shape.element)
-                skipped = None if title_shape is None else title_shape.shape_id
-                shapes = [
-                    shape for shape in slide.shapes if title == "" or shape.shape_id != skipped
-                ]
-                body = "".join(self._pieces(shapes, slide, _GROUP_DEPTH))
-                notes = self._notes(slide)
-                hidden = slide.element.get("show") in {"0", "false"}
-                page = (
-                    f"<h2>{escape(title or f'Slide {number}')}</h2>"
-                    + ("<p>[Hidden slide]</p>" if hidden else "")
-                    + body
-                    + (f"<h3>Notes</h3>{notes}" if notes else "")
-                )
-                yield _Section(
-                    number=number,
-                    title=title,
-                    text=tidy(markdown(page)).translate(SIGNS),
-                    has_text=bool(title or body or notes),
-                )
-            except _malformed():
+        for number, link_id in enumerate(self._slides, 1):
+            link = self._deck.links.get(link_id)
+            if link is None or link.kind != "slide" or link.target not in self._archive.parts:
                 self._unread["unread_slides"] += 1
+                continue
+            slide = self._part(link.target)
+            shapes = _shapes(slide.root.find(f"{_P}cSld/{_P}spTree"))
+            heads = [shape for shape in shapes if _placeholder(shape)[0] in _TITLES]
+            title = drawing_text(heads[0]) if heads else ""
+            if title:
+                shapes.remove(heads[0])
+            body = self._pieces(shapes, slide, _GROUP_DEPTH)
+            notes = self._notes(slide)
+            hidden = slide.root.get("show") in {"0", "false"}
+            page = (
+                f"<h2>{escape(title or f'Slide {number}')}</h2>"
+                + ("<p>[Hidden slide]</p>" if hidden else "")
+                + body
+                + (f"<h3>Notes</h3>{notes}" if notes else "")
+            )
+            yield _Section(
+                number=number,
+                title=title,
+                text=tidy(markdown(page)).translate(SIGNS),
+                has_text=bool(title or body or notes),
+            )
 
-    def _notes(self, slide: Any) -> str:
+    def _part(self, name: str) -> _Part:
+        root = xml_root(self._archive, name)
+        choose_alternatives(root)
+        links = {link.id: link for link in relationships(self._archive, name)}
+        return _Part(root=root, links=links)
+
+    def _linked(self, part: _Part | None, kind: str) -> _Part | None:
+        """The layout of a slide, the master of a layout, the notes of a slide."""
+        for link in () if part is None else part.links.values():
+            if link.kind == kind and link.target in self._archive.parts:
+                if link.target not in self._shared:
+                    self._shared[link.target] = self._part(link.target)
+                return self._shared[link.target]
+        return None
+
+    def _notes(self, slide: _Part) -> str:
         """What the speaker is to say; empty without any."""
-        try:
-            frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-            if frame is None:
-                return ""
-            # Notes have no bullets but their own.
-            return _lines_html(_lines(frame._txBody, frame.part, lambda _level: iter(())))
-        except _malformed():
-            self._unread["unread_shapes"] += 1
+        notes = self._linked(slide, "notesSlide")
+        if notes is None:
             return ""
+        for shape in _shapes(notes.root.find(f"{_P}cSld/{_P}spTree")):
+            body = shape.find(f"{_P}txBody")
+            if _placeholder(shape)[0] == "body" and body is not None:
+                # Notes have no bullets but their own.
+                return _lines_html(_lines(body, notes, lambda _level: iter(())))
+        return ""
 
-    def _pieces(self, shapes: Iterable[Any], slide: Any, depth: int) -> Iterator[str]:
-        for shape in _in_reading_order(shapes):
-            try:
-                piece = self._shape(shape, slide, depth)
-            except _malformed():
-                self._unread["unread_shapes"] += 1
-            else:
-                yield piece
+    def _pieces(self, shapes: Sequence[Any], slide: _Part, depth: int) -> str:
+        placed = [(*self._place(shape, slide), shape) for shape in shapes]
+        return "".join(self._shape(shape, slide, depth) for shape in _in_reading_order(placed))
 
-    def _shape(self, shape: Any, slide: Any, depth: int) -> str:
-        found = next(shape.element.iterfind(f"*/{_P}nvPr/{_P}ph"), None)
-        kind = "" if found is None else str(found.get("type", "obj"))
-        if kind in _FURNITURE:
+    def _shape(self, shape: Any, slide: _Part, depth: int) -> str:
+        kind, index = _placeholder(shape)
+        looks: Any = next(shape.iterfind(f"*/{_P}cNvPr"), {})
+        if kind in _FURNITURE or looks.get("hidden") in {"1", "true"}:
             return ""
-        if hasattr(shape, "shapes"):
+        drawn = next(shape.iter(f"{CHART}chart"), None)
+        table = next(shape.iter(f"{_A}tbl"), None)
+        body = shape.find(f"{_P}txBody")
+        if shape.tag == f"{_P}grpSp":
             if depth <= 0:
-                return _paragraph(drawing_text(shape.element))
-            inner = "".join(self._pieces(shape.shapes, slide, depth - 1))
-        elif shape.has_chart:
-            heading, rows, more = chart(self._part(shape.chart_part))
+                return _paragraph(drawing_text(shape))
+            inner = self._pieces(_shapes(shape), slide, depth - 1)
+        elif drawn is not None:
+            heading, rows, more = chart(self._drawn(slide, drawn.get(f"{_R}id")))
             inner = _paragraph(heading) + (_rows_html(rows) if rows else "") + _paragraph(more)
-        elif shape.has_table:
+        elif table is not None:
             inner = _rows_html(
                 [
-                    "" if one.is_spanned else drawing_text(one.text_frame._txBody)
-                    for one in row.cells
+                    "" if _is_spanned(cell) else drawing_text(cell)
+                    for cell in row.iterfind(f"{_A}tc")
                 ]
-                for row in shape.table.rows
+                for row in table.iterfind(f"{_A}tr")
             )
-        elif shape.has_text_frame:
-            styles = _list_styles(shape, slide, kind)
-            lines = _lines(shape.text_frame._txBody, shape.part, styles)
-            inner = _lines_html(lines)
+        elif body is not None:
+            inner = _lines_html(_lines(body, slide, self._list_styles(shape, slide, kind, index)))
         else:
-            inner = self._diagram_html(shape)
-        for looks in shape.element.iterfind(f"*/{_P}cNvPr"):
-            description = str(looks.get("descr") or looks.get("title") or "")
-            return inner + _paragraph(picture_note(description))
-        return inner
+            # The entries of a SmartArt drawing.
+            entries = [
+                drawing_text(point)
+                for diagram in shape.iter(f"{_DIAGRAM}relIds")
+                for point in self._drawn(slide, diagram.get(f"{_R}dm")).iter(f"{_DIAGRAM}pt")
+            ]
+            inner = _lines_html(
+                [_Line(level=0, bullet="ul", html=escape(entry)) for entry in entries if entry]
+            )
+        return inner + _paragraph(picture_note(looks.get("descr") or looks.get("title") or ""))
 
-    def _diagram_html(self, shape: Any) -> str:
-        """The entries of a SmartArt drawing; empty for any other shape."""
-        link = next(shape.element.iter(f"{_DIAGRAM}relIds"), None)
-        if link is None:
-            return ""
-        root = self._part(shape.part.related_part(link.get(f"{_R}dm")))
-        entries = (drawing_text(point) for point in root.iter(f"{_DIAGRAM}pt"))
-        lines = [_Line(level=0, bullet="ul", html=escape(entry)) for entry in entries if entry]
-        return _lines_html(lines)
+    def _drawn(self, slide: _Part, link_id: str) -> Any:
+        """The root of a chart or a diagram; an empty one where it is not in the file."""
+        link = slide.links.get(link_id)
+        if link is None or link.target not in self._archive.parts:
+            self._unread["unread_shapes"] += 1
+            return slide.root.makeelement("none")
+        return xml_root(self._archive, link.target)
 
-    def _part(self, part: Any) -> Any:
-        return xml_root(self._archive, self._names[str(part.partname)])
+    def _inherited(self, slide: _Part, kind: str, index: str) -> Iterator[Any]:
+        """The placeholders that one of a slide has its place and bullets from."""
+        layout = self._linked(slide, "slideLayout")
+        master = self._linked(layout, "slideMaster")
+        usual = "title" if kind in _TITLES else kind if kind in _FURNITURE else "body"
+        for source, at, wanted in ((layout, 1, index), (master, 0, usual)):
+            tree = None if source is None else source.root.find(f"{_P}cSld/{_P}spTree")
+            yield from (shape for shape in _shapes(tree) if _placeholder(shape)[at] == wanted)
+
+    def _place(self, shape: Any, slide: _Part) -> tuple[float, float]:
+        """Top and left edge."""
+        kind, index = _placeholder(shape)
+        for source in (shape, *(self._inherited(slide, kind, index) if kind else ())):
+            for path in (f"*/{_A}xfrm/{_A}off", f"{_P}xfrm/{_A}off"):
+                offset = source.find(path)
+                edges = [] if offset is None else [offset.get("y", ""), offset.get("x", "")]
+                if edges and all(re.fullmatch("-?[0-9]{1,12}", edge) for edge in edges):
+                    return float(edges[0]), float(edges[1])
+        return float("inf"), float("inf")
+
+    def _list_styles(self, shape: Any, slide: _Part, kind: str, index: str) -> "_Styles":
+        """Where the bullets of a shape come from: itself, its layout, the master."""
+        sources = [shape.find(f"{_P}txBody/{_A}lstStyle")]
+        if kind in _BODIES:
+            above = self._inherited(slide, kind, index)
+            sources += [other.find(f"{_P}txBody/{_A}lstStyle") for other in above]
+            master = self._linked(self._linked(slide, "slideLayout"), "slideMaster")
+            if master is not None:
+                sources.append(master.root.find(f"{_P}txStyles/{_P}bodyStyle"))
+
+        def at(level: int) -> Iterator[Any]:
+            for source in sources:
+                found = None if source is None else source.find(f"{_A}lvl{level}pPr")
+                if found is not None:
+                    yield found
+
+        return at
 
 
-def _in_reading_order(shapes: Iterable[Any]) -> list[Any]:
+def _shapes(tree: Any) -> list[Any]:
+    return [] if tree is None else [child for child in tree if local_name(child) in _SHAPES]
+
+
+def _placeholder(shape: Any) -> tuple[str, str]:
+    """Kind and number of a placeholder; empty for any other shape."""
+    found = next(shape.iterfind(f"*/{_P}nvPr/{_P}ph"), None)
+    return ("", "") if found is None else (found.get("type", "obj"), found.get("idx", "0"))
+
+
+def _is_spanned(cell: Any) -> bool:
+    return any(cell.get(name) in {"1", "true"} for name in ("hMerge", "vMerge"))
+
+
+def _in_reading_order(placed: list[tuple[float, float, Any]]) -> list[Any]:
     """Rows from the top, each from the left; what has no place of its own comes last."""
-    placed = sorted(((*_place(shape), shape) for shape in shapes), key=lambda found: found[:2])
     rows: list[list[tuple[float, float, Any]]] = []
-    for found in placed:
+    for found in sorted(placed, key=lambda found: found[:2]):
         if rows and found[0] - rows[-1][0][0] <= _SAME_ROW:
             rows[-1].append(found)
         else:
             rows.append([found])
     return [shape for row in rows for _, _, shape in sorted(row, key=lambda found: found[1])]
-
-
-def _place(shape: Any) -> tuple[float, float]:
-    """Top and left edge."""
-    last = float("inf")
-    try:
-        top, left = shape.top, shape.left
-    except _malformed():
-        return last, last
-    return (last if top is None else float(top)), (last if left is None else float(left))
 
 
 def _paragraph(text: str) -> str:
@@ -322,7 +304,7 @@ class _Line(Struct, frozen=True, kw_only=True):
 _Styles = Callable[[int], Iterator[Any]]
 
 
-def _lines(body: Any, part: Any, styles: _Styles) -> list[_Line]:
+def _lines(body: Any, part: _Part, styles: _Styles) -> list[_Line]:
     """The paragraphs of a text frame that have text.
 
     Args:
@@ -355,29 +337,7 @@ def _bullet(candidates: Iterable[Any]) -> str:
     return ""
 
 
-def _list_styles(shape: Any, slide: Any, kind: str) -> _Styles:
-    """Where the bullets of a shape come from: itself, its layout, the master."""
-    sources = [shape.element.find(f"{_P}txBody/{_A}lstStyle")]
-    if kind in _BODIES:
-        layout = slide.slide_layout
-        index = shape.placeholder_format.idx
-        sources += [
-            placeholder.element.find(f"{_P}txBody/{_A}lstStyle")
-            for placeholder in layout.placeholders
-            if placeholder.placeholder_format.idx == index
-        ]
-        sources.append(layout.slide_master.element.find(f"{_P}txStyles/{_P}bodyStyle"))
-
-    def at(level: int) -> Iterator[Any]:
-        for source in sources:
-            found = None if source is None else source.find(f"{_A}lvl{level}pPr")
-            if found is not None:
-                yield found
-
-    return at
-
-
-def _inline_html(element: Any, part: Any) -> str:
+def _inline_html(element: Any, part: _Part) -> str:
     kind = local_name(element)
     if kind == "br":
         return " "
@@ -389,10 +349,10 @@ def _inline_html(element: Any, part: Any) -> str:
         return ""
     text = escape(BREAK_CODE.sub(" ", element.findtext(f"{_A}t") or ""))
     link = element.find(f"{_A}rPr/{_A}hlinkClick")
-    target = None if link is None else part.rels.get(link.get(f"{_R}id"))
-    if target is None or not target.is_external or not text.strip():
+    target = None if link is None else part.links.get(link.get(f"{_R}id"))
+    if target is None or not target.external or not text.strip():
         return text
-    return f'<a href="{escape(target.target_ref)}">{text}</a>'
+    return f'<a href="{escape(target.target)}">{text}</a>'
 
 
 def _lines_html(lines: Sequence[_Line]) -> str:
