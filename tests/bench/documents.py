@@ -1,4 +1,4 @@
-"""What becomes of documents: tables, headings and line ends of PDFs, encodings, in figures; office files, too.
+"""What becomes of documents: PDFs, encodings and office files, in figures.
 
     python -m tests.bench.documents tables [--prose FOLDER]
     python -m tests.bench.documents headings [--prose FOLDER]
