@@ -326,7 +326,8 @@ _LEFT_OUT: Final = object()
 def _coerced(field: Field, value: Any) -> Any:
     """A value as its type wants it.
 
-    Programs write null, numbers and lists as texts, a list of one as the one and the one as a list.
+    Programs write null, numbers and lists as texts, a year as a number, a list of one as the one
+    and the one as a list.
     """
     is_text = field.kind is str and not field.several
     if not field.required and (value is None or (value in ("", "null") and not is_text)):
@@ -340,6 +341,8 @@ def _coerced(field: Field, value: Any) -> Any:
     if isinstance(value, list) and (len(value) == 1 or (is_text and field.typed.joined)):
         texts = all(isinstance(one, str) for one in value)
         value = " ".join(value) if texts else value[0] if len(value) == 1 else value
+    if isinstance(value, int) and (field.typed.joined or field.typed.metavar == "DATE"):
+        return value if isinstance(value, bool) else str(value)
     if field.kind in (int, float, bool):
         found = parsed(value)
         value = found if isinstance(found, bool | int | float) else value

@@ -48,7 +48,7 @@ class Search(Request, Query, frozen=True, kw_only=True):
     """KEY=VALUE, or != > >= < <= between the two: what metadata must be. All must hold; VALUE|VALUE
     is either. Dates and numbers are compared as such, != holds also where the key is missing. In
     JSON key to value, or a list of conditions with key, op and value"""
-    within: Annotated[Texts, option("DIR", "--in")] = []
+    within: Annotated[Texts, option("DIR", "--in")] = field(name="in", default_factory=list)
     source: Annotated[Texts, option("GLOB")] = []
     kind: Annotated[Texts, option("K")] = []
     since: Annotated[_Date | None, option("DATE")] = None

@@ -284,6 +284,21 @@ def test_a_value_of_two_types_is_taken_in_any_form(
 
 
 @pytest.mark.parametrize(
+    ("given", "key", "value"),
+    [
+        ({"since": 2026}, "since", "2026"),
+        ({"since": ["2026-05"]}, "since", "2026-05"),
+        ({"query": 404}, "text", "404"),
+        ({"in": "docs"}, "within", ("docs",)),
+        ({"in": ["docs", "notes"]}, "within", ("docs", "notes")),
+    ],
+)
+def test_values_are_as_on_the_command_line(given: dict[str, Any], key: str, value: Any) -> None:
+    """Under the same name; a year is a text, also as a number."""
+    assert getattr(TOOLS["search"].checked({"query": "x"} | given), key) == value
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"since": "rubbish"}, "--since takes a date, found 'rubbish'"),
