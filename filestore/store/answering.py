@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
     from filestore.store.look import TreeLook
     from filestore.sync.apply import SyncReport
-    from filestore.verify.run import Status
+    from filestore.verify.run import Checked, Status
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -131,7 +131,25 @@ class AnsweringStore(Closing):
             return found
         with self._parts.reading() as catalog:
             files = catalog.file_count() if found.generation else 0
-        return replace(found, files=files, clean=is_clean(found.findings), deleted_texts=0)
+        from filestore.verify.opened import without_counts
+
+        return replace(
+            found,
+            files=files,
+            index=None,
+            not_checked=without_counts(found.not_checked),
+            clean=is_clean(found.findings),
+            deleted_texts=0,
+        )
+
+    def _shown_checked(self, found: "Checked") -> "Checked":
+        found = replace(found, findings=self.shown(found.findings))
+        if not self.hides:
+            return found
+        from filestore.verify.opened import without_counts
+
+        checked, not_checked = map(without_counts, (found.checked, found.not_checked))
+        return replace(found, checked=checked, not_checked=not_checked)
 
     def _shown_sync(self, done: "SyncReport") -> "SyncReport":
         applied, remaining = self.shown(done.applied), self.shown(done.remaining)

@@ -263,8 +263,7 @@ class ReadableStore(AnsweringStore):
         """Every drift and damage; changes nothing. See `run.verified`."""
         from filestore.verify import run
 
-        found = run.verified(self._parts, level, sample, on_progress, on_found)
-        return replace(found, findings=self.shown(found.findings))
+        return self._shown_checked(run.verified(self._parts, level, sample, on_progress, on_found))
 
     def staged(self) -> "Staged":
         """What git has staged, checked as `verify` checks files."""

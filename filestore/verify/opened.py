@@ -5,6 +5,7 @@ through here before a program has it.
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -35,8 +36,18 @@ _OWN_WORDS: Final = frozenset(
     )
 )
 """Keys under which answers have what a file says, which is open or not there at all."""
+_OF_HIT: Final = ("hits", "notes")
+"""Made of what is open: they name no more than the document itself does."""
 _UNREAD: Final = ("index", "reindex", "update-record", "repoint")
 """Steps for files that say something else than the catalog knows."""
+_OPEN_WORDS: Final = frozenset(("superseded", "successor-missing"))
+"""Findings made anew of what is open: they name what the document itself does."""
+_COUNTS: Final = re.compile(r"(?<![\w/])[0-9][0-9,]*(?: of [0-9][0-9,]*)? (?=[a-z])")
+
+
+def without_counts(lines: Iterable[str]) -> tuple[str, ...]:
+    """What was looked at, in words, but not of how many files and texts."""
+    return tuple(_COUNTS.sub("", one) for one in lines)
 
 
 def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -> list[Finding]:
@@ -47,7 +58,7 @@ def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -
         catalog: Inside a snapshot.
         findings: Of all files.
     """
-    found = list(findings)
+    found = _as_open(parts, catalog, list(findings))
     names, tree = catalog.closed(), parts.places.tree
     unread = {tree.chunk_path(one.path) for one in found if CODES[one.code].step in _UNREAD}
     for seen in look_at(parts.places, sorted(unread), parts.layout) if unread else ():
@@ -59,8 +70,21 @@ def open_findings(parts: Parts, catalog: Catalog, findings: Iterable[Finding]) -
         one
         for one in found
         if not any(_is_closed(parts, names, name) for name in (one.path, one.other) if name)
-        and not any(name in one.detail for name in names)
+        and (one.code in _OPEN_WORDS or not any(name in one.detail for name in names))
     ]
+
+
+def _as_open(parts: Parts, catalog: Catalog, findings: list[Finding]) -> list[Finding]:
+    """The same, where a closed successor is none, and closed texts that wait are not counted."""
+    from filestore.verify.recorded_state import pending, successions
+
+    codes = {one.code for one in findings}
+    kept = [one for one in findings if one.code not in {"vector-pending", *_OPEN_WORDS}]
+    named = {one.path for one in findings if one.code in _OPEN_WORDS}
+    if named:
+        found = successions(parts.places, catalog, parts.settings.keys)
+        kept += [one for one in found if one.path in named]
+    return kept + (pending(parts.places, catalog) if "vector-pending" in codes else [])
 
 
 def require_open_batch(
@@ -159,7 +183,7 @@ def open_answer(parts: Parts, catalog: Catalog, answer: dict[str, Any]) -> dict[
     def opened(value: Any, key: str) -> Any:
         if isinstance(value, dict):
             return {
-                inner: one if inner in _OWN_WORDS else opened(one, inner)
+                inner: one if inner in _OWN_WORDS or (key, inner) == _OF_HIT else opened(one, inner)
                 for inner, one in value.items()
                 if not _is_closed(parts, names, inner)
             }

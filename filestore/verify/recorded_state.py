@@ -26,7 +26,7 @@ from filestore.catalog import (
 )
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import EMBEDDINGS, SETTINGS, Places
-from filestore.config.settings import Settings
+from filestore.config.settings import KeyNames, Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed, shown_path
@@ -210,12 +210,19 @@ def authority(snapshot: StoreSnapshot) -> Iterator[Finding]:
     if queries.has_key(catalog, names.stale_after):
         from filestore.catalog import ages
 
-        values = (ages.with_key(catalog, places.tree, key) for key in names.stale_after)
-        stale = {document: {"stale_after": [day]} for document, day in chain.from_iterable(values)}
-        for document, says in sorted(stale.items()):
-            if day := ages.stale_since(says, snapshot.today):
+        stale: dict[str, list[str]] = {}
+        values = (sorted(ages.with_key(catalog, places.tree, key)) for key in names.stale_after)
+        for document, value in chain.from_iterable(values):
+            stale.setdefault(document, []).append(value)
+        for document, days in sorted(stale.items()):
+            if day := ages.stale_since({"stale_after": days}, snapshot.today):
                 path, detail = StorePath(document), f"stale since {day}"
                 yield Finding(code="past-date", path=path, detail=detail)
+    yield from successions(places, catalog, names)
+
+
+def successions(places: Places, catalog: Catalog, names: KeyNames) -> Iterator[Finding]:
+    """Documents that say what takes their place."""
     if not queries.has_key(catalog, names.superseded_by):
         return
     from filestore.sidecar.standing import Successors

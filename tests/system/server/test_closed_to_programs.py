@@ -232,7 +232,10 @@ def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) 
     (tmp_path / "b").mkdir()
     whole = made(tmp_path / "a" / "kb", layout, OPEN | CLOSED)
     without = made(tmp_path / "b" / "kb", layout, OPEN)
-    asked = [("about", {}), ("status", {}), ("ls", {}), ("map", {}), ("search", {"query": "gate"})]
+    asked: list[tuple[str, dict[str, Any]]] = [
+        *(("about", {}), ("status", {}), ("ls", {}), ("map", {}), ("search", {"query": "gate"})),
+        ("verify", {"level": "full"}),
+    ]
     numbers = []
     for root in (whole, without):
         with Stores.open([str(root)], Access()) as stores:
@@ -243,12 +246,43 @@ def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) 
             (
                 *(found["about"][key] for key in ("resources", "chunks", "summaries")),
                 found["status"]["counts"],
+                found["status"]["index"],
+                found["verify"]["checked"],
                 len(found["ls"]["items"]),
                 found["map"]["total"],
                 len(found["search"]["hits"]),
             )
         )
     assert numbers[0] == numbers[1]
+
+
+def test_a_closed_successor_is_as_one_that_is_not_there(tmp_path: Path) -> None:
+    """A program could ask for any name by a note of its own that says it is superseded by it."""
+    root = tmp_path / "kb"
+    root.mkdir()
+    (root / "here.md").write_text("---\ntags: [hidden]\n---\n# Here\n\nlantern\n")
+    for name, successor in (("one", "here.md"), ("two", "none.md"), ("three", "one.md")):
+        text = f"---\nsuperseded_by: {successor}\n---\n# {name}\n\nThe lantern {name}.\n"
+        (root / f"{name}.md").write_text(text)
+    filestore.create(root, layout="in-place", embedder="builtin").close()
+    with (root / "filestore.toml").open("a") as file:
+        file.write('[agents]\nclosed = ["tag:hidden"]\n')
+    with filestore.open(root) as store:
+        store.sync()
+    with Stores.open([str(root)], Access()) as stores:
+        served = stores.named(None)
+        hits = _ask(served, ROUTES["search"], {"query": "lantern"}, AGENT)["hits"]
+        status = _ask(served, ROUTES["status"], {}, AGENT)
+        of_person = _ask(served, ROUTES["status"], {}, PERSON)
+    assert {hit["path"]: hit["notes"] for hit in hits if hit["path"] != "three.md"} == {
+        "one.md": ["superseded by 'here.md', which is not here"],
+        "two.md": ["superseded by 'none.md', which is not here"],
+    }
+    assert status["drift"] == {
+        "successor-missing": ["one.md", "two.md"],
+        "superseded": ["three.md"],
+    }
+    assert of_person["drift"]["superseded"] == ["one.md", "three.md"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
