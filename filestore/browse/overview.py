@@ -42,12 +42,12 @@ from filestore.sidecar.summary_tree import SummaryTree, in_order
 from filestore.verify.recorded_state import why_stale
 
 DEEPEST: Final = 50
-MOST_NODES: Final = 200
+MOST_NODES: Final = 40
 """More are not read for one overview; which were left out is reported."""
 _ANSWERS: Final = 10
 _LISTED: Final = 20
 """Documents; of more only the ones in the folder itself are."""
-_HEADINGS: Final = 100
+_HEADINGS: Final = 60
 _ROOM: Final = 2_000
 """Characters of the folders and the documents that lie in one."""
 _SHARE: Final = 0.5
@@ -174,6 +174,10 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
         if below := resources_below(catalog, asked, parts.places):
             return teller.of_folder(asked, below)
         return teller.of_query(asked, session)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class _Teller:
@@ -323,8 +327,8 @@ class _Teller:
             path=self._shown(path),
             kind=self._rows[path].kind,
             level=self._tree.level(path),
-            title=(look.headings[-1] if look.headings else "") or path.rpartition("/")[2],
-            text=text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…",
+            title=_brief((look.headings[-1] if look.headings else "") or path.rpartition("/")[2]),
+            text=_brief(text),
             freshness="outdated" if is_stale else look.freshness,
             children=len(self._tree.children(path)),
             below=tuple(node for one in ways.get(path, ()) for node in self._node(one, ways)),
@@ -341,7 +345,10 @@ class _Teller:
             titles = CatalogPages(self._catalog).document_titles()
             return [
                 OverviewDocument(
-                    resource=name, title=titles.get(name, ""), source=source or None, chunks=chunks
+                    resource=name,
+                    title=_brief(titles.get(name, "")),
+                    source=source or None,
+                    chunks=chunks,
                 )
                 for name, source, chunks in self._catalog.resources()
             ]
@@ -354,7 +361,7 @@ class _Teller:
         return [
             OverviewDocument(
                 resource=self._shown(path),
-                title=title_of.get(rows[path].id, "") if path in rows else "",
+                title=_brief(title_of.get(rows[path].id, "")) if path in rows else "",
                 source=None,
                 chunks=sections,
             )
@@ -368,7 +375,9 @@ class _Teller:
             for depth in range(1, len(headings) + 1):
                 found.setdefault(
                     headings[:depth],
-                    OutlineEntry(title=headings[depth - 1], depth=depth, path=self._shown(path)),
+                    OutlineEntry(
+                        title=_brief(headings[depth - 1]), depth=depth, path=self._shown(path)
+                    ),
                 )
         return list(found.values())
 

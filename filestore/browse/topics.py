@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-FEWEST_DOCUMENTS: Final = 12
+FEWEST_DOCUMENTS: Final = 6
 """Of fewer the titles say as much."""
 MOST_DOCUMENTS: Final = 1_000
 """Of more a fixed choice is looked at."""
-_MOST_TOPICS: Final = 8
+_MOST_TOPICS: Final = 10
+_WANTED: Final = 5
+"""Topics, where each can have two documents."""
 _FEWEST: Final = 2
 """Documents of a topic, and of a word that names one."""
 _TERMS: Final = 4
@@ -174,7 +176,7 @@ def groups(documents: Sequence[Words], meanings: "NDArray[float32] | None") -> I
     matrix = matrix[:, matrix.any(axis=0)]
     if not matrix.size:
         return
-    middles = _seeds(matrix, min(_MOST_TOPICS, max(2, round(total**0.5))))
+    middles = _seeds(matrix, min(_MOST_TOPICS, max(2, min(_WANTED, total // 2), round(total**0.5))))
     of = None
     for _ in range(_TURNS):
         scores = matrix @ middles.T

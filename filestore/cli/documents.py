@@ -356,7 +356,7 @@ def run_mv(options: Mv) -> int:
 class Enrich(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
-    resources: Annotated[list[str], argument("RESOURCE")] = []
+    resources: Annotated[list[str], argument("RESOURCE|FOLDER")] = []
     """only these, or what is below these folders (default: all)"""
     questions: Annotated[int | None, option("N")] = None
     """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""

@@ -132,7 +132,7 @@ class List(Request, ReadingOptions, frozen=True, kw_only=True):
 class About(Request, ReadingOptions, frozen=True, kw_only=True):
     """What the store, or something in it, is about."""
 
-    asked: Annotated[Text, argument("RESOURCE|QUERY", joined=True)] = ""
+    asked: Annotated[Text, argument("RESOURCE|FOLDER|QUERY", joined=True)] = ""
     """a resource, a folder, a file, or a question; none for the whole store"""
     depth: Annotated[int, Meta(ge=1, le=20), option("N")] = 2
     """levels of summaries, from the top"""

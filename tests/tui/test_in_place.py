@@ -298,3 +298,24 @@ def test_findings_lead_to_their_documents(folder):
         assert "list.txt  E x modified" in seen(onlooker.app)
 
     look(folder, act, size=(120, 30))
+
+
+def test_a_folder_is_summarised_as_a_folder(folder):
+    """The key on its row asks for what lies below it, not for all, and writes no other."""
+
+    async def act(onlooker):
+        await onlooker.press("M", words="enrich garden/: ")
+        await onlooker.press("y")
+        await onlooker.until(lambda: any(made(folder)))
+        tasks = onlooker.app.task_manager.tasks
+        await onlooker.until(lambda: all(one.is_over for one in tasks))
+
+    def made(folder):
+        return [*(folder / "example_index" / ".filestore-summaries").rglob("*.md")]
+
+    look(folder, act)
+    with Store(str(folder / "example_index"), configuration=str(folder / "configuration")) as store:
+        names = {str(path.relative_to(folder / "example_index")) for path in made(folder)}
+        assert names
+        assert all("garden" in name for name in names), names
+        assert store.about("garden/").about == "folder"

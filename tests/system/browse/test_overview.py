@@ -1,5 +1,6 @@
 """What a store, a resource and a question are about, with summaries and without."""
 
+import json
 from typing import Any
 
 import pytest
@@ -180,14 +181,15 @@ def test_a_wide_summary_is_cut(summarized: Any) -> None:
     """Of a summary of very many texts the first are shown, and the rest is counted."""
     names = [f"wide/chunk{number}.md" for number in range(1, 301)]
     for name in names:
-        summarized.write(f"file_index/chunked/{name}", f"Text of {name}.\n")
+        summarized.write(f"file_index/chunked/{name}", f"Text of {name}{' and so on' * 99}.\n")
     summarized.summarize("wide/summary1.md", "Wide", "All of them.\n", names)
     summarized.sync()
     done = summarized.json("about", "wide")
     (node,) = done["nodes"]
     assert node["children"] == 300
-    assert len(node["below"]) == 199
-    assert "101 more are not shown" in done["notes"][0]
+    assert len(node["below"]) == 39
+    assert len(json.dumps(done)) < 40_000
+    assert "261 more are not shown" in done["notes"][0]
 
 
 def test_many_roots_are_cut_in_words(workspace: Any) -> None:

@@ -36,6 +36,25 @@ def test_groups_are_named_by_what_others_lack() -> None:
     assert not any(word in said for word in ("singular", "hello", "welcome", "snippet", "'s"))
 
 
+@pytest.mark.parametrize("subjects", [3, 5])
+def test_a_few_documents_have_topics_as_well(subjects: int) -> None:
+    """From six on, each of two at least, with a name that both have and no other."""
+    texts = [
+        *SUBJECTS.values(),
+        "A glacier calves into the fjord; icebergs drift. Glaciers carve moraines.",
+        "The violin is tuned, the bow rosined; a luthier varnishes violins of spruce.",
+    ]
+    made = [
+        words_of(f"{name}/{number}.md", f"Singular{name}{number}", text)
+        for number in range(2)
+        for name, text in enumerate(texts[:subjects])
+    ]
+    found = grouped(made)
+    assert [one.documents for one in found] == [2] * subjects
+    assert all(len({path.partition("/")[0] for path in one.paths}) == 1 for one in found)
+    assert not any("singular" in term.casefold() for one in found for term in one.terms)
+
+
 @pytest.mark.parametrize(
     "texts",
     [
