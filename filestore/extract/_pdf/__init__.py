@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from filestore.extract import UNREAD_PAGES
+from filestore.extract._pdf.fields import NO_MAP, unread_pages
 from filestore.extract._pdf.headings import evident_title, find_headings, without_furniture
 from filestore.extract._pdf.lines import (
     BULLETS,
@@ -77,7 +79,13 @@ class PdfExtractor(Extractor):
         """Reads the pages and puts their lines together; see `Extractor.extract`."""
         with opened(data, name=name) as document:
             pages = read_pages(document, name=name)
-            if not any(page.lines for page in pages):
+            if not any(page.lines or page.fields for page in pages):
+                unread = unread_pages(pages)
+                if NO_MAP in unread:
+                    raise ExtractionError(
+                        f"{name} cannot be read: {unread.partition(': ')[0]}",
+                        remedy="recognise its text: ocrmypdf --force-ocr in.pdf out.pdf",
+                    )
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
             pages = arranged(pages, document, data)
             outline = read_outline(document)
@@ -89,6 +97,7 @@ class PdfExtractor(Extractor):
             values["keywords"] = [word.strip() for word in keywords if word.strip()]
             values["date"] = iso_date(read_value(document, "CreationDate"))
             values["page_count"] = len(pages)
+            values[UNREAD_PAGES] = unread_pages(pages)
             metadata = {key: value for key, value in values.items() if value}
         pages = without_furniture(pages)
         measures = measure(pages)
@@ -175,6 +184,9 @@ _STRUCTURE: Final = re.compile(
 _STRUCTURE_START: Final = frozenset("#=-`~*_<>")
 _CLOSING: Final = re.compile(r"(?<=\s)#+$")
 _DEEPEST_INDENT: Final = 60  # columns
+_DEEPEST_ITEM: Final = 6
+_EMPTY_LINE: Final = 1.6  # times the distance of two lines
+_MOST_EMPTY: Final = 2
 _TICKS: Final = re.compile(r"`+")
 
 
@@ -207,6 +219,7 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
     """
     output = _Output()
     before: Block | None = None
+    lefts: list[float] = []
     for block in blocks:
         if before is not None:
             both = before.kind == block.kind == "text"
@@ -218,6 +231,7 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
             _write_code(output, block)
         else:
             heading = block.kind == "heading"
+            lefts = _deeper(lefts, block)
             start = 0
             for end in range(1, len(block.lines) + 1):
                 if end < len(block.lines) and (heading or block.flows[end - 1]):
@@ -225,6 +239,8 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
                 if start:
                     output.write("\n")
                 mark = f"{'#' * block.level} " if heading else ""
+                if lefts and not start:
+                    mark = _item_mark(block.lines[0], len(lefts) - 1)
                 _write_flow(output, block.lines[start:end], mark, words)
                 start = end
         before = block
@@ -232,12 +248,27 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
     return "".join(output.parts), tuple(output.pages)
 
 
+def _deeper(lefts: Sequence[float], block: Block) -> list[float]:
+    """Where the items around an item of a list start, and that itself; empty for other blocks."""
+    line = block.lines[0]
+    if block.kind != "text" or not is_item(line.text):
+        return []
+    room = line.size / 2
+    return [*(left for left in lefts if left < line.left - room), line.left]
+
+
+def _item_mark(line: Line, depth: int) -> str:
+    """What an item of a list begins with; a dash is a sign of a list within another only."""
+    sign = line.text[0] in BULLETS or (depth and is_bullet(line.text))
+    return "  " * min(depth, _DEEPEST_ITEM) + ("- " if sign else "")
+
+
 def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words) -> None:
     """Writes lines that flow on as one line."""
     first, last = lines[0], lines[-1]
     pieces = [without_leader(first.text)]
-    if not mark and first.text[0] in BULLETS and is_bullet(first.text):
-        mark, pieces[0] = "- ", without_bullet(first.text)
+    if mark.endswith("- "):
+        pieces[0] = without_bullet(first.text)
     for before, line in pairwise(lines):
         pieces[-1] += joined(before.text, line.text, hyphen=before.hyphen, words=words)
         pieces.append(line.text)
@@ -291,7 +322,11 @@ def _write_code(output: _Output, block: Block) -> None:
         return
     fence = "`" * max(3, longest + 1)
     output.write(f"{fence}\n")
-    for line, text in zip(block.lines, texts, strict=True):
+    steps = [one.bottom - other.bottom for one, other in pairwise(block.lines)]
+    leading = min((step for step in steps if step > 0.5 * widest.size), default=0.0)
+    for line, text, step in zip(block.lines, texts, [0.0, *steps], strict=True):
+        if leading and step > _EMPTY_LINE * leading:
+            output.write("\n" * min(round(step / leading) - 1, _MOST_EMPTY))
         output.mark(line)
         output.write(f"{text}\n")
     output.write(fence)

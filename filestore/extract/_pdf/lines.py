@@ -207,6 +207,20 @@ _ADDRESS_SIGNS: Final = frozenset("/._=&?%#")
 _LONGEST_ADDRESS: Final = 300  # characters
 _LONGEST_TOKEN: Final = 80  # characters: no word is longer
 _TOKEN_LETTERS: Final = re.compile(r"[\"'“‘«(\[]*[^\W\d_]+")
+_COMPOUND: Final = re.compile(
+    r"(?:well|self|ill|vice|quasi|cross|all)-(?!ish|ness|ing$|less|ation|ergi|ianc|igat|ocat)[a-z]{4,}"
+    r"|(?:high|low|long|short|full|half|part|hard|fast|large|small|open|single|double|two|three|four"
+    r"|five|first|second|third|old|new|far|near|deep|wide|right|left|blue|red|green|black|white)-(?!light|list|mail|wash|com|land|print)"
+    r"(?:[a-z]{3,}(?:ed|ing)|term|level|scale|range|time|year|day|way|size|class|known|born|made"
+    r"|like|end|speed|quality|cost|rate|frequency|order|hand|part|person|dimensional)"
+)
+"""Of these the first part is a word, and no word begins so and is broken there."""
+_PARTICLE: Final = re.compile(
+    r"(?:은|는|을|를|의|에|로|으로|와|에서|에게|까지|부터|처럼|보다|라고|하고|이다|입니다|합니다"
+    r"|했다|한다|된다|되는|하는|하여|하며|되어|들은|들이|들을|들의)(?=[\s.,!?)]|$)"
+)
+"""What follows a Korean word without a space."""
+_HANGUL: Final = re.compile(r"[\uac00-\ud7a3]")
 _SHORTEST_PART: Final = 4  # letters: `back-ground` is two words as likely as `con-tain` is not
 _UNSPACED: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]")
 
@@ -278,6 +292,8 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
     """
     if not hyphen:
         if not before[-1:].isascii() and not after[:1].isascii():
+            if _HANGUL.match(before[-1]) and _HANGUL.match(after):
+                return _korean(before, after, words)
             return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after) else " "
         if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
             return " "
@@ -301,10 +317,20 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
         return "-"
     if _TOKEN_LETTERS.fullmatch(token) is None:
         return "-"  # part of a name, a path, an option or a longer compound
+    if _COMPOUND.fullmatch(f"{last}-{first}"):
+        return "-"
     both = last in words.whole and first in words.whole
     if both and min(len(last), len(first)) >= _SHORTEST_PART:
         return "-"
     return "-" if last in words.whole and last in words.leading else ""
+
+
+def _korean(before: str, after: str, words: Words) -> str:
+    """Whether a Korean word goes on: with a particle, or as the document writes it elsewhere."""
+    last = before[-_LONGEST_TOKEN:].rpartition(" ")[2]
+    first = _first(_FIRST_WORD, after[:_LONGEST_TOKEN])
+    known = f"{last}{first}" in words.whole and first not in words.whole
+    return "" if known or _PARTICLE.match(after) else " "
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -332,6 +358,7 @@ _RECENT_LINES: Final = 50
 
 _LOOSE: Final = 1.15  # times the usual leading: more is the space between paragraphs
 _TABLE_LOOSE: Final = 2.2  # rows of a table are further apart
+_CODE_LOOSE: Final = 3.8  # font sizes: over two empty lines of code
 _SAME_SIZE: Final = 0.12
 _INDENT: Final = 0.6  # font sizes
 _NARROWEST: Final = 9.0  # font sizes: narrower columns are cells
@@ -483,7 +510,7 @@ def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse
     before = block.lines[-1]
     distance = before.bottom - line.bottom
     if block.kind == "code":
-        return "line" if -0.5 * line.size < distance < _TABLE_LOOSE * line.size else "gap"
+        return "line" if -0.5 * line.size < distance < _CODE_LOOSE * line.size else "gap"
     if not _same_size(before, line):
         return "gap"
     if sparse == 2 and 0 <= distance < _TABLE_LOOSE * measures.leading * line.size:

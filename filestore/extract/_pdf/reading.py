@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from filestore.extract._pdf.columns import GAP, in_columns, may_number_lines
+from filestore.extract._pdf.fields import NO_MAP, read_fields, unread_reason, with_fields
 from filestore.extract._pdf.headings import OutlineEntry
 from filestore.extract._pdf.lines import (
     BROKEN,
@@ -49,9 +50,12 @@ _MATRIX: Final = struct.Struct("6f")
 
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_AFTER_LATIN: Final = re.compile("(?<=[A-Za-z])(?=[\u05d0-\u05ea\u0620-\u064a])")
+"""Where a word ends though no space is there: none goes on in another script so."""
 _MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
 """What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
 _WORD: Final = re.compile(r"\S+")
+_SAMPLE: Final = 40  # characters of a page
 _SPACE: Final = re.compile(r"(?<=\S)\s+(?=\S)")
 _PROBES: Final = 8  # wide lines of a page that are looked at for gaps
 _FEWEST_GAPPED: Final = 2
@@ -128,8 +132,14 @@ class PageReader:
                 self._tags = {} if words else heading_tags(document, page)
                 found = list(self._lines(handle, text, number, words=words))
                 lines = found if words else joined_pieces(found)
+                guesses = [
+                    self._is_guessed(handle, place) == 1
+                    for place in range(0, 0 if words else count, count // _SAMPLE + 1)
+                ]
             finally:
                 text_page.close()
+            unread = "" if words else unread_reason(page, text, guesses)
+            fields = () if words else read_fields(document, page, number)
         finally:
             page.close()
         width, height = right - left, top - bottom
@@ -137,8 +147,10 @@ class PageReader:
             width, height = height, width
         return PageLines(
             height=max(1.0, height),
-            lines=tuple(lines),
+            lines=() if unread == NO_MAP else tuple(lines),
             width=width,
+            fields=fields,
+            unread=unread,
             by_rows=not words and (self._gapped >= _FEWEST_GAPPED or may_number_lines(lines)),
         )
 
@@ -244,7 +256,8 @@ class PageReader:
             self._origin_of(text_page, index, ctypes.byref(x), ctypes.byref(y))
             placed.append((x.value, chr(code)))
         runs = ("".join(item[1] for item in run) for _, run in groupby(placed, lambda one: one[0]))
-        return "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
+        text = "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
+        return _AFTER_LATIN.sub(" ", text)
 
     def _place(
         self, text_page: Any, first: int, last: int, middle: int
@@ -351,6 +364,7 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
                 f"{name} has {len(document):,} pages: expected at most {MAX_PAGES:,}",
                 remedy="split the file into several PDFs",
             )
+        document.init_forms()
         yield document
     finally:
         document.close()
@@ -415,7 +429,7 @@ def arranged(pages: Sequence[PageLines], document: Any, data: bytes) -> list[Pag
             words = reader.read(document, number, words=True).lines
             whole[number] = with_tables(page, words, grids, measures) if grids else page
             whole[number] = in_columns(whole[number], words) if page.by_rows else whole[number]
-    return whole
+    return [with_fields(page) if page.fields else page for page in whole]
 
 
 def has_pictures(document: Any) -> bool:

@@ -280,6 +280,70 @@ def test_a_structure_that_holds_itself_ends():
     assert "# On moors" in extract(pdf.data()).text
 
 
+def filled_form():
+    """A label with a value, a ticked box, a note on the page, and what nobody is to see."""
+    pdf = Pdf()
+    first = len(pdf.objects) + 1
+    widget = b"<< /Type /Annot /Subtype /Widget /F 4 /FT %b /T (%b) /Rect [%b] %b >>"
+    pdf.add(widget % (b"/Tx", b"name", b"150 696 300 712", b"/V (Jane Doe)"))
+    state = b"/V /On /AS /On /AP << /N << /On 3 0 R /Off 3 0 R >> >>"
+    pdf.add(widget % (b"/Btn", b"wet", b"150 676 160 686", state))
+    pdf.add(widget % (b"/Tx", b"key", b"150 640 300 656", b"/V (secret) /Ff 8192"))
+    pdf.add(
+        b"<< /Type /Annot /Subtype /FreeText /F 4 /Rect [60 500 300 515] /DA (/F1 10 Tf)"
+        b" /Contents (Ask the warden) >>"
+    )
+    listed = b" ".join(b"%d 0 R" % n for n in range(first, first + 4))
+    rows = [(72, 700, 10, "Name:"), (72, 680, 10, "Wet:"), (72, 450, 10, "Thank you.")]
+    pdf.page(*rows, extra=b"/Annots [%b]" % listed)
+    pdf.root = b"/AcroForm << /Fields [%b] /DR << >> >>" % listed
+    return pdf.data()
+
+
+def test_what_was_filled_in_is_text():
+    """Values follow their labels, a note is where it was written, a password is nowhere."""
+    text = extract(filled_form()).text
+    assert "Name: Jane Doe" in text
+    assert "Wet: ☒" in text
+    assert text.index("Wet:") < text.index("Ask the warden") < text.index("Thank you.")
+    assert "secret" not in text
+
+
+def test_a_page_that_is_a_picture_is_named():
+    """The record says which page is not read, and what reads it."""
+    pdf = Pdf()
+    pdf.page((72, 700, 10, PROSE))
+    image = pdf.add(
+        b"<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8"
+        b" /ColorSpace /DeviceGray /Length 1 >>\nstream\nx\nendstream"
+    )
+    content = pdf.add(b"<< /Length 30 >>\nstream\nq 595 0 0 842 0 0 cm /I Do Q   \nendstream")
+    scanned = pdf.add(
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %d 0 R"
+        b" /Resources << /XObject << /I %d 0 R >> >> >>" % (content, image)
+    )
+    pdf.kids.append(scanned)
+    pdf.page()
+    document = extract(pdf.data())
+    assert document.metadata["unread_pages"] == (
+        "page 2 is a picture: recognise the text with 'ocrmypdf --skip-text in.pdf out.pdf'"
+    )
+
+
+def test_a_page_of_signs_is_not_read():
+    """A font that does not say its letters gives signs; a file of nothing else is refused."""
+    signs = "% & 4 ! # ' ( ) $ + / = ~ ^ % & 4 ! # ' ( ) $ + / = ~ ^ % & 4 ! # ' ( ) $ + / = ~"
+    pdf = Pdf()
+    pdf.page(*[(72, 700 - 12 * n, 10, signs) for n in range(5)])
+    with pytest.raises(ExtractionError, match="font") as caught:
+        extract(pdf.data())
+    assert "ocrmypdf --force-ocr" in caught.value.remedy
+    pdf.page((72, 700, 10, PROSE))
+    document = extract(pdf.data())
+    assert document.text == f"{PROSE}\n"
+    assert document.metadata["unread_pages"].startswith("page 1 is in a font")
+
+
 def test_no_pdf():
     """Other formats under the name of a PDF are told from damaged PDFs."""
     with pytest.raises(ExtractionError, match=r"moor\.pdf is not a PDF"):

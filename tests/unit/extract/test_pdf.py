@@ -201,6 +201,12 @@ def test_a_page_of_furniture_only_stays():
         ("the Anglo", "Saxon", "", "Anglo-Saxon"),
         ("back", "ground", "the back and the ground", "back-ground"),
         ("back", "ground", "the background", "background"),
+        ("a well", "known fact", "", "well-known"),
+        ("is self", "employed", "", "self-employed"),
+        ("a long", "standing rule", "", "long-standing"),
+        ("it is self", "ish", "", "selfish"),
+        ("the open", "ing", "", "opening"),
+        ("it is high", "lighted", "", "highlighted"),
     ],
 )
 def test_hyphens_at_line_ends(before, after, said, expected):
@@ -214,6 +220,10 @@ def test_line_ends_without_hyphen():
     """A line end is a space, but not in Chinese, nor within a web address."""
     assert joined("two", "words", hyphen=False, words=Words()) == " "
     assert joined("泥炭", "沼泽", hyphen=False, words=Words()) == ""
+    assert joined("습지", "에서 물이", hyphen=False, words=Words()) == ""
+    assert joined("습지", "물이", hyphen=False, words=Words()) == " "
+    known = vocabulary([line("물웅덩이 깊다", top=1)])
+    assert joined("그 물웅", "덩이", hyphen=False, words=known) == ""
     assert joined("see https://moor.org/", "peat", hyphen=False, words=Words()) == ""
 
 
@@ -387,6 +397,22 @@ def test_ragged_lines_flow():
     ragged[1:3] = [replace(one, text=one.text.lower()) for one in ragged[1:3]]
     text, _ = markdown(ragged)
     assert text.count("\n") == 1
+
+
+def test_items_keep_their_levels():
+    """By where they start, whatever their sign; a dash alone at a margin is no sign of a list."""
+    rows = [(70, "• Peat"), (90, "– wet"), (110, "▪ deep"), (90, "– dry"), (70, "• Water")]
+    lines = [line(said, top=100 + 14 * n, left=left) for n, (left, said) in enumerate(rows)]
+    text, _ = markdown(lines)
+    assert text == "- Peat\n  - wet\n    - deep\n  - dry\n- Water\n"
+    assert markdown([line("– Good day!", top=100)])[0] == "– Good day!\n"
+
+
+def test_an_empty_line_stays_within_code():
+    """A listing goes on after it."""
+    code = [line(f"go({n})", top=300 + 12 * n + 12 * (n > 1), typewriter=True) for n in range(3)]
+    text, _ = markdown([*paragraph([FULL] * 4, top=100), *code])
+    assert text.endswith("```\ngo(0)\ngo(1)\n\ngo(2)\n```\n")
 
 
 def test_verses_keep_their_lines():
