@@ -20,7 +20,8 @@ _USUAL_SIZE: Final = 10.0  # points
 _PICTURE_SHARE: Final = 0.5  # of the area of the page
 _FEWEST_LETTERS: Final = 8
 _FEWEST_SIGNS: Final = 60
-_SAMPLE: Final = 60  # characters
+_LETTER_SHARE: Final = 0.4
+_SAMPLE: Final = 400  # characters
 _LEADERS: Final = frozenset(".…·_-—–|")
 PICTURE: Final = "a picture"
 NO_MAP: Final = "in a font that does not say its letters"
@@ -134,20 +135,21 @@ def unread_reason(page: Any, text: str, guesses: Sequence[bool]) -> str:
         text: What it gives as its text.
         guesses: Of some of its characters, whether the font does not say what they are.
     """
-    letters = sum(map(str.isalnum, text[: 100 * _SAMPLE]))
+    sample = text[:: len(text) // _SAMPLE + 1]
+    letters = sum(map(str.isalnum, sample))
     if letters < _FEWEST_LETTERS:
         return PICTURE if _is_picture(page) else ""
-    signs = [one for one in text[: 100 * _SAMPLE] if not one.isspace() and one not in _LEADERS]
-    if len(signs) < _FEWEST_SIGNS:
+    signs = sum(not one.isspace() and one not in _LEADERS for one in sample)
+    if signs < _FEWEST_SIGNS:
         return ""
-    odd = letters < 0.4 * len(signs)
+    odd = letters < _LETTER_SHARE * signs
     guessed = sum(guesses) > len(guesses) / 2
     return NO_MAP if odd or (guessed and not _has_words(text)) else ""
 
 
 def _has_words(text: str) -> bool:
     """Whether half of all tokens are written as words are, in whatever script."""
-    tokens = text.split()[: 10 * _SAMPLE]
+    tokens = text.split()[:_SAMPLE]
     words = sum(
         token.strip("\"'(),.;:!?").isalpha()
         and (not token.isascii() or any(one in "aeiouyAEIOUY" for one in token))

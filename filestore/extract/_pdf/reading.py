@@ -57,7 +57,7 @@ _MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
 _WORD: Final = re.compile(r"\S+")
 _SAMPLE: Final = 40  # characters of a page
 _SPACE: Final = re.compile(r"(?<=\S)\s+(?=\S)")
-_PROBES: Final = 8  # wide lines of a page that are looked at for gaps
+_PROBES: Final = 5  # wide lines of a page that are looked at for gaps
 _FEWEST_GAPPED: Final = 2
 _PROBED_SHARE: Final = 0.55  # of the width of the page
 _TYPEWRITER: Final = re.compile(
@@ -208,7 +208,8 @@ class PageReader:
         left, right, bottom, size, turn = self._place(text_page, first, last, middle)
         if mirrored:
             left, right = self._width - right, self._width - left
-        if self._probes < _PROBES and right - left > _PROBED_SHARE * self._width:
+        probing = self._probes < _PROBES and self._gapped < _FEWEST_GAPPED
+        if probing and right - left > _PROBED_SHARE * self._width:
             self._probes += 1
             self._gapped += not mirrored and self._has_gap(text_page, piece, start, size)
         style = self._style(text_page, middle)
