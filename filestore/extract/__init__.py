@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 FRONTMATTER_ERROR: Final = "frontmatter_error"
 """The metadata key under which a document has why its frontmatter cannot be read."""
 
-UNREAD_PAGES: Final = "unread_pages"
-"""The metadata key under which a document has which of its pages are not read, and the cure."""
-
 _LANGUAGES: Final = {
     "python": ".py .pyi .pyw",
     "javascript": ".js .mjs .cjs .jsx",

@@ -19,7 +19,6 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.safe_text import listed
-from filestore.extract import UNREAD_PAGES
 from filestore.extract.folder import documents
 from filestore.extract.pool import Extraction, Pending
 from filestore.fs import disk
@@ -336,8 +335,6 @@ class Ingest:
                         )
                         for piece in self._chunker.pieces(document)
                     )
-                    if UNREAD_PAGES in document.metadata:
-                        outcome.skipped.append((path, str(document.metadata[UNREAD_PAGES])))
                     had = SourceDocument(
                         source=path,
                         hash=original.hash,

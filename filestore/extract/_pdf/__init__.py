@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from filestore.extract import UNREAD_PAGES
 from filestore.extract._pdf.fields import NO_MAP, unread_pages
 from filestore.extract._pdf.headings import evident_title, find_headings, without_furniture
 from filestore.extract._pdf.lines import (
@@ -80,13 +79,13 @@ class PdfExtractor(Extractor):
         with opened(data, name=name) as document:
             pages = read_pages(document, name=name)
             if not any(page.lines or page.fields for page in pages):
-                unread = unread_pages(pages)
-                if NO_MAP in unread:
+                if any(page.unread == NO_MAP for page in pages):
                     raise ExtractionError(
-                        f"{name} cannot be read: {unread.partition(': ')[0]}",
+                        f"{name} cannot be read: its text is {NO_MAP}",
                         remedy="recognise its text: ocrmypdf --force-ocr in.pdf out.pdf",
                     )
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
+            remarks = unread_pages(pages)
             pages = arranged(pages, document, data)
             outline = read_outline(document)
             values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
@@ -97,7 +96,6 @@ class PdfExtractor(Extractor):
             values["keywords"] = [word.strip() for word in keywords if word.strip()]
             values["date"] = iso_date(read_value(document, "CreationDate"))
             values["page_count"] = len(pages)
-            values[UNREAD_PAGES] = unread_pages(pages)
             metadata = {key: value for key, value in values.items() if value}
         pages = without_furniture(pages)
         measures = measure(pages)
@@ -118,6 +116,7 @@ class PdfExtractor(Extractor):
             extractor=self.label,
             title=title,
             pages=starts,
+            remarks=remarks,
         )
 
 

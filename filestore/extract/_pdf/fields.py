@@ -169,16 +169,16 @@ def _is_picture(page: Any) -> bool:
     return False
 
 
-def unread_pages(pages: Sequence[PageLines]) -> str:
-    """Which pages are not read, and what makes them readable; empty where all are."""
-    said: list[str] = []
+def unread_pages(pages: Sequence[PageLines]) -> tuple[str, ...]:
+    """Which pages are not read, and what makes them readable."""
+    remarks: list[str] = []
     for reason, option in ((PICTURE, "--skip-text"), (NO_MAP, "--force-ocr")):
         numbers = [str(n) for n, page in enumerate(pages, 1) if page.unread == reason]
         if numbers:
             many = len(numbers) > 1
             listed = ", ".join([*numbers[:20], "…"] if len(numbers) > 20 else numbers)
-            said.append(
+            remarks.append(
                 f"page{'s' * many} {listed} {'are' if many else 'is'} {reason}: "
                 f"recognise the text with 'ocrmypdf {option} in.pdf out.pdf'"
             )
-    return "; ".join(said)
+    return tuple(remarks)

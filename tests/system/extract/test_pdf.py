@@ -325,8 +325,8 @@ def test_a_page_that_is_a_picture_is_named():
     pdf.kids.append(scanned)
     pdf.page()
     document = extract(pdf.data())
-    assert document.metadata["unread_pages"] == (
-        "page 2 is a picture: recognise the text with 'ocrmypdf --skip-text in.pdf out.pdf'"
+    assert document.remarks == (
+        "page 2 is a picture: recognise the text with 'ocrmypdf --skip-text in.pdf out.pdf'",
     )
 
 
@@ -341,7 +341,7 @@ def test_a_page_of_signs_is_not_read():
     pdf.page((72, 700, 10, PROSE))
     document = extract(pdf.data())
     assert document.text == f"{PROSE}\n"
-    assert document.metadata["unread_pages"].startswith("page 1 is in a font")
+    assert document.remarks[0].startswith("page 1 is in a font")
 
 
 def test_no_pdf():
