@@ -18,14 +18,11 @@ from filestore.extract._pdf.lines import (
     BULLETS,
     Block,
     Line,
-    Words,
     flowing_on,
     is_bullet,
     is_item,
-    joined,
     measure,
     page_blocks,
-    vocabulary,
     without_bullet,
     without_leader,
 )
@@ -38,6 +35,7 @@ from filestore.extract._pdf.reading import (
     read_value,
 )
 from filestore.extract._pdf.tables import repeats_header, row_text
+from filestore.extract._pdf.words import Words, joined, vocabulary
 from filestore.extract.base import (
     Document,
     ExtractionError,

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filestore.extract._pdf.lines import Line, PageLines, plain
+from filestore.core.safe_text import listed
+from filestore.extract._pdf.lines import Line, PageLines
+from filestore.extract._pdf.words import plain
 
 _MOST_FIELDS: Final = 2_000  # of a page
 _LONGEST_VALUE: Final = 20_000  # bytes
@@ -23,6 +25,7 @@ _FEWEST_SIGNS: Final = 60
 _LETTER_SHARE: Final = 0.4
 _SAMPLE: Final = 400  # characters
 _LEADERS: Final = frozenset(".…·_-—–|")
+_MOST_NAMED: Final = 20  # pages
 PICTURE: Final = "a picture"
 NO_MAP: Final = "in a font that does not say its letters"
 
@@ -175,10 +178,9 @@ def unread_pages(pages: Sequence[PageLines]) -> tuple[str, ...]:
     for reason, option in ((PICTURE, "--skip-text"), (NO_MAP, "--force-ocr")):
         numbers = [str(n) for n, page in enumerate(pages, 1) if page.unread == reason]
         if numbers:
-            many = len(numbers) > 1
-            listed = ", ".join([*numbers[:20], "…"] if len(numbers) > 20 else numbers)
+            pages_are = "pages {} are" if len(numbers) > 1 else "page {} is"
+            named = pages_are.format(listed(numbers, _MOST_NAMED))
             remarks.append(
-                f"page{'s' * many} {listed} {'are' if many else 'is'} {reason}: "
-                f"recognise the text with 'ocrmypdf {option} in.pdf out.pdf'"
+                f"{named} {reason}: recognise the text with 'ocrmypdf {option} in.pdf out.pdf'"
             )
     return tuple(remarks)

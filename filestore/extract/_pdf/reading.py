@@ -15,20 +15,11 @@ from typing import Any, Final
 from filestore.extract._pdf.columns import GAP, in_columns, may_number_lines
 from filestore.extract._pdf.fields import NO_MAP, read_fields, unread_reason, with_fields
 from filestore.extract._pdf.headings import OutlineEntry
-from filestore.extract._pdf.lines import (
-    BROKEN,
-    HYPHENS,
-    SOFT_HYPHEN,
-    Line,
-    PageLines,
-    Turn,
-    joined_pieces,
-    measure,
-    plain,
-)
+from filestore.extract._pdf.lines import Line, PageLines, Turn, joined_pieces, measure
 from filestore.extract._pdf.table_reading import read_grids
 from filestore.extract._pdf.tables import may_hold_table, with_tables
 from filestore.extract._pdf.tags import heading_tags
+from filestore.extract._pdf.words import BROKEN, HYPHENS, SOFT_HYPHEN, plain
 from filestore.extract.base import ExtractionError, empty_error
 
 MAX_CHARACTERS: Final = 20_000_000

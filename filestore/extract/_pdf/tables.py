@@ -19,12 +19,11 @@ from filestore.extract._pdf.lines import (
     Line,
     Measures,
     PageLines,
-    Words,
     has_leader,
     is_bullet,
     is_sparse,
-    joined,
 )
+from filestore.extract._pdf.words import Words, joined
 
 _FEWEST_ROWS: Final = 2
 _MOST_COLUMNS: Final = 60

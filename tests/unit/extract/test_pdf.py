@@ -15,15 +15,12 @@ from filestore.extract._pdf.headings import (
 from filestore.extract._pdf.lines import (
     Line,
     PageLines,
-    Words,
     flowing_on,
-    joined,
     joined_pieces,
     measure,
     page_blocks,
-    plain,
-    vocabulary,
 )
+from filestore.extract._pdf.words import Words, joined, plain, vocabulary
 
 HEIGHT = 800.0
 FULL = "These words fill the line from the left margin to the right one as prose does"

@@ -11,11 +11,11 @@ from filestore.extract._pdf.lines import (
     Line,
     Measures,
     PageLines,
-    Words,
     flowing_on,
     page_blocks,
 )
 from filestore.extract._pdf.tables import Box, Grid, may_hold_table, with_tables
+from filestore.extract._pdf.words import Words
 
 MEASURES = Measures(size=10.0, leading=1.2, advance=0.5, typewriter=False)
 STOCK = [["Item", "Shelf", "Count"], ["Bolts", "", "450"], ["Nuts", "B-07", ""]]
