@@ -1,4 +1,4 @@
-"""The words of PDF pages: characters as they are meant, and words that a line end broke.
+"""The words of PDF pages: plain characters, and words that a line end broke.
 
 One rule: a hyphen at a line end goes or stays as the document itself writes the word elsewhere,
 else by the shape of the word.
