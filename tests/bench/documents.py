@@ -4,6 +4,7 @@
     python -m tests.bench.documents headings [--prose FOLDER]
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
     python -m tests.bench.documents office [--no-others]
+    python -m tests.bench.documents damaged [--count N]
 
 Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
 of another checkout, run it with that checkout first on PYTHONPATH.
@@ -249,7 +250,16 @@ def office_section(options):
         print(line)
 
 
+def damaged_section(options):
+    """Prints what becomes of a folder of damaged files."""
+    from tests.bench.damaged import damaged_lines
+
+    for line in damaged_lines(options.count):
+        print(line)
+
+
 SECTIONS = {
+    "damaged": damaged_section,
     "office": office_section,
     "tables": tables_section,
     "headings": headings_section,
@@ -264,6 +274,7 @@ def main():
     parser.add_argument("--files", default="", help="the folder that a section is about")
     parser.add_argument("--worst", type=int, default=12)
     parser.add_argument("--all", action="store_true", help="name files of both halves")
+    parser.add_argument("--count", type=int, default=2_500, help="damaged files")
     parser.add_argument("--no-others", action="store_true", help="only docx, pptx and xlsx")
     options = parser.parse_args()
     SECTIONS[options.section](options)
