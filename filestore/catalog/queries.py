@@ -116,12 +116,10 @@ def text_keys(catalog: "Catalog") -> Iterator[bytes]:
         yield key
 
 
-def records_without(catalog: "Catalog", text: bytes, other: bytes) -> list[tuple[bytes, bytes]]:
-    """Path and bytes of the records that contain neither of two texts."""
-    lacks = "instr(data, ?) = 0 AND instr(data, ?) = 0"
-    return catalog.rows(
-        f"SELECT path, data FROM records WHERE {lacks} ORDER BY path", [text, other]
-    )
+def records_without(catalog: "Catalog", text: bytes) -> list[tuple[bytes, bytes]]:
+    """Path and bytes of the records that do not contain a text."""
+    statement = "SELECT path, data FROM records WHERE instr(data, ?) = 0 ORDER BY path"
+    return catalog.rows(statement, [text])
 
 
 def records(catalog: "Catalog") -> list[tuple[str, str, bytes]]:

@@ -45,13 +45,8 @@ def count_tokens(text: str) -> int:
     return letters.count(b"A") + tails + len(others) - others.count(b" ")
 
 
-CHUNKER: Final = "structure/2"
+CHUNKER: Final = "structure/3"
 """Name and version of what `blocks.split` makes; another output needs another version."""
-
-
-_COUNTED: Final = re.compile(r"(?P<way>[^:]*):(?P<size>[0-9]{1,6}):(?P<counter>.*)", re.DOTALL)
-_BUILTIN_WINDOW: Final = 256
-"""What the builtin embedder took."""
 
 
 class Section(Struct, frozen=True, kw_only=True):
@@ -62,11 +57,11 @@ class Section(Struct, frozen=True, kw_only=True):
     end: int
     """Not included."""
     headings: tuple[str, ...]
-    """Titles of the sections around the start, outermost first, with the heading it starts with.
+    """Titles of the sections around all that it holds, outermost first.
 
     Plain text. The title of the text comes first, unless the first heading says the same. Outer
-    titles are left out where the path would take more than half the budget. Of code that is several
-    sections, the names around all of them; a name that the next begins with is left out.
+    titles are left out where the path would take more than half the budget. Of code a name that the
+    next begins with is left out.
     """
     line: int = 0
     """The first line of the file that it is on, from 1; 0 where the file has no such lines."""
@@ -74,6 +69,10 @@ class Section(Struct, frozen=True, kw_only=True):
     """The last one."""
     page: int = 0
     """The page that it starts on, from 1; 0 where there are none."""
+    before: str = ""
+    """Lines from above that go before its text where it is a file: a table's header, a fence."""
+    after: str = ""
+    """A fence that closes it there."""
 
 
 class Symbol(Struct, frozen=True, kw_only=True):
@@ -96,21 +95,6 @@ def label(budget: int, *, way: str = CHUNKER) -> str:
         way: Name and version of how.
     """
     return f"{way}:{budget}"
-
-
-def is_split_alike(found: str, wanted: str) -> bool:
-    """Whether what was split under one label stays as it is under another, today's.
-
-    Labels of before end in what counted the tokens, and their number is the budget or what the
-    model took, whichever was less. Another count alone is no reason to split a text again.
-    """
-    before = _COUNTED.fullmatch(found)
-    way, _, budget = wanted.rpartition(":")
-    if before is None:
-        return found == wanted
-    size = int(before["size"])
-    window = _BUILTIN_WINDOW if before["counter"] == "builtin" else size
-    return before["way"] == way and size == min(int(budget), window)
 
 
 def join(texts: Sequence[str]) -> str:

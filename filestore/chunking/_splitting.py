@@ -6,11 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+
+from filestore.chunking._repeats import Repeat, Span, active, after, before
 
 HEADING_SEPARATOR: Final = " > "
 """Joins a heading path where it is counted and embedded."""
@@ -20,8 +22,6 @@ _TITLE_LIMIT: Final = 1_000  # characters
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 Kind = Literal["heading", "prose", "lines", "nested"]
-Span = tuple[int, int]
-"""Half-open, in characters."""
 
 
 class Block(Struct, frozen=True, kw_only=True):
@@ -32,6 +32,8 @@ class Block(Struct, frozen=True, kw_only=True):
     title: str = ""
     boundaries: tuple[int, ...] = ()
     """Where the items of a list start."""
+    repeats: tuple[Repeat, ...] = ()
+    """What a cut inside it needs."""
 
 
 class Unit(Struct, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class Unit(Struct, frozen=True, kw_only=True):
     """Level of the heading this is under, or is."""
     titles: tuple[str, ...]
     boundaries: tuple[int, ...] = ()
+    repeats: tuple[Repeat, ...] = ()
     final: bool = False
     """Split already; not to be split again."""
 
@@ -58,7 +61,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     @property
     def titles(self) -> tuple[str, ...]:
-        return self.units[0].titles
+        return common_titles(self.units)
 
     @property
     def depth(self) -> int:
@@ -75,6 +78,18 @@ class Draft(Struct, frozen=True, kw_only=True):
     @property
     def opens_chapter(self) -> bool:
         return any(unit.kind == "heading" and unit.depth == 1 for unit in self.units)
+
+
+def common_titles(units: Sequence[Unit]) -> tuple[str, ...]:
+    """What the paths of some text begin with in common; of headings alone, theirs."""
+    paths = [unit.titles for unit in units if unit.kind != "heading"]
+    return common_path(paths or [unit.titles for unit in units])
+
+
+def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """What some paths begin with in common."""
+    alike = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
+    return tuple(names[0] for names in alike)
 
 
 class Measure(Struct, frozen=True, kw_only=True):
@@ -98,6 +113,14 @@ class Measure(Struct, frozen=True, kw_only=True):
         stretch = self.text[start:end]
         visible = len(stretch.rstrip())
         return self.count_tokens(stretch[: visible + 2].lstrip())
+
+    def repeated_tokens(self, repeats: Sequence[Repeat], start: int, end: int, stop: int) -> int:
+        """Tokens of what a piece says again, of a block that ends at ``stop``."""
+        if not repeats:
+            return 0
+        again = before(self.text, active(repeats, start))
+        closing = after(self.text, active(repeats, end), end) if end < stop else ""
+        return self.count_tokens(f"{again}{closing}")
 
     def is_small(self, tokens: int) -> bool:
         return tokens * _SMALL_SHARE < self.budget
@@ -156,6 +179,7 @@ _WINDOW: Final = 32_768  # the splitting library is superlinear in what it is gi
 VISIBLE: Final = re.compile(r"\S")
 LINE_END: Final = re.compile(r"\n")
 _SENTENCE_END: Final = re.compile(r"[.!?][\"')\]»”’]*\s|[。！？]")
+_SENTENCE_CLOSED: Final = re.compile(r"[.!?:;…。！？][\"')\]»”’*_`]*$")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 TokenLimits = tuple[int, int]
@@ -163,31 +187,74 @@ TokenLimits = tuple[int, int]
 Split = Callable[[Measure, Span, TokenLimits], list[Span]]
 
 
-def split_unit(measure: Measure, unit: Unit, *, first: int) -> list[Unit]:
-    """A block in parts: the first of at most ``first`` tokens, the others filling a piece each."""
+def split_unit(measure: Measure, unit: Unit, *, first: int, is_led: bool = True) -> list[Unit]:
+    """A block in parts: the first of at most ``first`` tokens, the others filling a piece each.
+
+    Args:
+        measure: The text and how to count it.
+        unit: The block.
+        first: The room for its first part, in tokens.
+        is_led: Whether that must hold something, as headings wait for it. Else the first part may
+            be larger, for a piece of its own, where a row or a sentence would be cut.
+    """
     room = measure.room(unit.titles)
+    closing, reserve = _reserved(measure, unit.repeats)
+    if reserve * 2 > room:
+        unit = replace(unit, repeats=())
+        closing = reserve = 0
+    limits = (max(first - closing, 1), room - reserve)
     span = (unit.start, unit.end)
     boundaries = unit.boundaries
     if unit.kind == "lines":
         ends = LINE_END.finditer(measure.text, unit.start, unit.end)
         boundaries = tuple(line_end.end() for line_end in ends)
+        if unit.repeats:
+            # Neither a header nor a fence is a piece without what it is for.
+            repeat = unit.repeats[0]
+            boundaries = tuple(one for one in boundaries if repeat.start < one < repeat.end)
+    if boundaries and not is_led:
+        row = measure.spaced_tokens(unit.start, boundaries[0])
+        limits = (limits[1], limits[1]) if limits[0] < row <= limits[1] else limits
     split_between = split_markdown if unit.kind == "nested" else split_text
     if boundaries:
-        spans = split_at(measure, span, boundaries, (first, room), split_between=split_between)
+        spans = split_at(measure, span, boundaries, limits, split_between=split_between)
     else:
-        spans = split_between(measure, span, (first, room))
+        spans = split_between(measure, span, limits)
+        if not is_led and unit.kind == "prose" and _is_in_sentence(measure.text, spans[0][1]):
+            spans = split_between(measure, span, (limits[1], limits[1]))
     return [
         replace(
             unit,
             start=start,
             end=end,
-            tokens=measure.spaced_tokens(start, end),
+            tokens=measure.spaced_tokens(start, end)
+            + measure.repeated_tokens(unit.repeats, start, end, unit.end),
             kind=unit.kind if start == unit.start or unit.kind != "heading" else "prose",
             boundaries=(),
             final=True,
         )
         for start, end in spans
     ]
+
+
+def _reserved(measure: Measure, repeats: Iterable[Repeat]) -> tuple[int, int]:
+    """The most tokens of what closes a part of a block, and of all that a part says again."""
+    open_ones: list[tuple[int, int]] = []
+    most_closing = most = 0
+    for repeat in repeats:
+        while open_ones and open_ones[-1][0] <= repeat.start:
+            open_ones.pop()
+        closing = measure.count_tokens(repeat.closing) if repeat.closing else 0
+        tokens = measure.count_tokens(measure.text[slice(*repeat.lines)]) + closing
+        open_ones.append((repeat.end, tokens + (open_ones[-1][1] if open_ones else 0)))
+        most_closing, most = max(most_closing, closing), max(most, open_ones[-1][1])
+    return most_closing, most
+
+
+def _is_in_sentence(text: str, offset: int) -> bool:
+    """Whether a cut there is in the middle of a sentence."""
+    before_it = text[max(0, offset - _WORD_LIMIT) : offset].rstrip()
+    return offset < len(text) and not _SENTENCE_CLOSED.search(before_it)
 
 
 def _even_share(tokens: int, first: int, room: int) -> int:
@@ -338,7 +405,23 @@ def _natural_offsets(text: str, span: Span, capacity: int, *, is_markdown: bool)
             visible = visible.replace("\n", " ")
     chunks = splitter(capacity, trim=False).chunk_indices(visible)
     offsets = [_off_word(text, start + offset) for offset, _ in chunks[1:]]
+    if not is_markdown and is_prose:
+        offsets = _off_sentences(text, start, offsets)
     return tidy_offsets(text, span[0], span[1], offsets)
+
+
+def _off_sentences(text: str, start: int, offsets: Sequence[int]) -> list[int]:
+    """Offsets, those inside a sentence moved to where it begins, unless that is far away."""
+    found: list[int] = []
+    for offset in offsets:
+        least = (start + offset) // 2
+        if _is_in_sentence(text, offset):
+            ends = [one.end() for one in _SENTENCE_END.finditer(text, least, offset)]
+            # Behind a full stop that is one of an abbreviation there is a small letter.
+            offset = next((one for one in reversed(ends) if not text[one].islower()), offset)
+        found.append(offset)
+        start = offset
+    return found
 
 
 def tidy_offsets(text: str, start: int, end: int, offsets: Iterable[int]) -> list[int]:
@@ -380,12 +463,14 @@ def pack(measure: Measure, section: Sequence[Unit]) -> list[Draft]:
     pending = deque(section)
     while pending:
         unit = pending.popleft()
-        room = measure.room((current or [unit])[0].titles)
+        room = measure.room(common_titles([*current, unit]))
         if used + unit.tokens <= room or (not current and unit.final):
             current.append(unit)
             used += unit.tokens
         elif _is_split_here(measure, current, unit, used=used, left=room - used):
-            pending.extendleft(reversed(split_unit(measure, unit, first=room - used)))
+            is_led = bool(current) and all(other.kind == "heading" for other in current)
+            parts = split_unit(measure, unit, first=room - used, is_led=is_led)
+            pending.extendleft(reversed(parts))
         else:
             closed = len(current) - _is_led_in(measure, current, unit)
             drafts.append(Draft(units=tuple(current[:closed])))
@@ -463,7 +548,8 @@ def _joins_next(measure: Measure, draft: Draft, following: Draft) -> bool:
 
 
 def _fit(measure: Measure, first: Draft, second: Draft) -> bool:
-    return first.tokens + second.tokens <= measure.room(first.titles)
+    both = common_titles([*first.units, *second.units])
+    return first.tokens + second.tokens <= measure.room(both)
 
 
 def verified_spans(measure: Measure, draft: Draft) -> list[Span]:
@@ -471,6 +557,7 @@ def verified_spans(measure: Measure, draft: Draft) -> list[Span]:
     start, end = draft.units[0].start, draft.units[-1].end
     if len(draft.units) == 1 or measure.tokens(start, end) <= measure.room(draft.titles):
         return [(start, end)]
-    room = min(measure.room(unit.titles) for unit in draft.units)
+    paths = {unit.titles[:depth] for unit in draft.units for depth in range(len(unit.titles) + 1)}
+    room = min(map(measure.room, paths))
     boundaries = [unit.start for unit in draft.units[1:]]
     return split_at(measure, (start, end), boundaries, (room, room), split_between=split_markdown)

@@ -12,15 +12,17 @@ is what the parts in it have in common.
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.chunking import Section, Symbol, blanked_data, count_tokens
+from filestore.chunking import Section, Symbol, blanked_data, count_tokens, without_data
+from filestore.chunking._repeats import Repeat, Span, active, after, before, repeats_of
 from filestore.chunking._splitting import (
     LINE_END,
     VISIBLE,
@@ -28,10 +30,11 @@ from filestore.chunking._splitting import (
     Draft,
     Kind,
     Measure,
-    Span,
     TokenLimits,
     Unit,
     clean_title,
+    common_path,
+    common_titles,
     folded,
     join_small,
     pack,
@@ -94,7 +97,7 @@ def split(
     """
     if budget < 1:
         raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
-    plain = blanked_data(text)
+    written, plain = text, blanked_data(text)
     if plain is not text:
         # Data has no place in what is embedded, so it takes none of the budget, either.
         text, count_visible = plain, count_tokens
@@ -108,12 +111,47 @@ def split(
     )
     if not text or text.isspace():
         return [Section(start=0, end=len(text), headings=measure.headings(()))] if text else []
-    is_markdown = syntax == "markdown"
-    spans = code_spans(measure, outline) if syntax == "code" else text_spans(measure, is_markdown)
-    return [
+    if syntax == "code":
+        pieces = list(code_spans(measure, outline))
+        repeats: list[Repeat] = []
+    else:
+        blocks = markdown_blocks(text) if syntax == "markdown" else paragraphs(text)
+        pieces = list(text_spans(measure, blocks))
+        repeats = [repeat for block in blocks for repeat in block.repeats]
+    sections = [
         Section(start=start, end=end, headings=measure.headings(titles))
-        for start, end, titles in spans
+        for start, end, titles in pieces
     ]
+    rooms = [measure.room(titles) for _, _, titles in pieces]
+    return _repeated(written, sections, repeats, rooms, count_tokens) if repeats else sections
+
+
+def _repeated(
+    text: str,
+    sections: list[Section],
+    repeats: Iterable[Repeat],
+    rooms: Sequence[int],
+    count_tokens: Callable[[str], int],
+) -> list[Section]:
+    """Sections with what they say again, where both sides of a cut have the room."""
+    waiting, open_ones = deque(repeats), list[Repeat]()
+
+    def fits(section: Section, room: int) -> bool:
+        whole = f"{section.before}{text[section.start : section.end]}{section.after}"
+        return count_tokens(without_data(whole).strip()) <= room
+
+    for number, (section, following) in enumerate(pairwise(tuple(sections))):
+        cut = section.end
+        while waiting and waiting[0].start <= cut:
+            open_ones.append(waiting.popleft())
+        open_ones = [one for one in open_ones if one.end > cut]
+        if not (needed := active(open_ones, cut)):
+            continue
+        closed = replace(sections[number], after=after(text, needed, cut))
+        opened = replace(following, before=before(text, needed))
+        if fits(closed, rooms[number]) and fits(opened, rooms[number + 1]):
+            sections[number : number + 2] = closed, opened
+    return sections
 
 
 @cache
@@ -246,12 +284,16 @@ def _parsed_by_parser(text: str, offset: int) -> list[Block]:
     tokens: list[Token] = []
     parser.block.parse(text, parser, {}, tokens)
     starts = [offset, *(offset + line_end.end() for line_end in LINE_END.finditer(text))]
+    if starts[-1] < offset + len(text):
+        starts.append(offset + len(text))
     boundaries = [
         starts[token.map[0]]
         for token in tokens
         if token.map and token.level == 1 and token.type == "list_item_open"
     ]
     blocks: list[Block] = []
+    repeats = list(repeats_of(tokens, text, starts, offset))
+    openings = [repeat.lines[0] for repeat in repeats]
     for position, token in enumerate(tokens):
         if token.map is None or token.level:
             continue
@@ -262,7 +304,10 @@ def _parsed_by_parser(text: str, offset: int) -> list[Block]:
             blocks.append(Block(start=start, kind=kind, level=int(token.tag[1:]), title=title))
         else:
             items = boundaries[bisect_left(boundaries, start) : bisect_left(boundaries, end)]
-            blocks.append(Block(start=start, kind=kind, boundaries=tuple(items)))
+            again = repeats[bisect_left(openings, start) : bisect_left(openings, end)]
+            blocks.append(
+                Block(start=start, kind=kind, boundaries=tuple(items), repeats=tuple(again))
+            )
     return blocks
 
 
@@ -301,19 +346,21 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
                 boundaries=block.boundaries[
                     bisect_right(block.boundaries, start) : bisect_left(block.boundaries, end)
                 ],
+                repeats=tuple(one for one in block.repeats if one.start < end and one.end > start),
             )
 
 
-def text_spans(measure: Measure, is_markdown: bool) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """The pieces of a text: start, end, and the headings around the start."""
-    blocks = markdown_blocks(measure.text) if is_markdown else paragraphs(measure.text)
+def text_spans(
+    measure: Measure, blocks: Sequence[Block]
+) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """The pieces of a text: start, end, and the headings around all that is in it."""
     drafts: list[Draft] = []
     for section in sections_of(units_of(measure, visible_blocks(measure.text, blocks))):
         drafts.extend(pack(measure, section))
     for draft in join_small(measure, drafts):
-        starts = [unit.start for unit in draft.units]
         for start, end in verified_spans(measure, draft):
-            yield start, end, draft.units[bisect_right(starts, start) - 1].titles
+            held = [unit for unit in draft.units if unit.start < end and unit.end > start]
+            yield start, end, common_titles(held)
 
 
 def sections_of(units: Iterable[Unit]) -> Iterator[list[Unit]]:
@@ -445,7 +492,7 @@ def _count(measure: Measure, part: _Part) -> None:
     for inner in part.inner:
         _count(measure, inner)
         is_first = part.start == part.end and inner is part.inner[0]
-        part.shared = inner.shared if is_first else _shared(part.shared, inner.shared)
+        part.shared = inner.shared if is_first else common_path([part.shared, inner.shared])
         part.tokens += inner.tokens
         part.stop = inner.stop
 
@@ -521,7 +568,7 @@ def _together(measure: Measure, first: _Group, second: _Group) -> _Group | None:
     is_small = min(first.tokens, second.tokens) * _SMALL_SHARE < measure.budget
     if not (is_led or is_trailed or (not is_fragment and (is_small or first.is_head))):
         return None
-    titles = _shared(first.titles, second.titles)
+    titles = common_path([first.titles, second.titles])
     if is_led or is_trailed:
         titles = second.titles if is_led else first.titles
     if tokens > _room(measure, titles):
@@ -535,12 +582,6 @@ def _is_small_next_to(measure: Measure, small: _Group, group: _Group) -> bool:
     """Whether it is small next to the other, and belongs to what is around the other."""
     is_small = small.tokens * _SMALL_SHARE < measure.budget and small.tokens * 2 < group.tokens
     return is_small and group.titles[: len(small.titles)] == small.titles
-
-
-def _shared(first: Titles, second: Titles) -> Titles:
-    """What two paths begin with in common."""
-    pairs = zip(first, second, strict=False)
-    return tuple(name for name, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _split_lines(measure: Measure, span: Span, room: int) -> list[Span]:

@@ -37,6 +37,7 @@ OUR_KEYS: Final = (
     "headings",
     "pages",
     "overlap",
+    "repeats",
     "origin",
     "children",
     "made_by",
@@ -118,6 +119,9 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """A key of `filestore.chunks.order_key`; None leaves it to the number in the name."""
     overlap: int = 0
     """Characters at the start of the body that repeat the end of the previous chunk."""
+    repeats: tuple[int, int] = (0, 0)
+    """Characters at the start and at the end of the body that stand elsewhere in its document, such
+    as a table's header or a fence; see `reading_order.own_texts`."""
     headings: tuple[str, ...] = ()
     """From the outermost in."""
     pages: tuple[int, ...] = ()
@@ -161,6 +165,7 @@ class OurKeys(TypedDict, total=False):
     headings: Sequence[str] | None
     pages: Sequence[int] | None
     overlap: int | None
+    repeats: Sequence[int] | None
     origin: str | None
     children: Sequence[Child] | None
     made_by: str | None
@@ -319,6 +324,7 @@ def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
         kind=kind,
         order=_text("order", get("order")),
         overlap=_count("overlap", get("overlap")) or 0,
+        repeats=_repeats(get("repeats")),
         headings=_texts("headings", get("headings")),
         pages=_pages(get("pages")),
         origin=_text("origin", get("origin")),
@@ -354,6 +360,15 @@ def _count(key: str, value: Value) -> int | None:
     if value is None or (type(value) is int and value >= 0):
         return value
     raise _WrongTypeError(key, "an integer from 0", value)
+
+
+def _repeats(value: Value) -> tuple[int, int]:
+    if value is None:
+        return (0, 0)
+    if not isinstance(value, list) or len(value) != 2:
+        raise _WrongTypeError("repeats", "two integers from 0", value)
+    start, end = (_count("repeats", one) or 0 for one in value)
+    return start, end
 
 
 def _pages(value: Value) -> tuple[int, ...]:
@@ -397,6 +412,8 @@ def _written(value: object) -> Value:
     if isinstance(value, str | int | None):
         return value
     assert isinstance(value, Sequence)
+    if tuple(value) == (0, 0):
+        return None
     items = [
         {"path": one.path, "hash": one.hash} if isinstance(one, Child) else one for one in value
     ]

@@ -6,8 +6,9 @@ of code that is not Python's goes over more than a block, so that no other threa
 """
 
 import heapq
+import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import orjson
@@ -185,7 +186,102 @@ class Reconstruction(JsonObject, Struct, frozen=True, kw_only=True):
         return len(self.data)
 
 
-def without_overlap(before: str, body: str, overlap: object) -> str:
+class Written(Struct, frozen=True):
+    """A chunk as it is written, with what it says of itself; that may be anything."""
+
+    source: str | None
+    body: str
+    overlap: object = 0
+    repeats: object = None
+
+
+_FENCE: Final = re.compile(r"[ >\t]*(?:[-+*]|[0-9]{1,9}[.)])?[ >\t]*(`{3,}|~{3,})")
+_REPEATED: Final = re.compile(
+    r"[ >\t]*(?:(?:[-+*]|[0-9]{1,9}[.)])(?:\s|$)|`{3,}|~{3,}|.*\n[ >\t|:-]+\r?\n)"
+)
+"""What a piece may begin with again: an item, a fence, a row over a row of dashes."""
+
+
+def own_texts(chunks: Iterable[Written]) -> list[str]:
+    """The bodies of chunks in reading order, without what they repeat.
+
+    It is left out only where that is sure: an overlap ends the chunk before; each line at a start
+    stands further above in the document; a fence is closed where the next chunk opens it again.
+    """
+    texts: list[str] = []
+    before, above, closing = Written(None, ""), _Above(), ""
+    for chunk in chunks:
+        if chunk.source != before.source:
+            above, closing = _Above(), _added(texts, above, closing)
+        body = _without_overlap(before.body, chunk.body, chunk.overlap)
+        start, end = _repeated(body, chunk.repeats) if body is chunk.body else (0, len(body))
+        head = body[:start]
+        fence = _FENCE.match(head[head.rfind("\n", 0, -1) + 1 :])
+        if (fence and not fence[1].startswith(closing.strip(" >\t\r\n") or "-")) or not (
+            _REPEATED.match(head) and above.has_all(head)
+        ):
+            head = ""
+        if not (head and fence):
+            _added(texts, above, closing)
+        closing = body[end:]
+        texts.append(body[len(head) : end])
+        above.add(texts[-1])
+        before = chunk
+    _added(texts, above, closing)
+    return texts
+
+
+def _added(texts: list[str], above: "_Above", text: str) -> str:
+    """A text at the end of the last one after all; returns that nothing is left."""
+    if text:
+        texts[-1] += text
+        above.add(text)
+    return ""
+
+
+class _Above:
+    """The lines of a document so far."""
+
+    def __init__(self) -> None:
+        self._lines: set[str] = set()
+        self._last = ""
+
+    def add(self, text: str) -> None:
+        """Go on."""
+        *lines, self._last = f"{self._last}{text}".split("\n")
+        self._lines.update(line.rstrip("\r") for line in lines)
+
+    def has_all(self, text: str) -> bool:
+        """Whether every line of a text is there."""
+        return all(line.rstrip("\r") in self._lines for line in text.split("\n")[:-1])
+
+
+def _repeated(body: str, repeats: object) -> tuple[int, int]:
+    """Where what a body repeats at its start ends, and where that at its end starts."""
+    if not isinstance(repeats, list | tuple) or [*map(type, repeats)] != [int, int]:
+        return 0, len(body)
+    start, length = repeats
+    if not 0 < start <= len(body):
+        start = 0
+    elif body[start - 1] != "\n":
+        # A program that gave each line a carriage return did not count it.
+        start += body[: 2 * start].replace("\r\n", "\n").count("\n", 0, start)
+        start = start if body[start - 1 : start] == "\n" else 0
+    stem = body.rstrip("\r\n")
+    last = stem.rfind("\n") + 1
+    fence = _FENCE.fullmatch(stem, last)
+    if length <= 0 or fence is None or last < start:
+        return start, len(body)
+    # One that closes a line that was cut itself begins with a line end.
+    extra = length - (len(stem) - last) - 1
+    if extra not in (0, 1):
+        return start, len(body)
+    if extra:
+        last -= 2 if stem[:last].endswith("\r\n") else 1
+    return start, max(last, start)
+
+
+def _without_overlap(before: str, body: str, overlap: object) -> str:
     """A body without its first characters, if they repeat the end of the chunk before."""
     if type(overlap) is int and 0 < overlap <= len(before) and before.endswith(body[:overlap]):
         return body[overlap:]
@@ -199,18 +295,18 @@ def reconstruct(chunks: Sequence[tuple[StorePath, chunk_file.Chunk]]) -> Reconst
         chunks: Path and chunk, summaries left out, in any order.
     """
     ordered = sorted(chunks, key=lambda pair: chunk_file.sort_key(pair[1].order, pair[0]))
-    texts: list[str] = []
+    texts = own_texts(Written(c.source, c.body, c.overlap, c.repeats) for _, c in ordered)
     warnings: list[str] = []
-    before = ""
-    for path, chunk in ordered:
-        body = without_overlap(before, chunk.body, chunk.overlap)
-        if chunk.overlap and body == chunk.body:
+    for (path, chunk), text in zip(ordered, texts, strict=True):
+        if chunk.overlap and len(text) == len(chunk.body):
             warnings.append(
                 f"{path}: the first {chunk.overlap} characters do not repeat the end of the"
                 " chunk before"
             )
+        if len(text) > len(chunk.body) - sum(chunk.repeats):
+            warnings.append(
+                f"{path}: what it repeats is not as it was above, and stays in the text"
+            )
         if chunk_file.hand_edited(chunk):
             warnings.append(f"{path}: edited by hand")
-        texts.append(body)
-        before = chunk.body
     return Reconstruction(text=chunking.join(texts), chunks=len(texts), warnings=tuple(warnings))

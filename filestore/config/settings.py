@@ -27,7 +27,7 @@ FORMAT_VERSION: Final = 1
 USERS: Final = os.path.join("filestore", "settings.toml")
 """The user's own settings, in the folder of the user's configuration."""
 """Where the vectors may be searched; the first one is the sidecar's own file."""
-DEFAULT_BUDGET: Final = 256
+DEFAULT_BUDGET: Final = 240
 MAX_BUDGET: Final = 100_000
 
 MAX_BYTES: Final = 1024 * 1024

@@ -15,7 +15,7 @@ import orjson
 from msgspec import Struct, field
 
 from filestore.chunks import chunk_file, frontmatter
-from filestore.chunks.reading_order import without_overlap
+from filestore.chunks.reading_order import Written, own_texts
 from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 from filestore.core.hashing import content_hash
@@ -283,11 +283,12 @@ def _document(page: _Page, extractor: str) -> str:
     """The text that chunks were cut from; of source code in a fence that it does not have."""
     if not page.source:
         return "\n".join(f"{chunk.text.rstrip()}\n" for chunk in page.chunks)
-    texts, before = [], ""
-    for chunk in page.chunks:
-        texts.append(without_overlap(before, chunk.text, chunk.frontmatter.get("overlap")))
-        before = chunk.text
-    text = "".join(texts)
+    text = "".join(
+        own_texts(
+            Written(page.source, chunk.text, *map(chunk.frontmatter.get, ("overlap", "repeats")))
+            for chunk in page.chunks
+        )
+    )
     if not text.endswith("\n"):
         text += "\n"
     if not extractor.startswith("code/"):

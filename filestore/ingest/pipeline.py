@@ -12,7 +12,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from filestore import extract
-from filestore.chunking import is_split_alike
 from filestore.chunks import resource_record
 from filestore.chunks.resource_record import Record, SourceDocument
 from filestore.core.errors import FilestoreError, RefusedError
@@ -266,7 +265,7 @@ class Ingest:
 
     def _cut_alike(self, before: Record) -> bool:
         """Whether the chunks that are there would be cut so today."""
-        return is_split_alike(before.chunker, self._chunker.label)
+        return before.chunker == self._chunker.label
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
         outcome = begun.outcome
@@ -329,7 +328,9 @@ class Ingest:
                     outcome.remarks += [Remark(path, text) for text in document.all_remarks]
                     chunks = tuple(
                         NewChunk(
-                            body=document.text[piece.start : piece.end],
+                            body=f"{piece.before}{document.text[piece.start : piece.end]}"
+                            f"{piece.after}",
+                            repeats=(len(piece.before), len(piece.after)),
                             headings=piece.headings,
                             pages=document.pages_between(piece.start, piece.end),
                         )

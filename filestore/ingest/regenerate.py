@@ -30,6 +30,8 @@ class NewChunk(Struct, frozen=True, kw_only=True):
     body: str
     headings: tuple[str, ...]
     pages: tuple[int, ...] = ()
+    repeats: tuple[int, int] = (0, 0)
+    """Characters at its start and end that stand elsewhere."""
 
 
 class NewDocument(Struct, frozen=True, kw_only=True):
@@ -238,6 +240,7 @@ class Regenerating:
             body=chunk.body,
             headings=chunk.headings,
             pages=chunk.pages,
+            repeats=chunk.repeats,
             source=document.source if self._name_sources else None,
             order=order,
         )
@@ -322,6 +325,8 @@ class Regenerating:
             changes["headings"] = chunk.headings
         if file.chunk.pages != chunk.pages:
             changes["pages"] = chunk.pages
+        if file.chunk.repeats != chunk.repeats:
+            changes["repeats"] = chunk.repeats
         if key := _lost_key(file):
             changes["order"] = key
         if changes and not file.excluded:
@@ -332,7 +337,11 @@ class Regenerating:
     ) -> None:
         """Put the new text into a file, together with what a person did to it."""
         self._result.chunks += 1
-        changes: chunk_file.OurKeys = {"pages": chunk.pages, "origin": origin_hash(chunk.body)}
+        changes: chunk_file.OurKeys = {
+            "pages": chunk.pages,
+            "repeats": chunk.repeats,
+            "origin": origin_hash(chunk.body),
+        }
         if key := order or _lost_key(file):
             changes["order"] = key
         if not self._name_sources and not file.path.startswith(self._start):
@@ -433,7 +442,11 @@ class Regenerating:
                 )
                 if not file.excluded:
                     self._result.writes[file.path] = chunk_file.update(
-                        file.data, order=order, headings=headings, pages=chunk.pages
+                        file.data,
+                        order=order,
+                        headings=headings,
+                        pages=chunk.pages,
+                        repeats=chunk.repeats,
                     )
                 continue
             if file is not None:

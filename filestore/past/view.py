@@ -26,7 +26,6 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
-from filestore.chunking import is_split_alike
 from filestore.chunks.layout import look_at
 from filestore.chunks.observation import RECORD, Observation
 from filestore.config import settings
@@ -433,4 +432,4 @@ def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
     if catalog.meta("fingerprint") not in (None, embedder.fingerprint):
         return False
     wanted = parts.layout.cuts_as
-    return not wanted or is_split_alike(str(catalog.meta(CHUNKER)), wanted)
+    return not wanted or str(catalog.meta(CHUNKER)) == wanted

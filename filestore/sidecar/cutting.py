@@ -146,7 +146,7 @@ def _as_cut(look: Observation, data: bytes | None, chunker: Chunker) -> bytes | 
         if kept_hash(data) != look.file_hash:
             return None
         before = decode(data)
-        if not chunking.is_split_alike(before.chunker, chunker.label):
+        if before.chunker != chunker.label:
             document = Document(
                 text=before.text,
                 syntax=before.syntax,
@@ -240,7 +240,10 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
     for piece in chunker.pieces(document):
         line, end_line = lines.span(piece.start, piece.end) if lines is not None else (0, 0)
         pages = document.pages_between(piece.start, piece.end)
-        sections.append(replace(piece, line=line, end_line=end_line, page=pages[0] if pages else 0))
+        page = pages[0] if pages else 0
+        sections.append(
+            replace(piece, line=line, end_line=end_line, page=page, before="", after="")
+        )
     return Extracted(
         text=document.text,
         syntax=document.syntax,

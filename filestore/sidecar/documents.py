@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.cutting import Chunker
 
 
-SECTIONS: Final = "sections/4"
+SECTIONS: Final = "sections/5"
 """How documents are read and cut: what is kept of them is made anew where either changed, which
 costs no embedding of a text that is known."""
 

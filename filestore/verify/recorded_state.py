@@ -169,7 +169,11 @@ def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
     if conflict.theirs is None:
         return None
     made = chunk_file.update(
-        data, headings=conflict.headings, pages=conflict.pages, origin=conflict.origin
+        data,
+        headings=conflict.headings,
+        pages=conflict.pages,
+        repeats=None,
+        origin=conflict.origin,
     )
     parts = frontmatter.split(made)
     return parts.head + with_line_ends(conflict.theirs, parts.body.decode(), parts.head).encode()
@@ -371,18 +375,18 @@ def changed_chunker(tree: Tree, catalog: Catalog, settings: Settings) -> Iterato
     """Records of resources that would be cut otherwise today."""
     if not catalog.has_rows("records"):
         return
-    from filestore.chunking import is_split_alike, label
+    from filestore.chunking import label
 
     wanted = label(settings.budget)
     # In a record this is written on a line of its own: the others are few, and parsed.
     line = orjson.dumps({"chunker": wanted}, option=orjson.OPT_INDENT_2)[1:-2]
-    for path, data in queries.records_without(catalog, line, line[:-1] + b":"):
+    for path, data in queries.records_without(catalog, line):
         try:
             found = str(orjson.loads(data).get("chunker"))
         except (ValueError, AttributeError):
             # A full verification tells that it is no record.
             continue
-        if not is_split_alike(found, wanted):
+        if found != wanted:
             yield Finding(
                 code="chunker-changed",
                 path=tree.store_path(decode_path(path)),
@@ -395,9 +399,7 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
     wanted, found = snapshot.layout.cuts_as, snapshot.catalog.meta(CHUNKER)
     if not wanted or found is None or not snapshot.catalog.indexed_count():
         return
-    from filestore.chunking import is_split_alike
-
-    if not is_split_alike(str(found), wanted):
+    if found != wanted:
         yield Finding(
             code="chunker-changed",
             path=SETTINGS,

@@ -43,7 +43,7 @@ def made(tmp_path_factory):
         str(root), layout="in-place", embedder="builtin", configuration=configuration
     ).close()
     settings = root / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 32"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 32"))
     with Store(str(root), configuration=configuration) as store:
         store.sync()
     (root / "garden" / "list.txt").write_text("Poles, twine, two watering cans.\n")

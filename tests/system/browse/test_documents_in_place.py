@@ -30,7 +30,7 @@ def notes(tmp_path):
         str(folder), layout="in-place", embedder="builtin", configuration=configuration
     ).close()
     settings = folder / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 24"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 24"))
     with InspectedStore(str(folder), configuration=configuration) as store:
         store.sync()
         yield store

@@ -35,7 +35,7 @@ def house(workspace: Any) -> Any:
     workspace.write("house/lease.md", LEASE)
     workspace.write("house/cellar.md", CELLAR)
     settings = workspace.store / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 40"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 40"))
     workspace("add", "house", "filler.md")
     own = "# Note\n\n[one](b.md) and [two](nowhere.md)\n"
     workspace.write("file_index/chunked/own/a.md", own)

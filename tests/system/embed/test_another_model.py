@@ -103,7 +103,7 @@ def test_what_an_older_count_cut_stays_until_it_changes(
     create(store)
     settings = store.folder / ("" if in_place(store) else "file_index") / "filestore.toml"
     now = settings.read_text()
-    settings.write_text(now.replace("budget = 256", "budget = 200"))
+    settings.write_text(now.replace("budget = 240", "budget = 200"))
     with monkeypatch.context() as older:
         older.setattr(chunking, "label", lambda budget, way: f"{way}:{budget}:tokens-0123456789ab")
         # The count of before is no label of today, so that one of the two is left to say so.

@@ -157,7 +157,7 @@ def test_settings_of_a_commit_that_cannot_be_used(history: History) -> None:
 def test_another_layout_or_budget_then(history: History, tmp_path: Path) -> None:
     """A commit is read by its own settings: nothing of today's index is of use."""
     settings = history.root / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 40"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 40"))
     small = commit(history.folder, "small sections")
     settings.write_text(settings.read_text().replace("budget = 40", "budget = 300"))
     commit(history.folder, "large ones")

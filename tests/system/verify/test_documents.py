@@ -37,7 +37,7 @@ def test_documents_are_cut_again(notes: Notes) -> None:
     notes.sync()
     before, known = sections(notes), embeddings(notes)
     settings = notes.folder / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 60"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 60"))
     assert notes.drift() == {"chunker-changed": ["filestore.toml"]}
     report = notes.sync()
     assert [one["code"] for one in report["applied"]] == ["chunker-changed"]
@@ -51,7 +51,7 @@ def test_documents_that_are_edited_are_cut_again_with_the_others(notes: Notes) -
     notes.write("long.md", "# Long\n\n" + "".join(prose(one) + "\n" for one in ("a", "b", "c")))
     notes.sync()
     settings = notes.folder / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 60"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 60"))
     notes.write("new.md", "New words.\n")
     (notes.folder / "long.md").rename(notes.folder / "longer.md")
     report = notes.sync()
@@ -64,7 +64,7 @@ def test_a_large_document_is_read_again_whole(notes: Notes) -> None:
     """More than a chunk file may have is no rot where it was indexed so."""
     line = "A line of a long note that says nothing new at all, again and again.\n"
     settings = notes.folder / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 8192"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 8192"))
     notes.write("large.txt", line * (17 * 1024 * 1024 // len(line)))
     notes.sync()
     notes.assert_settled()

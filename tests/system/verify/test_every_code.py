@@ -301,7 +301,7 @@ def rotten(scene: Scene) -> str:
 
 def cut_otherwise(scene: Scene) -> str:
     settings = scene.store / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 100"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 100"))
     return scene.shown(scene.note().parent / "meta.json")
 
 

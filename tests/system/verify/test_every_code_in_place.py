@@ -198,7 +198,7 @@ def left_out(scene: Scene) -> str:
 
 def cut_otherwise(scene: Scene) -> str:
     settings = scene.store / "filestore.toml"
-    settings.write_text(settings.read_text().replace("budget = 256", "budget = 100"))
+    settings.write_text(settings.read_text().replace("budget = 240", "budget = 100"))
     return "filestore.toml"
 
 
