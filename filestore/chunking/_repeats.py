@@ -71,7 +71,7 @@ def repeats_of(
 
 
 def active(repeats: Iterable[Repeat], cut: int) -> list[Repeat]:
-    """Those that a cut needs, in the order of the text."""
+    """The ones a cut needs, in the order of the text."""
     return [one for one in repeats if one.start <= cut < one.end]
 
 

@@ -206,7 +206,7 @@ def own_texts(chunks: Iterable[Written]) -> list[str]:
     """The bodies of chunks in reading order, without what they repeat.
 
     It is left out only where that is sure: an overlap ends the chunk before; each line at a start
-    stands further above in the document; a fence is closed where the next chunk opens it again.
+    is further above in the document, too; a fence is closed where the next chunk opens it again.
     """
     texts: list[str] = []
     before, above, closing = Written(None, ""), _Above(), ""
