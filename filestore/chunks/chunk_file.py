@@ -120,7 +120,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     overlap: int = 0
     """Characters at the start of the body that repeat the end of the previous chunk."""
     repeats: tuple[int, int] = (0, 0)
-    """Characters at the start and at the end of the body that stand elsewhere in its document, such
+    """Characters at the start and at the end of the body that are elsewhere in its document, such
     as a table's header or a fence; see `reading_order.own_texts`."""
     headings: tuple[str, ...] = ()
     """From the outermost in."""

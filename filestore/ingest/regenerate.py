@@ -31,7 +31,7 @@ class NewChunk(Struct, frozen=True, kw_only=True):
     headings: tuple[str, ...]
     pages: tuple[int, ...] = ()
     repeats: tuple[int, int] = (0, 0)
-    """Characters at its start and end that stand elsewhere."""
+    """Characters at its start and end that are elsewhere."""
 
 
 class NewDocument(Struct, frozen=True, kw_only=True):
