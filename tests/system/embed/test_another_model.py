@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from filestore import chunking, embed
+from filestore import embed
 from filestore.embed._builtin import BuiltinEmbedder
 from tests.system.conftest import Workspace, files_below, prose
 
@@ -94,35 +94,3 @@ def test_setting_another_model_changes_no_text(store: Workspace) -> None:
         assert truth(store) == before
         assert store.json("sync")["applied"] == []
     assert truth(store) == before
-
-
-def test_what_an_older_count_cut_stays_until_it_changes(
-    store: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Labels that name a tokenizer are today's; a document that changes is cut as it is today."""
-    create(store)
-    settings = store.folder / ("" if in_place(store) else "file_index") / "filestore.toml"
-    now = settings.read_text()
-    settings.write_text(now.replace("budget = 240", "budget = 200"))
-    with monkeypatch.context() as older:
-        older.setattr(chunking, "label", lambda budget, way: f"{way}:{budget}:tokens-0123456789ab")
-        # The count of before is no label of today, so that one of the two is left to say so.
-        if in_place(store):
-            store("sync", code=1)
-        else:
-            store("add", "notes")
-    settings.write_text(now)
-    before, texts = truth(store), vectors(store)
-    assert store.json("status")["drift"] == {}
-    assert store.json("sync")["applied"] == []
-    if not in_place(store):
-        store("update")
-    assert (truth(store), vectors(store)) == (before, texts)
-    store.write("notes/long.md", NOTES["notes/long.md"].replace("# Long", "# Longest"))
-    report = store.json("sync" if in_place(store) else "update")
-    assert 0 < report["embedded"] < texts
-    assert store.json("status")["drift"] == {}
-    after = truth(store)
-    for path, data in before.items():
-        if path.endswith(".md") and (b"tools.py" in data or "灯塔".encode() in data):
-            assert after.get(path) == data, path

@@ -275,7 +275,7 @@ ROWS: Final[dict[str, Case]] = (
             produce=chunks.rotten, level="full", says=("expected", "every stamp is equal")
         ),
         "metric-mismatch": Case(produce=chunks.other_metric, says=("dot", "cosine")),
-        "chunker-changed": Case(produce=cut_otherwise, says=("256", "100")),
+        "chunker-changed": Case(produce=cut_otherwise, says=("240", "100")),
         **{code: chunks.TREE[code] for code in ("past-date", "superseded", "successor-missing")},
         "link-dangling": Case(
             produce=pointing_nowhere, level="full", says=("line 3", "sub/gone.md")
