@@ -28,7 +28,7 @@ from filestore.chunks.observation import INDEXED, MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import TOP, ChunkPath, StorePath, is_below, is_made
+from filestore.core.paths import TOP, ChunkPath, StorePath, around, is_below, is_made
 from filestore.core.safe_text import offered
 from filestore.core.spelling import did_you_mean, nearest_paths
 from filestore.fs import disk
@@ -309,7 +309,12 @@ def _nearest(places: Places, catalog: Catalog, text: str) -> str:
         known = chain(sources, (path for path in known if path.endswith(".md")))
     name = next((name for name, wanted in reversed([*readings(text)]) if wanted), text)
     # It may be gone, or closed since it was indexed.
-    return offered(nearest_paths(name, (one for one in known if one != name)))
+    every = {one for one in known if one != name}
+    # What has no ending is mostly a folder.
+    is_folder = not os.path.splitext(name)[1]
+    folders = {up for one in every for up in around(os.path.dirname(one))} if is_folder else set()
+    found = nearest_paths(name, sorted((every | folders) - {".."}))
+    return offered([f"{one}/" if one in folders else one for one in found])
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:

@@ -221,9 +221,13 @@ def test_a_wrong_path_names_the_nearest(filled: Any) -> None:
         for command in ("show", "similar", "links"):
             done = filled("--store", filled.store, command, typed, cwd=Path("/"), code=3)
             assert f"did you mean '{meant}'" in done.stderr, (command, typed, done.stderr)
-    done = filled("show", "x" * 100_000, code=3)
+    show = ("--store", filled.store, "show")
+    assert f"'{root}sea/'" in filled(*show, f"{root}seaa", cwd=Path("/"), code=3).stderr
+    done = filled(*show, "x" * 100_000, cwd=Path("/"), code=3)
     assert len(done.stderr) < 1_000
-    assert "did you mean" not in filled("show", "qqqqqq", code=3).stderr
+    done = filled(*show, "qqqqqq", cwd=Path("/"), code=3)
+    assert "qqqqqq" in done.stderr
+    assert "did you mean" not in done.stderr
 
 
 def test_a_wrong_path_names_the_nearest_in_every_door(filled: Any) -> None:
