@@ -372,7 +372,7 @@ def test_format_names_every_table() -> None:
 
 def test_format_has_the_versions_of_the_code() -> None:
     """The versions in FORMAT.md are those that this code writes."""
-    suffixes = ("md", "html", "txt", "pdf", "docx", "pptx", "xlsx", "eml", "py", "ipynb")
+    suffixes = ("md", "html", "txt", "pdf", "docx", "pptx", "xlsx", "eml", "rst", "py", "ipynb")
     extractors = [extract.for_name(f"a.{suffix}") for suffix in suffixes]
     labels = [extractor.label for extractor in extractors if extractor]
     expected: dict[str, Any] = {

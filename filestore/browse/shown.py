@@ -37,7 +37,7 @@ from filestore.core.findings import FromIndex
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import ChunkPath, StorePath
-from filestore.extract import is_text
+from filestore.extract import is_markup, is_text
 from filestore.fs import disk
 from filestore.search import authority
 from filestore.search.authority import Authority
@@ -46,7 +46,6 @@ from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
 
 _CHUNKS: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
-_MARKUP: Final = (".html", ".htm", ".xhtml")
 
 
 class Shown(FromIndex, frozen=True, kw_only=True):
@@ -318,7 +317,7 @@ def _original(parts: Parts, catalog: Catalog, found: NamedFiles, most: int | Non
     about: dict[str, Any] = {}
     text: FileText | None = None
     # Of a page of HTML a person reads what was taken out of it, and counts its own lines.
-    is_read = is_text(source) and (wanted is not None or not source.lower().endswith(_MARKUP))
+    is_read = is_text(source) and (wanted is not None or not is_markup(source))
     if data is not None and is_read and (whole := _decoded(data, source)):
         start = 0
         if source.lower().endswith((".md", ".markdown")):

@@ -139,9 +139,7 @@ def language_of(name: str) -> str:
 
 _CODE: Final = "_code:CodeExtractor"
 _MARKDOWN: Final = "markdown:MarkdownExtractor"
-_PROSE: Final = (
-    ".adoc .asciidoc .bib .csv .log .org .po .rest .rst .srt .tex .textile .tsv .typ .vtt"
-)
+_PROSE: Final = ".bib .log .po .textile .typ"
 """Read as plain text; what a person writes to be read, unlike settings and keys."""
 _FAMILY: Final = (
     ("base:TextExtractor", ".txt .text"),
@@ -155,6 +153,11 @@ _FAMILY: Final = (
         ".xlsx .xlsm .xltx .xls .ods .ots .odt .ott .odp .otp .rtf .epub .doc .ppt .pps",
     ),
     ("_mail:MailExtractor", ".eml .mbox .mhtml .mht .msg"),
+    (
+        "_marked:MarkedExtractor",
+        ".rst .rest .org .adoc .asciidoc .tex .csv .tsv .jsonl .ndjson .vtt .srt"
+        " .xml .rss .atom .fb2",
+    ),
     ("markdown:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
 )
@@ -241,6 +244,14 @@ def suffix_is_read(suffix: str) -> bool | None:
 def is_text(name: str) -> bool:
     """Whether a file, by its name, is text that a person reads in an editor. Loads no extractor."""
     return os.path.splitext(name)[1].lower() not in _NO_TEXT
+
+
+def is_markup(name: str) -> bool:
+    """Whether a file, by its name, is text between tags: a person reads it without them."""
+    return os.path.splitext(name)[1].lower() in _MARKUP
+
+
+_MARKUP: Final = frozenset([".html", ".htm", ".xhtml", ".xml", ".rss", ".atom", ".fb2"])
 
 
 def is_note(name: str) -> bool:

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from filestore.chunking.blocks import markdown_blocks
 from filestore.core.safe_text import safe_text
 from filestore.extract import for_name, language_of
 from filestore.extract._html import HtmlExtractor, fragment_text
@@ -36,6 +35,7 @@ from filestore.extract.base import (
     empty_error,
     json_value,
 )
+from filestore.extract.markdown import deepened, fenced, prose
 
 _MOST_DEEP: Final = 4
 """Mails in each other that are read."""
@@ -45,12 +45,12 @@ _MOST_ATTACHED: Final = 200
 _LONGEST_HEADER: Final = 2_000
 _SHORT_QUOTE: Final = 3
 """Lines that an answer may need to be understood."""
-_DEEPEST_HEADING: Final = 6
 
 _HEADER: Final = re.compile(
     rb"^(?:from|to|cc|date|subject|received|message-id|mime-version|content-type)[ \t]*:",
     re.I | re.M,
 )
+_COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEAD_BYTES: Final = 65_536
 _ARCHIVES: Final = ("mht", "mhtml")
 _SHOWN: Final = ("from", "to", "cc", "date")
@@ -91,7 +91,10 @@ class MailExtractor(Extractor):
     def extract(self, data: bytes, *, name: str) -> Document:
         """Reads headers, the best of its texts, and attachments; see `Extractor.extract`."""
         suffix = _suffix(name)
-        if suffix != "msg" and not _HEADER.search(data, 0, _HEAD_BYTES):
+        is_mail = (
+            data.startswith(_COMPOUND) if suffix == "msg" else _HEADER.search(data, 0, _HEAD_BYTES)
+        )
+        if not is_mail:
             return TextExtractor().extract(data, name=name)
         if suffix in _ARCHIVES and (page := _saved_page(data, name)):
             return page
@@ -286,9 +289,7 @@ def _outlook_mail(data: bytes, name: str, depth: int) -> Mail:
             return _stored_mail(Storage.from_ole(container), depth, _IN_FILE)
     except _UNREADABLE as error:
         raise ExtractionError(
-            f"{name} is not text: expected a mail of Outlook, found other data"
-            if data.strip()
-            else f"{name} is empty: expected a mail of Outlook",
+            f"{name} is damaged: expected a mail of Outlook, found only parts of one",
             remedy="save it from Outlook again, or leave it out",
         ) from error
 
@@ -428,29 +429,3 @@ def _best(plain: str, page: str) -> str:
 
 
 _WORD: Final = re.compile(r"\w+")
-_BLOCK_MARK: Final = re.compile(
-    r"^( {0,3})(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|`{3,}|~{3,})", re.M
-)
-_FENCE: Final = re.compile(r"^ {0,3}(`{3,})", re.M)
-
-
-def prose(text: str) -> str:
-    """A plain text as Markdown: no line of it is a heading or begins a listing."""
-    return _BLOCK_MARK.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def fenced(text: str, language: str = "") -> str:
-    """A text as a listing that nothing in it ends."""
-    fence = max(("```", *(found + "`" for found in _FENCE.findall(text))), key=len)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def deepened(text: str, levels: int) -> str:
-    """Markdown with its headings a number of levels further down."""
-    pieces, done = list[str](), 0
-    for block in markdown_blocks(text):
-        if block.kind == "heading" and text.startswith("#", block.start):
-            more = min(levels, _DEEPEST_HEADING - block.level)
-            pieces += text[done : block.start], "#" * more
-            done = block.start
-    return "".join((*pieces, text[done:]))

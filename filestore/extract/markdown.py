@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from filestore.chunking.blocks import NO_MARKUP, markdown_parser
+from filestore.chunking.blocks import NO_MARKUP, markdown_blocks, markdown_parser
 from filestore.core.frontmatter_yaml import (
     MAX_BLOCK_BYTES,
     MalformedFrontmatter,
@@ -282,10 +282,40 @@ def _leave_out(read: _Read, lines: str, line: int) -> None:
     read.left_out += [at for at, text in written if not _NO_VALUE.fullmatch(text)]
 
 
+# ---- texts that become Markdown ------------------------------------------------------------------
+
+_DEEPEST_HEADING: Final = 6
+_CODE_FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,})", re.MULTILINE)
+_BLOCK_MARK: Final = re.compile(
+    r"^( {0,3})(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|`{3,}|~{3,})", re.M
+)
+
+
+def prose(text: str) -> str:
+    """A plain text as Markdown: no line of it is a heading or begins a listing."""
+    return _BLOCK_MARK.sub(r"\1\\", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A text as a listing that nothing in it ends."""
+    fence = max(("```", *(found + "`" for found in _CODE_FENCE.findall(text))), key=len)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def deepened(text: str, levels: int) -> str:
+    """Markdown with its headings a number of levels further down."""
+    pieces, done = list[str](), 0
+    for block in markdown_blocks(text):
+        if block.kind == "heading" and text.startswith("#", block.start):
+            more = min(levels, _DEEPEST_HEADING - block.level)
+            pieces += text[done : block.start], "#" * more
+            done = block.start
+    return "".join((*pieces, text[done:]))
+
+
 # ---- notebooks -----------------------------------------------------------------------------------
 
 _MOST_BYTES: Final = 64_000_000
-_CODE_FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,})", re.MULTILINE)
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,40}")
 
 
@@ -359,8 +389,7 @@ def _cells(notebook: Mapping[str, Any], language: str) -> Iterator[str]:
             continue
         kind = cell.get("cell_type")
         if kind == "code":
-            fence = max(("```", *(found + "`" for found in _CODE_FENCE.findall(source))), key=len)
-            yield f"{fence}{language}\n{source}\n{fence}"
+            yield fenced(source, language)
         elif kind in ("markdown", "heading"):
             level = cell.get("level") if kind == "heading" else None
             yield f"{'#' * level} {source}" if level in (1, 2, 3, 4, 5, 6) else source

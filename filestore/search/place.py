@@ -46,7 +46,6 @@ _MARKS: Final = (
 )
 _WORD: Final = re.compile(r"\S+")
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\n.*?^---[ \t]*$", re.S | re.M)
-_MARKUP: Final = (".html", ".htm", ".xhtml")
 _TAG: Final = re.compile(
     r"<!--.*?-->|<(script|style|head)\b.*?</\1\s*>|<[^>]*>|&#?\w+;", re.S | re.I
 )
@@ -150,9 +149,9 @@ class Place(Struct, frozen=True, kw_only=True):
 
 def has_lines(source: str, pages: Sequence[int]) -> bool:
     """Whether a document, by its name and its pages, has lines that a place could name."""
-    from filestore.extract import is_text
+    from filestore.extract import is_markup, is_text
 
-    return is_text(source) and not (source.lower().endswith(_MARKUP) or pages)
+    return is_text(source) and not (is_markup(source) or pages)
 
 
 class Locator:
@@ -195,20 +194,20 @@ class Locator:
             return self._in_document(chunk, passage, context)
         start, end = passage
         if chunk.source and end > start:
-            from filestore.extract import is_text
+            from filestore.extract import is_markup, is_text
 
-            is_markup = chunk.source.lower().endswith(_MARKUP)
+            has_tags = is_markup(chunk.source)
             if is_text(chunk.source) and not chunk.pages:
                 text = self._text_of(chunk.source)
                 span = None if text is None else find(text, chunk, passage)
-                if text is not None and span is None and is_markup:
+                if text is not None and span is None and has_tags:
                     if chunk.source not in self._markup:
                         self._markup[chunk.source] = _Markup(text)
                     span = self._markup[chunk.source].find(chunk.body[start:end])
                 if text is not None and span is not None:
                     place = Place(document=StorePath(chunk.source))
                     found = _with_lines(place, text, span, 1, context, chunk.is_code)
-                    if is_markup:
+                    if has_tags:
                         # What is around it there is tags.
                         read = _with_lines(place, chunk.body, passage, 0, context)
                         found = replace(found, around=read.around)
@@ -343,8 +342,10 @@ def find(text: str, chunk: Chunk, passage: Span) -> Span | None:
             (_in_text(text, even, at), _in_text(text, even, at + last) + 1)
             for at in _occurrences(even, needle)
         ]
-    is_markup = (chunk.source or "").lower().endswith(_MARKUP)
-    spans = [one for one in spans if not _is_markup(text, one[0], tags=is_markup)]
+    from filestore.extract import is_markup
+
+    has_tags = is_markup(chunk.source or "")
+    spans = [one for one in spans if not _is_markup(text, one[0], tags=has_tags)]
     if len(spans) < 2 or not chunk.headings:
         return spans[0] if spans else None
     above = [(match.start(), match[1].strip(" #\t")) for match in _HEADING.finditer(text)]

@@ -37,6 +37,14 @@ SAMPLES |= {
         b'Content-Type: multipart/mixed; boundary="b"\n\n--b\n\nPeat.\n> and\n--b\n'
         b'Content-Disposition: attachment; filename="a.md"\n\n# Heath\n--b--\n'
     ),
+    "guide.rst": b"Moor\n====\n\nPeat::\n\n  dig()\n\n== ==\na  b\n== ==\nc  d\n== ==\n",
+    "notes.org": b"#+TITLE: Moor\n* Heath :x:\n#+BEGIN_SRC sh\ndig\n#+END_SRC\n| a |\n|---|\n",
+    "guide.adoc": b"= Moor\n\n== Heath\n\n[source]\n----\ndig\n----\n\n|===\n|a |b\n|===\n",
+    "guide.tex": b"\\section{Moor}\n\\begin{tabular}{l}\na & b \\\\\n\\end{tabular}\n$x$\n",
+    "data.csv": b'id;name\n1;"Moor\nHeath"\n2;"a ""b"" | c"\n',
+    "data.jsonl": b'{"title": "Moor", "a": [1, {"b": "c"}]}\n{"x": "\\ud800\\u0000"}\n',
+    "talk.vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Peat &amp; <i>water</i>\n",
+    "feed.xml": b"<rss><channel><title>Moor</title><item><title>a</title></item></channel></rss>",
     "lesson.ipynb": (
         b'{"cells": [{"cell_type": "markdown", "source": ["# Moor\\n", "Peat."]}, {"cell_type":'
         b'"code", "source": "print(1)", "outputs": []}], "metadata": {"kernelspec": {"language":'

@@ -23,17 +23,17 @@ def tidied(text: str) -> str:
     for line in text.splitlines():
         if not line.startswith("|"):
             if line.strip():
-                blocks += _tables(rows)
+                blocks += tables(rows)
                 rows = []
                 blocks.append(line)
         elif not line.startswith("| ---"):
             rows.append([cell.strip() for cell in line[2:-2].split(" | ")])
-    blocks += _tables(rows)
+    blocks += tables(rows)
     return "\n\n".join(blocks)
 
 
-def _tables(rows: Sequence[_Row]) -> Iterator[str]:
-    """Tables, and single cells above and between them as paragraphs."""
+def tables(rows: Sequence[_Row]) -> Iterator[str]:
+    """Tables, and single cells above and between them as paragraphs; cells are Markdown."""
     table: list[_Row] = []
     after_gap = True
     for at, row in enumerate(rows):

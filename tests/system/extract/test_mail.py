@@ -182,8 +182,9 @@ def test_mail_of_outlook_with_html_and_headers():
     assert "caf" in found.text
 
 
-def test_what_only_is_called_a_mail_is_read_as_text():
-    assert read(b"Just words.\n").extractor == "text/2"
+@pytest.mark.parametrize("name", ["a.eml", "catalog.msg"])
+def test_what_only_is_called_a_mail_is_read_as_text(name):
+    assert read(b"Just words.\n", name).extractor == "text/2"
 
 
 # ---- too much, or made to do harm ----------------------------------------------------------------
@@ -228,7 +229,7 @@ def hostile():
     )
     yield "deep.eml", ("Subject: x\n" + deep).encode()
     yield "deep.mbox", b"From a Mon May  6 10:00:00 2024\nSubject: x\n" + deep.encode()
-    yield "other.msg", b"<html>"
+    yield "other.msg", b"PK\x03\x04\0"
     yield "empty.msg", b""
     yield "cut.msg", compound(outlook(subject="x", body="y" * 9_000))[:3_000]
 
