@@ -194,10 +194,11 @@ def _open_document(archive: Archive, kind: str, found: Package, changed: dict[st
 
     if "meta.xml" in archive.parts:
         found.metadata = _described(xml_root(archive, "meta.xml").iter())
-    if kind == "odt":
-        return
     root = xml_root(archive, "content.xml")
-    if kind == "odp":
+    _drop_hidden(root)
+    if kind == "odt":
+        _lift_headings(root)
+    elif kind == "odp":
         for number, page in enumerate(root.iter(f"{_DRAW}page"), 1):
             # The reader puts the title first, wherever it lies.
             titles = (e for e in page if e.get(f"{_SLIDES}class") == "title")
@@ -230,6 +231,31 @@ def _open_document(archive: Archive, kind: str, found: Package, changed: dict[st
             if rows:
                 found.left[len(found.names)] = _left(rows, 0)
     changed["content.xml"] = serialized(root)
+
+
+def _lift_headings(root: Any) -> None:
+    """Takes numbered headings out of the lists they are in, lest the reader make them items."""
+    for heading in list(root.iter(f"{_TEXT}h")):
+        lists = list(heading.iterancestors(f"{_TEXT}list"))
+        if lists:
+            lists[-1].addprevious(heading)
+            if not "".join(lists[-1].itertext()).strip():
+                lists[-1].getparent().remove(lists[-1])
+
+
+def _drop_hidden(root: Any) -> None:
+    """Takes out text that a style hides."""
+    hidden = {
+        style.get(f"{_STYLE}name")
+        for style in root.iter(f"{_STYLE}style")
+        if any(each.get(f"{_TEXT}display") == "none" for each in style)
+    }
+    for element in list(root.iter(f"{_TEXT}span", f"{_TEXT}p", f"{_TEXT}h")) if hidden else ():
+        if element.get(f"{_TEXT}style-name") in hidden:
+            tail, element.tail = element.tail, None
+            for child in list(element):
+                element.remove(child)
+            element.text, element.tail = None, tail
 
 
 # ---- books ---------------------------------------------------------------------------------------

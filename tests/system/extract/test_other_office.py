@@ -85,6 +85,22 @@ def test_an_open_document_text():
     assert found.title == "Boats"
 
 
+def test_numbered_headings_are_no_items_and_hidden_text_is_out():
+    """What a program writes for a numbered heading, and for text that a style hides."""
+    styles = (
+        '<style:style style:name="off" style:family="text">'
+        '<style:text-properties text:display="none"/></style:style>'
+    )
+    body = (
+        '<text:list><text:list-item><text:h text:outline-level="1">Mooring</text:h>'
+        "</text:list-item></text:list>"
+        '<text:p>Use <text:span text:style-name="off">GONE</text:span>two lines.</text:p>'
+        "<text:list><text:list-item><text:p>bow</text:p></text:list-item></text:list>"
+    )
+    found = read(packed(open_document("text", body, styles=styles)), "a.odt")
+    assert found.text.strip() == "# Mooring\n\nUse two lines.\n\n- bow"
+
+
 def test_a_book_is_its_sections_without_the_navigation():
     note = '<p>A note<a href="s2.xhtml#n">1</a></p>'
     found = read(packed(book(f"<h1>One</h1>{note}", "<h1>Two</h1><p id='n'>end</p>")), "a.epub")
