@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 V = TypeVar("V", bound=Struct)
+_LEFT_OUT: Final = object()
 
 
 class Typed(Struct, frozen=True, kw_only=True):
@@ -318,9 +319,6 @@ def decoded(kind: type[V], given: Any, name: str) -> V:
         return converted(given, kind)
     except UnfitError as error:
         raise UsageError(f"{name}: {error.message}", remedy=remedy) from error
-
-
-_LEFT_OUT: Final = object()
 
 
 def _coerced(field: Field, value: Any) -> Any:
