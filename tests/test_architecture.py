@@ -53,6 +53,7 @@ HEAVY: Final = (
     "tantivy",
     "textual",
     "tokenizers",
+    "trafilatura",
     "tomlkit",
     "torch",
     "transformers",

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
@@ -76,6 +76,7 @@ def run_add(options: Add) -> int:
         for outcome in report.outcomes:
             if outcome.error is None:
                 _outcome(outcome)
+        _remarks(report)
         for path, found in report.folders:
             _say_passed_over(path, found.skipped, found.ignored, found.other)
         for path, error in report.unusable:
@@ -141,7 +142,6 @@ def _outcome(outcome: "Outcome") -> None:
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
     if outcome.note:
         _output.line(f"    {shown_path(outcome.note)}")
-    _remarks(outcome)
     _merged(outcome)
     for path, kept in _output.first(outcome.kept.items(), _SHOWN, _output.say):
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
@@ -158,9 +158,15 @@ def _outcome(outcome: "Outcome") -> None:
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
-def _remarks(outcome: "Outcome") -> None:
-    for remark in _output.first(outcome.remarks, _SHOWN, _output.say):
-        _output.line(f"    {shown_path(remark.path)}: {_output.one_line(remark.text)}")
+def _remarks(outcomes: "Iterable[Outcome]") -> None:
+    """What was remarked of documents, each remark once."""
+    paths: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for remark in outcome.remarks:
+            paths.setdefault(remark.text, []).append(remark.path)
+    for text, (first, *others) in _output.first(paths.items(), _SHOWN, _output.say):
+        more = f" and {len(others):,} more" if others else ""
+        _output.line(f"    {shown_path(first)}{more}: {_output.one_line(text)}")
 
 
 def _merged(outcome: "Outcome") -> None:
@@ -267,8 +273,8 @@ def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
                 counted = f" ({_output.count(outcome.chunks, 'chunk')})"
                 chunks = "" if outcome.status == "removed" else counted
                 _output.line(f"{outcome.status} {shown_path(outcome.resource)}{chunks}")
-                _remarks(outcome)
                 _merged(outcome)
+        _remarks(report)
         for source, error in failed:
             _output.say_error(f"failed {shown_path(source)}", error)
         if report.synced.applied:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from filestore.extract import _page_judge
 from filestore.extract.base import (
     Document,
     EmptyDocumentError,
@@ -24,6 +25,7 @@ from filestore.extract.base import (
     json_value,
 )
 from filestore.extract.html_markdown import markdown, tidy
+from filestore.extract.titles import checked_title
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -79,9 +81,27 @@ _RUBBISH: Final = ", ".join(
         ".linenos, .lineno, .linenodiv, .noprint, .navbox, .catlinks, .printfooter, .vector-toc",
         "table.sidebar, .interlanguage-link, .vector-dropdown, .vector-page-toolbar",
         "#mw-navigation, #siteSub, .mw-indicators, .mw-hidden-catlinks, .share-buttons",
+        ".share, .sharing, .social-share, #comments, .comments, .comment-list, .commentlist",
+        "#disqus_thread, #respond",
         ".pagination, .prev-next-area, .rst-versions, .mobile-nav, .viewcode-link, .viewcode-back",
     )
 )
+_FOLDED: Final = (
+    "details, [role=tabpanel], [class*=accordion], [class*=collapse]:not([class*=nav]), .tab-pane"
+)
+"""What a reader unfolds: it counts, though it is hidden at first."""
+_FORMULAS: Final = (
+    ".katex, .katex-display, mjx-container, .mwe-math-element, math, [data-tex]"
+    ', script[type^="math/tex"]'
+)
+_DRAWN_FORMULAS: Final = ".MathJax, .MathJax_Preview, .MathJax_Display, .MJX_Assistive_MathML"
+_DISPLAYED: Final = re.compile(r"^\{\\displaystyle (.*)\}$", re.DOTALL)
+_GENERATORS: Final = re.compile(
+    r"sphinx|docutils|mkdocs|docusaurus|rustdoc|vitepress|doxygen|jsdoc|javadoc|pdoc|asciidoc"
+    r"|docbook|gitbook|pandoc|latex2html|texinfo|org[ -]mode|mdbook|antora|typedoc|yard|godoc",
+    re.I,
+)
+"""What makes documentation: such a page is all page."""
 _MAIN: Final = (
     "main, [role=main]",
     "article",
@@ -96,6 +116,11 @@ _BLOCKS: Final = "h1, h2, h3, h4, p, article, main, pre, table"
 _SPACES: Final = re.compile(r"\s+")
 
 
+_WHOLE: Final = (
+    "read with what the site puts around it; pip install 'filestore-index[web]' leaves that out"
+)
+
+
 class HtmlExtractor(Extractor):
     """Web pages and generated documentation."""
 
@@ -103,14 +128,23 @@ class HtmlExtractor(Extractor):
     version = 2
     isolated = True
 
+    @property
+    def label(self) -> str:
+        """Name and version, and who finds what of a page counts."""
+        return f"{super().label}+{'trafilatura' if _page_judge.is_installed() else 'whole'}"
+
     def extract(self, data: bytes, *, name: str) -> Document:
         """Finds the main content and writes it as Markdown; see `Extractor.extract`."""
         decoded, encoding = decode(data, name=name)
         source = _bounded(document_text(decoded.replace("\0", "\ufffd"), name=name))
         metadata: dict[str, Any] = {}
-        markdown = None
+        markdown, unjudged = None, ""
         if _nesting(source, _VOID | _CLOSED_BY_NEXT) <= _PARSED_DEPTH:
-            metadata, markdown = _read(source, name=name)
+            metadata, markdown, unjudged = _read(source, name=name)
+        if markdown is not None:
+            markdown = markdown.replace("\xad", "")
+            if unjudged and _page_judge.is_installed():
+                markdown = _page_judge.page_alone(markdown, unjudged)
         text = _flat_text(source) if markdown is None else markdown
         if not text.strip():
             raise empty_error(name, "found a page without any")
@@ -119,6 +153,8 @@ class HtmlExtractor(Extractor):
             syntax="text" if markdown is None else "markdown",
             metadata=metadata | encoding_metadata(encoding),
             extractor=self.label,
+            title=str(metadata.get("title", "")),
+            remarks=(_WHOLE,) if unjudged and not _page_judge.is_installed() else (),
         )
 
 
@@ -228,27 +264,24 @@ def _flat_text(source: str) -> str:
 # ---- reading a page ------------------------------------------------------------------------------
 
 
-def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
-    """Metadata and Markdown of a page; None where it is nested too deeply to be converted."""
+def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
+    """Metadata and Markdown of a page, and all of it where it does not say what is the page.
+
+    The Markdown is None where it is nested too deeply to be converted.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(source)
-    title = tree.css_first("head > title") or tree.css_first("title")
-    root = tree.css_first("html")
-    values: dict[str, Any] = {"title": _words(title) if title else ""}
-    for meta in tree.css("meta[content]"):
-        key = str(meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
-        known = _META.get(key)
-        if known and not values.get(known):
-            values[known] = " ".join(str(meta.attributes.get("content") or "").split())
-    values["language"] = root.attributes.get("lang") if root else ""
-    if values.get("keywords"):
-        words = (word.strip() for word in values["keywords"].split(","))
-        values["keywords"] = [word for word in words if word]
-    metadata = {key: json_value(value) for key, value in values.items() if value}
+    metadata = _described(tree, name=name)
+    generator = tree.css_first('meta[name="generator" i]')
+    made_by = str(generator.attributes.get("content") or "") if generator else ""
     refresh = tree.css_first('meta[http-equiv="refresh" i]')
     redirect = str(refresh.attributes.get("content") or "") if refresh else ""
     target = redirect.partition("=")[2].strip(" '\"") if "url" in redirect.lower() else ""
+    for formula in _outermost(tree.css(_FORMULAS)):
+        formula.replace_with(_latex(formula))
+    _unfold(tree)
+    whole = tree.html or ""
     _prune(tree)
     body = tree.body
     if body is None:
@@ -259,6 +292,8 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
             remedy="leave it out, and add the page it leads to",
         )
     content = _main_content(body)
+    is_said = content.mem_id != body.mem_id and content.css_first(_BLOCKS) is not None
+    unjudged = "" if is_said or _GENERATORS.search(made_by) else whole
     first = body.css_first("h1")
     outside = first is not None and content.css_first("h1") is None
     if not metadata.get("title") and first is not None and _words(first):
@@ -267,21 +302,80 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
     lead = f"<h1>{html.escape(_words(first))}</h1>" if first is not None and outside else ""
     page = lead + (content.html or "")
     if _nesting(page, _VOID) > _CONVERTED_DEPTH:
-        return metadata, None
+        return metadata, None, ""
     try:
-        return metadata, tidy(markdown(_closed(page)))
+        return metadata, tidy(markdown(_closed(page))), unjudged
     except RecursionError:  # the caller's own stack was deep already
-        return metadata, None
+        return metadata, None, ""
+
+
+def _described(tree: "LexborHTMLParser", *, name: str) -> dict[str, Any]:
+    title = tree.css_first("head > title") or tree.css_first("title")
+    root = tree.css_first("html")
+    values: dict[str, Any] = {"title": checked_title(_words(title) if title else "", name=name)}
+    for meta in tree.css("meta[content]"):
+        key = str(meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
+        known = _META.get(key)
+        if known and not values.get(known):
+            values[known] = " ".join(str(meta.attributes.get("content") or "").split())
+    values["language"] = root.attributes.get("lang") if root else ""
+    if values.get("keywords"):
+        words = (word.strip() for word in values["keywords"].split(","))
+        values["keywords"] = [word for word in words if word]
+    return {key: json_value(value) for key, value in values.items() if value}
 
 
 def _words(node: "LexborNode") -> str:
-    return " ".join(node.text(separator="").split())
+    return " ".join(node.text(separator="").replace("\xad", "").split())
+
+
+def _latex(node: "LexborNode") -> str:
+    """A formula as LaTeX between dollar signs; one without any as its fractions and powers read."""
+    written = node.css_first('annotation[encoding="application/x-tex"]')
+    math = node if node.tag == "math" else node.css_first("math")
+    alone = node if node.tag == "script" else written
+    said = alone.text() if alone is not None else str(node.attributes.get("data-tex") or "")
+    if not said and math is not None:
+        said = str(math.attributes.get("alttext") or "") or _linear(math)
+    said = _DISPLAYED.sub(r"\1", " ".join(said.split())) or _words(node)
+    return f" ${said.strip(' $')}$ " if said else ""
+
+
+def _linear(node: "LexborNode") -> str:
+    """MathML as one line of LaTeX."""
+    parts = [_linear(child) if child.tag != "-text" else child.text() for child in node.iter(True)]
+    parts = [part.strip() for part in parts if part.strip()]
+    form = _MATHML.get(str(node.tag))
+    return form.format(*parts) if form and form.count("{}") == len(parts) else " ".join(parts)
+
+
+_MATHML: Final = {
+    "mfrac": r"\frac{{{}}}{{{}}}",
+    "msup": "{}^{{{}}}",
+    "msub": "{}_{{{}}}",
+    "msubsup": "{}_{{{}}}^{{{}}}",
+    "msqrt": r"\sqrt{{{}}}",
+    "mroot": r"\sqrt{{{}}}",
+}
+
+
+def _unfold(tree: "LexborHTMLParser") -> None:
+    _remove(tree.css(_DRAWN_FORMULAS))
+    for folded in tree.css(_FOLDED):
+        for button in folded.css("button"):
+            question = tree.create_node("h4")
+            question.insert_child(_words(button))
+            button.replace_with(question)
+        for node in (folded, *folded.css("[hidden], [style], [aria-hidden]")):
+            for name in {"hidden", "style", "aria-hidden"} & node.attributes.keys():
+                del node.attrs[name]
 
 
 _META: Final = {
     "author": "author",
     "dc.creator": "author",
     "article:author": "author",
+    "og:title": "title",
     "description": "description",
     "dc.description": "description",
     "og:description": "description",

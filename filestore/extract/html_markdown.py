@@ -120,13 +120,33 @@ def _reshape_table(table: Any) -> None:
         for element in (table, *rows, *parts, *table.find_all(("thead", "tbody", "tfoot"))):
             element.name = "div"
         return
-    width = max((sum(_span(cell) for cell in row) for row in cells), default=0)
+    width = _place_cells(cells)
     if rows:
-        rows[0]["data-columns"] = str(min(width, _MAX_COLUMNS))
+        rows[0]["data-columns"] = str(min(width, max(_MAX_COLUMNS, len(cells[0]))))
 
 
-def _span(cell: Any) -> int:
-    span = str(cell.get("colspan") or "")
+def _place_cells(cells: list[list[Any]]) -> int:
+    """Note before each cell how many from the rows above reach into its row; the width."""
+    above: dict[int, int] = {}
+    width = 0
+    for row in cells:
+        column = 0
+        for cell in row:
+            start = column
+            while above.get(column, 0) > 0:
+                column += 1
+            cell["data-before"] = str(column - start)
+            end = column + _span(cell)
+            if (rows := _span(cell, "rowspan")) > 1 and end <= _MAX_COLUMNS:
+                above |= dict.fromkeys(range(column, end), rows)
+            column = end
+        width = max(width, column)
+        above = {at: left - 1 for at, left in above.items() if left > 1}
+    return width
+
+
+def _span(cell: Any, name: str = "colspan") -> int:
+    span = str(cell.get(name) or "")
     return min(int(span), _MAX_COLUMNS) if re.fullmatch(r"[1-9][0-9]{0,5}", span) else 1
 
 
@@ -219,14 +239,22 @@ class _Rules:
         columns = int(el.get("data-columns") or 0)
         if not columns:
             return f"|{text}\n" if text.strip(" |") else ""
-        missing = columns - sum(_span(cell) for cell in el.find_all(("td", "th"), recursive=False))
+        cells = el.find_all(("td", "th"), recursive=False)
+        missing = columns - sum(_span(cell) for cell in cells)
         return f"|{text}{'  |' * missing}\n|{' --- |' * columns}\n"
 
     def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
-        text = _SPACES.sub(" ", text).strip().removesuffix(";").replace("|", "\\|")
-        return f" {text} |" + "  |" * (_span(el) - 1)
+        text = _SPACES.sub(" ", text).strip().removesuffix(";").removesuffix("<br>")
+        text = text.strip().replace("|", "\\|")
+        before = "  |" * int(el.get("data-before") or 0)
+        return f"{before} {text} |" + "  |" * (_span(el) - 1)
 
     convert_th = convert_td
+
+    def convert_br(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        if not parent_tags.isdisjoint({"td", "th"}):
+            return " <br> "
+        return " " if "_inline" in parent_tags else "  \n"
 
     def convert_sup(self, el: Any, text: str, parent_tags: set[str]) -> str:
         plain = text.strip()

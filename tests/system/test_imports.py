@@ -29,6 +29,7 @@ HEAVY = frozenset(
         "tantivy",
         "textual",
         "tokenizers",
+        "trafilatura",
         "torch",
         "transformers",
         "tree_sitter",

@@ -22,6 +22,7 @@ from filestore.extract.base import (
     empty_error,
     json_value,
 )
+from filestore.extract.titles import checked_title
 
 _SHEETS: Final = ("xlsx", "ods")
 _ANCHOR: Final = re.compile(r'<a id="[^"<>\n]{0,300}"></a>')
@@ -59,11 +60,11 @@ class OtherExtractor(Extractor):
         text, pages = _joined(pieces, package, kind)
         if not text.strip():
             raise empty_error(name, "found a document without any")
-        title = str(package.metadata.get("title", ""))
+        title = checked_title(str(package.metadata.pop("title", "")), name=name)
         return Document(
             text=document_text(text, name=name),
             syntax="markdown",
-            metadata=package.metadata,
+            metadata=({"title": title} if title else {}) | package.metadata,
             extractor=self.label,
             title=title,
             pages=tuple(pages),

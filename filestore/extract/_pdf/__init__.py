@@ -44,25 +44,13 @@ from filestore.extract.base import (
     document_text,
     json_value,
 )
+from filestore.extract.titles import NO_TITLE, checked_title
 
-_LONGEST_TITLE: Final = 300
 _DATE: Final = re.compile(
     r"(?:D:)?(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(\d\d)?)?)?)?)?"
     r"\s*(?:(Z)|([+-])(\d\d)'?(?:(\d\d)'?)?)?",
     re.ASCII,
 )
-_FILE_NAME: Final = re.compile(
-    r".*\.(?:docx?|dotx?|rtf|odt|pages|tex|dvi|e?ps|pdf|indd|qxd|fm|p65|pub|pptx?|odp|key|xlsx?|ods"
-    r"|txt|text|md|html?|xml|sgml|texi|png|jpe?g|tiff?)",
-    re.IGNORECASE,
-)
-_NO_TITLE: Final = re.compile(
-    r"\W*(?:untitled|unbenannt|sans titre|anonymous|unspecified|unknown|none|null|no title|title"
-    r"|(?:new )?document|presentation|slide|book|scan|microsoft (?:word|powerpoint|excel)\b.*)"
-    r"\W*\d*\W*",
-    re.IGNORECASE,
-)
-_LETTER: Final = re.compile(r"[^\W\d_]")
 
 
 class PdfExtractor(Extractor):
@@ -86,10 +74,12 @@ class PdfExtractor(Extractor):
             remarks = unread_pages(pages)
             pages = arranged(pages, document, data)
             outline = read_outline(document)
-            values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
+            values: dict[str, Any] = {
+                "title": checked_title(read_value(document, "Title"), name=name)
+            }
             for key, entry in (("author", "Author"), ("subject", "Subject")):
                 value = read_value(document, entry)
-                values[key] = "" if _NO_TITLE.fullmatch(value) else value
+                values[key] = "" if NO_TITLE.fullmatch(value) else value
             keywords = re.split(r"[,;]", read_value(document, "Keywords"))
             values["keywords"] = [word.strip() for word in keywords if word.strip()]
             values["date"] = iso_date(read_value(document, "CreationDate"))
@@ -104,8 +94,8 @@ class PdfExtractor(Extractor):
         ]
         words = vocabulary(line for page in pages for line in page.lines)
         text, starts = to_markdown(flowing_on(blocks), words)
-        title = metadata.get("title") or _checked_title(
-            evident_title(pages, outline, measures), name
+        title = metadata.get("title") or checked_title(
+            evident_title(pages, outline, measures), name=name
         )
         return Document(
             text=document_text(text, name=name),
@@ -130,20 +120,6 @@ def _no_text_error(name: str, count: int, *, pictures: bool) -> ExtractionError:
         remedy="recognise its text first if it is drawn, for example: "
         "ocrmypdf --force-ocr in.pdf out.pdf; or leave it out",
     )
-
-
-def _checked_title(title: str, name: str) -> str:
-    """The title, unless it is what a program fills in, or a file name."""
-    words = " ".join(title.split())
-    stem = name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
-    senseless = (
-        len(words) > _LONGEST_TITLE
-        or not _LETTER.search(words)
-        or _NO_TITLE.fullmatch(words)
-        or _FILE_NAME.fullmatch(words)
-        or (" " not in words and words.casefold() == stem.casefold())
-    )
-    return "" if senseless else words
 
 
 def iso_date(value: str) -> str:

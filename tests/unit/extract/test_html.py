@@ -63,7 +63,7 @@ def test_lists_and_terms():
 def test_tables():
     """A table of data is a Markdown table, wide cells and bars included; a layout table is not."""
     data = "<table><tr><th>A<th>B|C</tr><tr><td colspan=2>x<br>y</tr><tr><td></tr></table>"
-    assert text_of(data) == "| A | B\\|C |\n| --- | --- |\n| x y |  |\n"
+    assert text_of(data) == "| A | B\\|C |\n| --- | --- |\n| x <br> y |  |\n"
     layout = "<table><tr><td><h2>Left</h2></td><td><p>right</p></td></tr></table>"
     assert text_of(layout) == "## Left\n\nright\n"
 
@@ -204,3 +204,96 @@ def test_a_parser_never_sees_more_names_than_it_can_compare(family):
 def test_a_page_as_people_write_them_is_left_as_it_is(page):
     """Not a character is changed."""
     assert _html._bounded(page) == page
+
+
+def test_cells_under_a_span_stay_in_their_columns():
+    """A cell that reaches down leaves its place empty in the rows below."""
+    rows = """<tr><th rowspan=2>Place<th colspan=2>Height<tr><th>Low<th>High
+    <tr><td rowspan=3>West<td>1<td rowspan=2>5<tr><td>2<tr><td colspan=2>shut"""
+    assert text_of(f"<table>{rows}</table>") == (
+        "| Place | Height |  |\n| --- | --- | --- |\n|  | Low | High |\n"
+        "| West | 1 | 5 |\n|  | 2 |\n|  | shut |  |\n"
+    )
+
+
+def test_the_line_under_a_wide_head_is_as_wide():
+    """A head of many columns has a mark for each of them."""
+    head, line = text_of(f"<table><tr>{'<th>C' * 90}<tr>{'<td>1' * 90}</table>").split("\n")[:2]
+    assert head.count("|") == line.count("|") == 91
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (
+            '<span class="katex"><span class="katex-mathml"><math><semantics><mi>E</mi><annotation '
+            'encoding="application/x-tex">E=mc^2</annotation></semantics></math></span>'
+            '<span class="katex-html" aria-hidden="true"><i>E</i></span></span>',
+            "$E=mc^2$",
+        ),
+        (
+            '<span class="MathJax_Preview">x</span><span class="MathJax">x2</span>'
+            '<script type="math/tex">x^2</script>',
+            "$x^2$",
+        ),
+        ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "$\\frac{1}{2}$"),
+        ('<span data-tex="\\alpha">α</span>', "$\\alpha$"),
+        ('<math alttext="{\\displaystyle a+b}"><mi>a</mi></math>', "$a+b$"),
+    ],
+)
+def test_a_formula_is_there_once(formula, expected):
+    """Whatever draws a formula, its LaTeX is what stays."""
+    assert " ".join(text_of(f"<p>so {formula} holds</p>").split()) == f"so {expected} holds"
+
+
+def test_what_a_reader_unfolds_is_content():
+    """Tabs and answers that are hidden at first stay, with their question."""
+    page = """<div role="tabpanel" hidden><p>Run it.</p></div><details><summary>Cost</summary>
+    <p>Free.</p></details><div class="accordion"><button>Why?</button><div style="display:none">
+    <p>Because.</p></div></div><button>Send</button><p hidden>GONE</p>"""
+    assert text_of(page) == "Run it.\n\nCost\n\nFree.\n\n#### Why?\n\nBecause.\n"
+
+
+def test_soft_hyphens_are_nothing_and_comments_go():
+    """A word is found as it is typed; what visitors wrote is not the page."""
+    page = '<p>co\xadoper&shy;ation</p><div class="comments"><p>First!</p></div>'
+    assert text_of(page) == "cooperation\n"
+
+
+def test_the_title_heads_the_page_unless_a_program_filled_it_in():
+    """`<title>`, else `og:title`, else the first heading is what the document is called."""
+    assert extract("<title>Ferry times</title><p>x").title == "Ferry times"
+    other = "<title>Untitled Document</title><meta property='og:title' content='Boats'>"
+    assert extract(f"{other}<h1>Big</h1><p>x").title == "Boats"
+    assert extract("<title>Untitled</title><h1>Big</h1><p>x").metadata == {"title": "Big"}
+
+
+SITE = """<head>{head}<title>News</title></head><body><div class="bar"><ul><li><a href="/a">Home</a>
+<li><a href="/b">Sports</a></ul></div><{tag}><h1>Ferry runs again</h1>{prose}<pre>dock --now</pre>
+{prose}</{tag}><div class="box"><h4>Most read</h4><ul><li><a href="/4">Storm closes port</a></li>
+<li><a href="/5">Fish prices</a></li></ul></div></body>"""
+PROSE = "<p>" + "The harbour office keeps a list of boats that stay over night. " * 6 + "</p>"
+
+
+def test_what_a_site_puts_around_a_page_goes():
+    """The judge keeps the article and our code in it; a page that says what it is stays whole."""
+    pytest.importorskip("trafilatura")
+    alone = extract(SITE.format(head="", tag="div", prose=PROSE))
+    assert "Storm" not in alone.text
+    assert "Home" not in alone.text
+    assert alone.text.startswith("# Ferry runs again\n\nThe harbour")
+    assert "```\ndock --now\n```" in alone.text
+    assert alone.extractor == "html/2+trafilatura"
+    made = '<meta name="generator" content="Sphinx 8">'
+    assert "Storm" in extract(SITE.format(head=made, tag="div", prose=PROSE)).text
+    assert "dock --now" in extract(SITE.format(head="", tag="main", prose=PROSE)).text
+
+
+def test_without_the_judge_a_page_is_whole_and_that_is_remarked(monkeypatch):
+    """Who cannot judge reads all, says so in the version, and names what to install."""
+    monkeypatch.setattr(_html._page_judge, "is_installed", lambda: False)
+    whole = extract(SITE.format(head="", tag="div", prose=PROSE))
+    assert "Storm" in whole.text
+    assert whole.extractor == "html/2+whole"
+    assert "[web]" in whole.remarks[0]
+    assert extract(SITE.format(head="", tag="main", prose=PROSE)).remarks == ()
