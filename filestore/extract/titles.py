@@ -10,7 +10,8 @@ _FILE_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 NO_TITLE: Final = re.compile(
-    r"\W*(?:untitled(?: (?:document|page))?|unbenannt|sans titre|anonymous|unspecified|unknown|none|null|no title|title"
+    r"\W*(?:untitled(?: (?:document|page))?|unbenannt|sans titre|anonymous"
+    r"|unspecified|unknown|none|null|no title|title"
     r"|(?:new )?document|(?:powerpoint )?presentation|slide|book|scan"
     r"|microsoft (?:word|powerpoint|excel)\b.*)"
     r"\W*\d*\W*",
