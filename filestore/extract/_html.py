@@ -292,8 +292,8 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
             remedy="leave it out, and add the page it leads to",
         )
     content = _main_content(body)
-    is_said = content.mem_id != body.mem_id and content.css_first(_BLOCKS) is not None
-    unjudged = "" if is_said or _GENERATORS.search(made_by) else whole
+    is_marked = content.mem_id != body.mem_id and content.css_first(_BLOCKS) is not None
+    unjudged = "" if is_marked or _GENERATORS.search(made_by) else whole
     first = body.css_first("h1")
     outside = first is not None and content.css_first("h1") is None
     if not metadata.get("title") and first is not None and _words(first):
@@ -334,11 +334,11 @@ def _latex(node: "LexborNode") -> str:
     written = node.css_first('annotation[encoding="application/x-tex"]')
     math = node if node.tag == "math" else node.css_first("math")
     alone = node if node.tag == "script" else written
-    said = alone.text() if alone is not None else str(node.attributes.get("data-tex") or "")
-    if not said and math is not None:
-        said = str(math.attributes.get("alttext") or "") or _linear(math)
-    said = _DISPLAYED.sub(r"\1", " ".join(said.split())) or _words(node)
-    return f" ${said.strip(' $')}$ " if said else ""
+    latex = alone.text() if alone is not None else str(node.attributes.get("data-tex") or "")
+    if not latex and math is not None:
+        latex = str(math.attributes.get("alttext") or "") or _linear(math)
+    latex = _DISPLAYED.sub(r"\1", " ".join(latex.split())) or _words(node)
+    return f" ${latex.strip(' $')}$ " if latex else ""
 
 
 def _linear(node: "LexborNode") -> str:

@@ -1,4 +1,4 @@
-"""Titles that formats give, and what programs fill in where nobody gave one."""
+"""Titles that formats give, and what programs fill in where there is none."""
 
 import re
 from typing import Final
