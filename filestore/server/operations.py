@@ -377,12 +377,10 @@ def _as_conditions(name: str, value: Any) -> Any:
 
 def parsed(value: Any) -> Any:
     """What a text holds as JSON; else the value itself."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json_of(value if value not in ("True", "False") else value.lower())
-    except orjson.JSONDecodeError:
-        return value
+    with contextlib.suppress(orjson.JSONDecodeError):
+        if isinstance(value, str):
+            return json_of(value if value not in ("True", "False") else value.lower())
+    return value
 
 
 class Operation(Struct, frozen=True, dict=True):
