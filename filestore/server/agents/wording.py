@@ -43,6 +43,8 @@ _SYNC: Final = "run 'sync'"
 """How a note ends that says the same."""
 _PLAIN_NAME: Final = re.compile(r"[^\s\"'`()\[\]<>,:]+(?::[^\s\"'`()\[\]<>,:]+)*")
 """A name that ends where the next word of ours begins."""
+_CLOSES: Final = re.compile(r"[\[\]\"]")
+"""What a note may not have that stands in brackets."""
 
 
 _WORDED: Final[dict[str, Callable[[Answer], Iterator[str]]]] = {}
@@ -185,7 +187,10 @@ def _found_head(number: int, hit: Answer) -> str:
         path += pages or (f":{line}" if line else "")
         if line and (around["line"], around["end_line"]) != (line, line):
             path += f" (lines {around['line']}-{around['end_line']})"
-    copies, notes = len(hit["copies"]), "; ".join(hit.get("notes", ()))
+    copies = len(hit["copies"])
+    notes = "; ".join(
+        orjson.dumps(one).decode() if _CLOSES.search(one) else one for one in hit.get("notes", ())
+    )
     more = f"+{copies} {'copy' if copies == 1 else 'copies'}" if copies else ""
     store = f"store {shown_name(hit['store'])}" if "store" in hit else ""
     why = "; ".join(filter(None, (hit["reason"], more)))

@@ -38,7 +38,8 @@ DOCUMENTS = r"[0-9,]+ (?:more )?(?:document|chunk|link|hit|passage|line|file)s?"
 FORMS = [
     rf"[0-9]+\. {NAME}{LINES}(?: line [0-9]+)?"
     rf"(?: \({NAME}{LINES}\)| \(lines [0-9]+-[0-9]+\))?(?: \[(?:edited|gone|outdated)\])?"
-    r"(?: [0-9]{4}-[0-9]{2}-[0-9]{2})?(?: -?[0-9]+\.[0-9]{2}| '.*| \"| meaning [0-9]+ %.*)?",
+    r"(?: [0-9]{4}-[0-9]{2}-[0-9]{2})?(?: \[(?:[^\[\]\"]|\"(?:[^\"\\]|\\.)*\")*\])?"
+    r"(?: -?[0-9]+\.[0-9]{2}| '.*| \"| meaning [0-9]+ %.*)?",
     rf"\s*- {NAME}(?: [0-9-]{{10}})?(?: {DOCUMENTS})?(?: \"(?:[^\"\\]|\\.)*\")?(?: {DOCUMENTS})?",
     rf"- {DOCUMENTS}: {NAME}(?:, {NAME})*",
     rf"{DOCUMENTS}(?:, {DOCUMENTS})?(?: in {NAME}| in the store)?",
@@ -88,7 +89,7 @@ def attacked(tmp_path: Path) -> Iterator[tuple[Stores, list[str]]]:
         title = orjson.dumps(hostile(number)).decode()
         spoken = hostile(number + 1).replace("\n", " ")
         path.write_text(
-            f"---\ntitle: {title}\ntags: [{title}]\nauthor: {title}\n---\n"
+            f"---\ntitle: {title}\ntags: [{title}]\nauthor: {title}\nsuperseded_by: {title}\n---\n"
             f"# {spoken}\n\nThe lamp {number} burns in the hall. [[{spoken}]]\n\n"
             f"## {spoken}\n\n{hostile(number + 2)}\n",
             newline="",
