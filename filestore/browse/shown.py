@@ -140,11 +140,11 @@ def _tell_authority(parts: Parts, catalog: Catalog, row: FileRow | None, record:
     names, one = parts.settings.keys, aged(row, parts.places.tree, catalog.source_of(row))
     known = Authority(parts.places, catalog, names).known([one], parts.today())[row.id]
     judged = Sources(catalog, parts.reachable, names).judged(one)
-    if judged.changed and record.get("freshness") == "fresh":
+    if judged.words and record.get("freshness") == "fresh":
         record["freshness"] = "outdated"
     record["created"], record["updated"] = known.created, known.updated
     record["status"] = known.status
-    record["notes"] = [*known.notes, *(f"{source} changed since" for source in judged.changed)]
+    record["notes"] = [*known.notes, *judged.words]
     record["not_checked"] = list(judged.unknown)
 
 

@@ -4,6 +4,7 @@ One rule: a repository is a stranger's. Paths are read between NULs, a stamp tha
 is none, and what takes git too long is an error, not a date.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -76,6 +77,15 @@ def is_ancestor(folder: str, old: str, new: str) -> bool:
         NoAnswerError: Git does not answer.
     """
     return process.ask(folder, "merge-base", "--is-ancestor", old, new).status == 0
+
+
+def is_later(folder: str, old: str, new: str) -> bool:
+    """Whether a commit comes after another one, as far as git says so."""
+    if not (old and new) or old == new or (tree := process.work_tree(folder)) is None:
+        return False
+    with contextlib.suppress(process.NoAnswerError, OSError):
+        return is_ancestor(tree, old, new)
+    return False
 
 
 def changes(folder: str, below: Sequence[str], new: str, old: str = "") -> Iterator[Change]:

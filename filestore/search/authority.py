@@ -19,7 +19,7 @@ from filestore.catalog.summaries import Stale
 from filestore.config.layout import Places
 from filestore.config.settings import KeyNames
 from filestore.core.paths import StorePath
-from filestore.core.safe_text import listed, safe_text
+from filestore.core.safe_text import safe_text
 from filestore.search.freshness import KnownFile
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _MARKED: Final = frozenset(("deprecated", "draft"))
 """What a status warns of."""
 _SHOWN: Final = 100
-_NAMED: Final = 3
-"""How many changed sources are named."""
 AnyFound = TypeVar("AnyFound", bound=KnownFile)
 
 
@@ -248,15 +246,13 @@ def _by_sources(
     hits, number = [], 0
     for hit in found:
         one = files.get(tree.chunk_path(hit.path))
-        changed = sources.judged(one).changed if one is not None and one.file in says else ()
-        if changed:
+        words = sources.judged(one).words if one is not None and one.file in says else ()
+        if words:
             number += 1
-            named = listed(changed, _NAMED)
-            note = f"{named} changed since"
-            hit = replace(hit, freshness="outdated", notes=(*hit.notes, note))
+            hit = replace(hit, freshness="outdated", notes=(*hit.notes, *words))
         hits.append(hit)
     verb = "names a source" if number == 1 else "name sources"
-    return hits, [f"{_results(number)} {verb} that changed since"] if number else []
+    return hits, [f"{_results(number)} {verb} that changed since, or went"] if number else []
 
 
 def _results(number: int) -> str:

@@ -496,7 +496,7 @@ class Commit:
             other.finish()
         self.words.catch_up()
         self.catalog.forget_dead(self.words.seen_generation)
-        if not self._is_quick:
+        if not self._is_quick or commit_dates.is_further(self._places, self.catalog):
             commit_dates.note(
                 self._places, self.catalog, self._keys, new_records=self._records_changed
             )

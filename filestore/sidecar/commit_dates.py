@@ -1,7 +1,8 @@
 """Keeps in the catalog when documents were committed: git's log is read once for each new HEAD.
 
-Only at a commit of the sidecar, never for an answer. One rule: what git does not tell in time is
-remembered as unknown, with the reason, and is not asked for again.
+Only at a commit of the sidecar; before an answer, only what follows a commit that is known. One
+rule: what git does not tell in time is remembered as unknown, with the reason, and is not asked
+for again.
 """
 
 import contextlib
@@ -25,6 +26,11 @@ _OF_BEFORE: Final = "of an earlier commit only the dates are known that document
 def is_behind(places: Places, catalog: CatalogWriter) -> bool:
     """Whether HEAD is another commit than the last one that is known."""
     return dates.head(places.root) != history(catalog).head
+
+
+def is_further(places: Places, catalog: CatalogWriter) -> bool:
+    """Whether HEAD comes after the last commit that is known, so that little has to be read."""
+    return dates.is_later(places.root, history(catalog).head, dates.head(places.root))
 
 
 def note(places: Places, catalog: CatalogWriter, names: KeyNames, *, new_records: bool) -> None:

@@ -22,7 +22,7 @@ from filestore.config.layout import Places
 from filestore.config.settings import KeyNames
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import ChunkPath, StorePath, Tree
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief, listed, shown_path
 from filestore.extract.links import Link, is_external, links
 from filestore.git import repository
 from filestore.sidecar import originals
@@ -204,9 +204,18 @@ class Judged(Struct, frozen=True, kw_only=True):
     """What became of the sources of a document."""
 
     changed: tuple[str, ...] = ()
-    """Sources that changed since, or went."""
+    """Sources that changed since."""
+    gone: tuple[str, ...] = ()
+    """Sources that are not there any more."""
     unknown: tuple[str, ...] = ()
     """Why others cannot be judged, each in words."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is to be known of the document that names them."""
+        changed = f"{listed(self.changed)} changed since" if self.changed else ""
+        are = "is" if len(self.gone) == 1 else "are"
+        return tuple(filter(None, (changed, f"{listed(self.gone)} {are} gone" * bool(self.gone))))
 
 
 class Sources:
@@ -225,7 +234,9 @@ class Sources:
 
     def judged(self, one: Aged) -> Judged:
         """What became of the sources of a file, or of its document."""
-        changed, unknown = [], []
+        changed: list[str] = []
+        gone: list[str] = []
+        unknown: list[str] = []
         named = self.named(one)
         document = one.source or str(one.path)
         places = {
@@ -246,11 +257,12 @@ class Sources:
                 # Both are as they were committed.
                 changed += [shown_path(source.path[:_SHOWN])] if last_s > noted_s else []
                 continue
-            is_changed, why_not = self._by_hash(source, two)
+            became, why_not = self._by_hash(source, two)
             shown = shown_path(source.path[:_SHOWN])
-            changed += [shown] if is_changed else []
+            changed += [shown] if became == "changed" else []
+            gone += [shown] if became == "gone" else []
             unknown += [f"{shown}: {why_not}"] if why_not else []
-        return Judged(changed=tuple(changed), unknown=tuple(unknown))
+        return Judged(changed=tuple(changed), gone=tuple(gone), unknown=tuple(unknown))
 
     @cached_property
     def _closed(self) -> set[str]:
@@ -300,25 +312,25 @@ class Sources:
                 if document.source == one.source:
                     yield document.metadata
 
-    def _by_hash(self, source: Source, paths: Sequence[str]) -> tuple[bool, str]:
-        """Whether a source is another file now, or gone; and why that is not known."""
+    def _by_hash(self, source: Source, paths: Sequence[str]) -> tuple[str, str]:
+        """Whether a source `changed` or is `gone`, or neither; and why that is not known."""
         if is_external(source.path) or "\0" in source.path:
-            return False, "it is no file of the store"
+            return "", "it is no file of the store"
         near = [path for path in paths if self._reachable.path(path) is not None]
         there = [path for path in near if os.path.lexists(self._reachable.path(path) or "")]
         if not near:
-            return False, "it is not looked at"
+            return "", "it is not looked at"
         if not there:
-            return True, ""
+            return "gone", ""
         if not source.digest:
-            return False, "it is not committed, and no sha256 of it is named"
+            return "", "it is not committed, and no sha256 of it is named"
         asked = [(ChunkPath(""), "", there[0], source.digest)]
         seen = originals.look(self._catalog, self._reachable, documents=asked).seen.get(there[0])
         if seen is None or seen.found == source.digest:
-            return False, ""
+            return "", ""
         if seen.found and not seen.found.startswith(ORIGIN_PREFIX):
-            return False, f"it has {seen.found}"
-        return not seen.reason, seen.reason
+            return "", f"it has {seen.found}"
+        return "" if seen.reason else "changed", seen.reason
 
 
 def _source(named: Any) -> Source | None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.catalog import Catalog, queries
+from filestore.catalog.ages import history
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Behind
 from filestore.core.paths import TOP, ChunkPath
@@ -54,6 +55,10 @@ class _LookedAt(Struct, frozen=True, kw_only=True):
     """None where it was not walked."""
     came: tuple[ChunkPath, ...] = ()
     """New and edited files that may be indexed."""
+    head: str = ""
+    """The commit that was checked out; "" where dates of commits are not known."""
+    is_committed: bool = False
+    """Whether that is a later one than the last one that is known."""
 
 
 class TreeLook:
@@ -167,7 +172,8 @@ class TreeLook:
             return False
         if parts.watched_tree is not None and parts.watched_tree.folders:
             # What is there is made anew only where something changed.
-            return _watched(parts) is last.tree
+            is_head = _commits(parts, last.head)[0] == last.head
+            return _watched(parts) is last.tree and is_head
         return time.monotonic() - self._looked_s < HOLDS_S
 
 
@@ -228,7 +234,7 @@ def _too_slow(why: str) -> scan.SlowScanError:
 
 def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedAt:
     """What the index lacks of a tree, by stats."""
-    found, known = scan.differences(tree, catalog.folders()), catalog.file_count()
+    found, files = scan.differences(tree, catalog.folders()), catalog.file_count()
     is_away = False
     if found.gone:
         from filestore.sidecar import losses
@@ -248,12 +254,29 @@ def _compared(parts: "Parts", catalog: Catalog, tree: scan.TreeScan) -> _LookedA
     elif is_away:
         emptied = losses.is_emptied_of(found.gone, tree, parts.layout, catalog)
         folder = "the folder is" if emptied else "a folder in it is"
-        behind = replace(behind, notes=(_AWAY.format(folder, len(found.gone), known),))
+        behind = replace(behind, notes=(_AWAY.format(folder, len(found.gone), files),))
     else:
         behind = _with_notes(behind)
     came = () if is_away else (*found.added, *found.changed)
-    of = catalog.identity, catalog.generation
-    return _LookedAt(behind=behind, of=of, tree=tree, came=came)
+    head, is_committed = _commits(parts, history(catalog).head)
+    return _LookedAt(
+        behind=behind,
+        of=(catalog.identity, catalog.generation),
+        tree=tree,
+        came=came,
+        head=head,
+        is_committed=is_committed,
+    )
+
+
+def _commits(parts: "Parts", known: str) -> tuple[str, bool]:
+    """The commit that is checked out, and whether it comes after the one that is known, if any."""
+    if not known:
+        return "", False
+    from filestore.git import dates
+
+    head = dates.head(parts.places.root)
+    return head, dates.is_later(parts.places.root, known, head)
 
 
 def _count(parts: "Parts", paths: Collection[ChunkPath]) -> int:
@@ -266,7 +289,7 @@ def _count(parts: "Parts", paths: Collection[ChunkPath]) -> int:
 
 def _updated(parts: "Parts", seen: _LookedAt, close: Callable[[], None]) -> _LookedAt:
     """What the index lacks once it has what is little."""
-    if not seen.came or seen.tree is None:
+    if seen.tree is None or not (seen.came or seen.is_committed):
         return seen
     from filestore.sync.little import is_little, take_up
 

@@ -18,7 +18,7 @@ from filestore.fs.scan import TreeScan
 from filestore.fs.stats import unpack_stat
 from filestore.sidecar.fulltext_file import own_stamp
 from filestore.sidecar.session import Parts
-from filestore.sync.actions import Session
+from filestore.sync.actions import ReadHistory, Session
 from filestore.sync.apply import (
     NOTHING,
     TURN_S,
@@ -129,7 +129,8 @@ def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int], turn: Turn | None
             session = Session(
                 snapshot=snapshot, commit=commit, clock=parts.clock(), accepts=accepts
             )
-            report = apply(session, SyncPlan(actions=tree_actions(seen)))
+            todo = [*tree_actions(seen), ReadHistory()]
+            report = apply(session, SyncPlan(actions=todo))
         if turn:
             return TakenUp(report=report, paths=came)
         # Their texts that have no vector yet, the last first.

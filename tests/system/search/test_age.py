@@ -61,6 +61,10 @@ class Notes:
     def open(self) -> Store:
         return Store(self.root, today=lambda: TODAY)
 
+    def generation(self) -> int:
+        with self.open() as store:
+            return store.status().generation
+
     def hits(self, query: str = "harbour", **options: Any) -> dict[str, Any]:
         """The hits of a query by the name of their document, in their order."""
         with self.open() as store:
@@ -194,8 +198,30 @@ def test_sources_by_git_else_by_hash_else_not(notes: Notes) -> None:
         *("later.md", "other.md", "gone.md")
     }
     assert hits["later.md"].notes == ("later.csv changed since",)
+    assert hits["gone.md"].notes == ("no-such-file.csv is gone",)
     (notes.folder / "hashed.csv").write_text("1,2\n")
     assert notes.hits()["hashed.md"].freshness == "outdated"
+
+
+def test_a_commit_counts_in_the_next_answer(notes: Notes) -> None:
+    """Without a sync; one on another branch does with the next."""
+    (notes.folder / "a.csv").write_text("a,b\n")
+    notes.write("a.md", sources="[a.csv]")
+    notes.commit("a.md", "a.csv", at="2026-02-01T00:00:00Z")
+    notes.index()
+    with notes.open() as store:
+        assert [one.freshness for one in store.search("harbour")] == ["fresh"]
+        notes.git("checkout", "--quiet", "-b", "other")
+        (notes.folder / "a.csv").write_text("1,2\n")
+        notes.commit("a.csv", at="2026-02-02T00:00:00Z")
+    hit = notes.hits()["a.md"]
+    assert (hit.freshness, hit.notes) == ("outdated", ("a.csv changed since",))
+    before = notes.generation()
+    assert notes.hits()["a.md"].freshness == "outdated"
+    assert notes.generation() == before
+    notes.git("checkout", "--quiet", "-")
+    notes.index()
+    assert notes.hits()["a.md"].freshness == "fresh"
 
 
 def test_what_is_not_judged_is_reported(notes: Notes) -> None:
