@@ -7,6 +7,7 @@ only in our keys.
 
 import hashlib
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -53,6 +54,8 @@ _NUMBERED_NAME: Final = re.compile(r"(chunk|summary)([0-9]{1,18})(?:-[^/]*)?\.md
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FLAT_STEM_LENGTH: Final = 13
 _INSERTED_TAG_LENGTH: Final = 4
+_MOST_WORDS: Final = 40
+"""Characters of words in a name: at most 160 bytes, beside the number and a tag."""
 MARK_DIGITS: Final = 12
 
 
@@ -423,21 +426,44 @@ def _written(value: object) -> Value:
 # Names
 
 
-def chunk_name(number: int) -> str:
-    """The name of the n-th chunk of a resource, counted from 1."""
-    return f"chunk{number}.md"
+def chunk_name(number: int, heading: str = "") -> str:
+    """The name of the n-th chunk of a resource, counted from 1, with words of a heading."""
+    return f"chunk{number}{_words_of(heading)}.md"
 
 
-def inserted_name(number: int, body: str, taken: Container[str]) -> str:
+def inserted_name(
+    number: int, body: str, taken: Container[str], *, folder: str = "", heading: str = ""
+) -> str:
     """The name of a chunk inserted after the n-th one: its number and a tag of its content.
 
     Two people who insert different chunks at the same place get different names. The tag has 4
     base-32 characters, more while the name is taken.
 
+    Args:
+        number: Of the chunk before.
+        body: Its text.
+        taken: Names in use, with their folders.
+        folder: Where it is to be, with its slash; part of what is returned.
+        heading: Whose words follow.
+
     Raises:
         ValueError: Every name this body could have is taken.
     """
-    return _tagged_name("chunk", number, hashing.normalize_text(body).encode(), taken)
+    data = hashing.normalize_text(body).encode()
+    return _tagged_name(f"{folder}chunk", number, data, taken, _words_of(heading))
+
+
+def _words_of(heading: str) -> str:
+    """Words of a heading as they follow a number in a name: letters and digits of any script."""
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", heading).lower())
+    signs = (sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in text)
+    words = "".join(signs).split()
+    kept = words[0][:_MOST_WORDS] if words else ""
+    for word in words[1:]:
+        if len(kept) + 1 + len(word) > _MOST_WORDS:
+            break
+        kept += f"-{word}"
+    return f"-{kept}" if kept else ""
 
 
 def summary_name(number: int, children: Iterable[str], taken: Container[str]) -> str:
@@ -453,10 +479,12 @@ def summary_name(number: int, children: Iterable[str], taken: Container[str]) ->
     return _tagged_name("summary", number, data, taken)
 
 
-def _tagged_name(kind: str, number: int, data: bytes, taken: Container[str]) -> str:
+def _tagged_name(
+    kind: str, number: int, data: bytes, taken: Container[str], words: str = ""
+) -> str:
     digest = _base32(data)
     for length in range(_INSERTED_TAG_LENGTH, len(digest) + 1):
-        name = f"{kind}{number}-{digest[:length]}.md"
+        name = f"{kind}{number}-{digest[:length]}{words}.md"
         if name not in taken:
             return name
     raise ValueError(f"every name for this text after {kind} {number} is taken")

@@ -398,6 +398,7 @@ class Ingest:
                 folder=prefix,
                 taken=taken,
                 lost=lost,
+                source=named.reference if name_sources and prefix else "",
             ).planned(made)
 
         held = {file.path: file.data for file in found}
@@ -435,10 +436,12 @@ class Ingest:
         return planned([], taken), held
 
     def _taken(self, prefix: ChunkPath) -> list[str]:
-        try:
-            return os.listdir(os.path.join(self._places.chunked, prefix))
-        except FileNotFoundError:
-            return []
+        top = os.path.join(self._places.chunked, prefix)
+        return [
+            os.path.relpath(os.path.join(folder, name), top)
+            for folder, folders, names in os.walk(top)
+            for name in (*folders, *names)
+        ]
 
     def _copies(
         self, begun: Begun, described: Sequence[SourceDocument], before: Record | None

@@ -13,11 +13,14 @@ from msgspec import Struct, field
 from filestore.chunks import chunk_file, frontmatter, order_key
 from filestore.chunks.layout import Layout
 from filestore.core.hashing import embedding_key, origin_hash
-from filestore.core.paths import TOP, ChunkPath
+from filestore.core.paths import TOP, ChunkPath, folded_path, folder_of
 from filestore.git.merge import Merged, Overlap, with_line_ends
 from filestore.ingest import align
+from filestore.verify.names import why_no_name, why_unportable
 
 _TAG_DIGITS: Final = 5
+_MOST_FOLDERS: Final = 48
+"""So deep a document has a folder of its own; below `chunked/` a walk goes 64 deep."""
 _NO_BASE: Final = (
     "edited by hand, its source text changed too, and the text it was made from is not kept"
 )
@@ -130,6 +133,7 @@ class Regenerating:
         folder: ChunkPath = TOP,
         taken: Iterable[str] = (),
         lost: Sequence[Lost] = (),
+        source: str = "",
     ) -> None:
         """Plan nothing yet.
 
@@ -141,10 +145,12 @@ class Regenerating:
             merge: Brings a hand edit and a new text together over the text before them.
             past: What hand-edited files were made from.
             folder: Where new files go, below `chunked/`.
-            taken: Names in that folder that are in use besides those of `existing`.
+            taken: Paths in that folder that are in use besides those of `existing`.
             lost: What a person deleted. It stays deleted while its text is the same and the
                 resource has other files; a text that changed comes in as a new one.
+            source: The folder of documents that has a folder for each of them; "" for one document.
         """
+        self._source = source
         self._merge, self._past, self._lost = merge, past, lost
         self._result = Regeneration()
         self._layout = layout
@@ -156,6 +162,12 @@ class Regenerating:
             existing, key=lambda file: chunk_file.sort_key(file.chunk.order, _name(file))
         )
         self._ours = [file for file in ordered if file.chunk.origin is not None]
+        self._folders: dict[str, str] = {}
+        """Of each document, below the resource's."""
+        for file in self._ours:
+            if file.chunk.source and file.path.startswith(self._start):
+                folder = folder_of(ChunkPath(file.path.removeprefix(self._start)))
+                self._folders.setdefault(file.chunk.source, folder)
         self._keys = sorted({key for file in ordered if (key := _effective_key(file))})
         self._first = not self._ours
         self._number = 0
@@ -189,16 +201,7 @@ class Regenerating:
             for chunk in document.chunks:
                 self._number += 1
                 order = order_key.number_key(self._number) if self._layout.shares_folder else None
-                tree_name = chunk_file.chunk_name(self._number)
-                if self._layout.shares_folder:
-                    name = chunk_file.flat_name(document.source, chunk.body, self._taken)
-                elif tree_name in self._taken:
-                    number = chunk_file.number_of_name(tree_name) or 0
-                    name = chunk_file.inserted_name(number, chunk.body, self._taken)
-                else:
-                    name = tree_name
-                self._taken.add(name)
-                self._write(name, document, chunk, order)
+                self._write(self._number, document, chunk, order)
         else:
             self._align(document, old, self._without_lost(document, old, document.chunks))
         if len(self._result.kept) > kept:
@@ -235,7 +238,23 @@ class Regenerating:
         if key is not None and (self._end is None or key > self._end):
             self._end = key
 
-    def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
+    def _write(
+        self, number: int, document: NewDocument, chunk: NewChunk, order: str | None
+    ) -> None:
+        """Plan a new file: the n-th, or the one inserted after that."""
+        name = ""
+        if self._layout.shares_folder:
+            name = chunk_file.flat_name(document.source, chunk.body, self._taken)
+        else:
+            folder = self._folder_of(document.source)
+            heading = chunk.headings[-1] if self._source and chunk.headings else ""
+            if self._first:
+                name = folder + chunk_file.chunk_name(number, heading)
+            if not name or name in self._taken:
+                name = chunk_file.inserted_name(
+                    number, chunk.body, self._taken, folder=folder, heading=heading
+                )
+        self._taken.add(name)
         self._result.writes[ChunkPath(self._start + name)] = chunk_file.generate(
             body=chunk.body,
             headings=chunk.headings,
@@ -245,6 +264,24 @@ class Regenerating:
             order=order,
         )
         self._result.chunks += 1
+
+    def _folder_of(self, source: str) -> str:
+        """Where the new files of a document go, with a slash: where it has others, or its own."""
+        if not self._source:
+            return ""
+        if source not in self._folders:
+            relative = source.removeprefix(f"{self._source}/")
+            parts = relative.split("/")
+            if (
+                len(parts) > _MOST_FOLDERS
+                or any(map(why_no_name, parts))
+                or any(map(why_unportable, parts))
+                or self._layout.is_record(parts[-1])
+                or folded_path(relative) in map(folded_path, self._folders.values())
+            ):
+                relative = chunk_file.record_stem(source)
+            self._folders[source] = relative
+        return f"{self._folders[source]}/" if self._folders[source] else ""
 
     def _align(
         self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
@@ -452,12 +489,7 @@ class Regenerating:
             if file is not None:
                 self._replace(document, file, chunk, order=order)
                 continue
-            if self._layout.shares_folder:
-                name = chunk_file.flat_name(document.source, chunk.body, self._taken)
-            else:
-                name = chunk_file.inserted_name(number or 0, chunk.body, self._taken)
-            self._taken.add(name)
-            self._write(name, document, chunk, order)
+            self._write(number or 0, document, chunk, order)
         for order in orders:
             bisect.insort(self._keys, order)
             self._extend(order)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from filestore.chunks import order_key
+from filestore.chunks import chunk_file, order_key
 from filestore.chunks.chunk_file import (
     BadEncoding,
     Child,
@@ -275,3 +275,26 @@ def test_files_sort_by_key_number_and_path():
 def test_numbered_files_sort_by_number(one, other):
     """Without any key, files sort by their numbers and not as texts."""
     assert (one < other) == (sort_key(None, chunk_name(one)) < sort_key(None, chunk_name(other)))
+
+
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [
+        ("", "chunk3.md"),
+        ("Renewal of the Lease", "chunk3-renewal-of-the-lease.md"),
+        ("§ 4.1: Größe — U\u0308ber/unter", "chunk3-4-1-größe-über-unter.md"),
+        ("契約の更新", "chunk3-契約の更新.md"),
+        ("नवीकरण नियम", "chunk3-नवीकरण-नियम.md"),
+        ("../../etc \x1b[31m\u202e", "chunk3-etc-31m.md"),
+        ("!?", "chunk3.md"),
+        ("word " * 30, f"chunk3-{'-'.join(['word'] * 8)}.md"),
+        ("x" * 300, f"chunk3-{'x' * 40}.md"),
+    ],
+)
+def test_a_name_has_words_of_a_heading(heading, name):
+    """Of any script, on a length that every file system holds, and the number is what it was."""
+    assert chunk_file.chunk_name(3, heading) == name
+    assert chunk_file.number_of_name(name) == 3
+    inserted = chunk_file.inserted_name(3, "Body.", {name}, folder="a/", heading=heading)
+    assert inserted.startswith("a/chunk3-")
+    assert chunk_file.number_of_name(inserted) == 3
