@@ -88,7 +88,7 @@ def _beside(root: str, plain: str, words: tuple[str, ...], runs: int) -> tuple[f
 def _written(root: str, database: Any) -> int:
     """Rows that are others after some edits were synced; the edits are taken back."""
     statement = "SELECT id, xmin::text FROM filestore_vectors"
-    paths = random.Random(2).sample(sorted(Path(root, "chunked").rglob("*.md")), EDITS)
+    paths = random.Random(2).sample(sorted(Path(root, "chunked").rglob("chunk*.md")), EDITS)
     before = {path: path.read_bytes() for path in paths}
     rows = set(database.run(statement))
     for path, data in before.items():

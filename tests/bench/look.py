@@ -49,7 +49,7 @@ def _of(root: str, files: int, runs: int) -> Iterator[measure.Row]:
 
 
 def _rows(name: str, root: str, runs: int, server: Server | None) -> Iterator[measure.Row]:
-    paths = sorted(Path(root, "chunked").rglob("*.md"))
+    paths = sorted(Path(root, "chunked").rglob("chunk*.md"))
     some = paths[:: max(1, len(paths) // EDITED)][:EDITED]
 
     def cost(*words: str) -> Cost:

@@ -74,7 +74,7 @@ def _rename_files(root: str, count: int) -> int:
 def _branch_rows(root: str, count: int) -> list[measure.Row]:
     """Edit files on a branch without the store knowing, then switch to it, back, and there."""
     _git(root, "switch", "-qc", "edits")
-    for number, path in enumerate(sorted(Path(root, "chunked").rglob("*.md"))[:count]):
+    for number, path in enumerate(sorted(Path(root, "chunked").rglob("chunk*.md"))[:count]):
         with path.open("ab") as file:
             file.write(f"\nA line of the branch, number {number}.\n".encode())
     _git(root, "commit", "-qam", "edits")

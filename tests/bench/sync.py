@@ -31,7 +31,7 @@ def main() -> None:
     with measure.options(__doc__ or "", files=100_000, folders=1_000, runs=7) as options:
         root = measure.indexed_store(options.work, options.files, options.folders)
         chance = random.Random(1)
-        paths = sorted(str(path) for path in Path(root, "chunked").rglob("*.md"))
+        paths = sorted(str(path) for path in Path(root, "chunked").rglob("chunk*.md"))
         rows = _edit_rows(root, [chance.sample(paths, EDITS) for _ in range(options.runs)])
         rows += _read_rows(root, chance.sample(paths, EDITS))
         rows += _deletion_rows(root, chance.sample(paths, options.runs))

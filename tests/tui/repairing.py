@@ -56,7 +56,7 @@ class Case:
 
     def chunks(self) -> list[Path]:
         """The chunk files, by name."""
-        return sorted(self.root.glob("chunked/**/*.md"))
+        return sorted(one for one in self.root.glob("chunked/**/*.md") if one.is_file())
 
     def tree(self) -> dict[str, bytes]:
         """Every truth file and its bytes."""

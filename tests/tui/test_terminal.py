@@ -273,7 +273,7 @@ def test_killed_apply_can_be_undone(tmp_path: Path, restored: int) -> None:
     and after that the store has no finding that it did not have before."""
     work = Work(tmp_path / "work", sections=STEPS // 2)
     for name in ("hills", "lakes"):
-        for path in work.resource(name).glob("*.md"):
+        for path in work.resource(name).rglob("chunk*.md"):
             path.unlink()
     before, batches, found = work.truth(), work.batches(), work.findings()
     assert found == {("mass-missing", "chunked")}

@@ -49,7 +49,7 @@ def chunk_with(house: Any, words: str) -> str:
     """The path of the one chunk of the folder that has some words, as the commands print it."""
     (found,) = [
         path.relative_to(house.store).as_posix()
-        for path in sorted((house.chunked / "house").glob("*.md"))
+        for path in sorted((house.chunked / "house").rglob("chunk*.md"))
         if words in path.read_text()
     ]
     return found

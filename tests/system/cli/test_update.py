@@ -324,7 +324,7 @@ def test_a_record_of_a_stranger(wiki: Any, tmp_path: Path) -> None:
 
 def of_documents(workspace: Any) -> set[str]:
     """What the chunk files were made from."""
-    heads = (path.read_text() for path in workspace.chunked.rglob("*.md"))
+    heads = (path.read_text() for path in workspace.chunked.rglob("chunk*.md"))
     return {line for head in heads for line in head.splitlines() if line.startswith("source:")}
 
 
