@@ -438,9 +438,10 @@ class Ingest:
     def _taken(self, prefix: ChunkPath) -> list[str]:
         top = os.path.join(self._places.chunked, prefix)
         return [
-            os.path.relpath(os.path.join(folder, name), top)
+            os.path.relpath(os.path.join(folder, name), top) + end
             for folder, folders, names in os.walk(top)
-            for name in (*folders, *names)
+            for names_of, end in ((folders, "/"), (names, ""))
+            for name in names_of
         ]
 
     def _copies(

@@ -145,7 +145,8 @@ class Regenerating:
             merge: Brings a hand edit and a new text together over the text before them.
             past: What hand-edited files were made from.
             folder: Where new files go, below `chunked/`.
-            taken: Paths in that folder that are in use besides those of `existing`.
+            taken: Paths in that folder that are in use besides those of `existing`; of folders
+                with a slash at the end.
             lost: What a person deleted. It stays deleted while its text is the same and the
                 resource has other files; a text that changed comes in as a new one.
             source: The folder of documents that has a folder for each of them; "" for one document.
@@ -157,17 +158,21 @@ class Regenerating:
         self._name_sources = name_sources or layout.shares_folder
         self._start = f"{folder}/" if folder else ""
         inside = (file.path for file in existing if file.path.startswith(self._start))
-        self._taken = {*taken, *(path.removeprefix(self._start) for path in inside)}
+        files = {*taken, *(path.removeprefix(self._start) for path in inside)}
+        self._taken = {path.rstrip("/") for path in files}
         ordered = sorted(
             existing, key=lambda file: chunk_file.sort_key(file.chunk.order, _name(file))
         )
         self._ours = [file for file in ordered if file.chunk.origin is not None]
         self._folders: dict[str, str] = {}
         """Of each document, below the resource's."""
+        self._places = {folded_path(path): "" for path in files if not path.endswith("/")}
+        """Folded paths: of folders with how each is written, of files with nothing."""
         for file in self._ours:
             if file.chunk.source and file.path.startswith(self._start):
-                folder = folder_of(ChunkPath(file.path.removeprefix(self._start)))
-                self._folders.setdefault(file.chunk.source, folder)
+                own = folder_of(ChunkPath(file.path.removeprefix(self._start)))
+                self._folders.setdefault(file.chunk.source, own)
+                self._places |= _folders_to(own)
         self._keys = sorted({key for file in ordered if (key := _effective_key(file))})
         self._first = not self._ours
         self._number = 0
@@ -270,17 +275,19 @@ class Regenerating:
         if not self._source:
             return ""
         if source not in self._folders:
-            relative = source.removeprefix(f"{self._source}/")
-            parts = relative.split("/")
+            own = source.removeprefix(f"{self._source}/")
+            parts, above = own.split("/"), _folders_to(own)
             if (
                 len(parts) > _MOST_FOLDERS
-                or any(map(why_no_name, parts))
-                or any(map(why_unportable, parts))
-                or self._layout.is_record(parts[-1])
-                or folded_path(relative) in map(folded_path, self._folders.values())
+                or any(why_no_name(one) or why_unportable(one) for one in parts)
+                or any(map(self._layout.is_record, map(folded_path, parts)))
+                or folded_path(own) in self._places
+                or any(self._places.get(folded, one) != one for folded, one in above.items())
             ):
-                relative = chunk_file.record_stem(source)
-            self._folders[source] = relative
+                own = chunk_file.record_stem(source)
+                above = {own: own}
+            self._folders[source] = own
+            self._places |= above
         return f"{self._folders[source]}/" if self._folders[source] else ""
 
     def _align(
@@ -543,3 +550,10 @@ def _moved(
 def in_order(files: Mapping[str, str | None]) -> list[str]:
     """File names with their order keys, in reading order."""
     return sorted(files, key=lambda name: chunk_file.sort_key(files[name], name))
+
+
+def _folders_to(folder: str) -> dict[str, str]:
+    """A folder and those above it, by how a file system that ignores case sees them."""
+    parts = folder.split("/") if folder else []
+    above = ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
+    return {folded_path(one): one for one in above}

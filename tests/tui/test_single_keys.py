@@ -66,7 +66,7 @@ def test_a_sync_asks_before_it_forgets_the_text_of_a_deleted_file(case, keys, le
 
     async def act(session):
         await session.press("i")
-        await session.read("1 file deleted: chunked/notes/chunk1.md")
+        await session.read("1 file deleted: chunked/notes/hills.md/chunk1-hills.md")
         await session.press(*keys)
         await session.told("1 left for you" if left else "2 findings repaired")
         done = [line.partition(f"{case.root} ")[2] for _, line in session.app.commands_done]

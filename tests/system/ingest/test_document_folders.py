@@ -96,3 +96,24 @@ def test_any_name_of_a_document_gives_a_folder(run, tmp_path, name):
     assert len(chunk_paths(tmp_path / "store")) == 2
     verified = run("verify", "--level", "full", "--json", cwd=tmp_path / "store")
     assert [one for one in verified.json["findings"] if one["path"].startswith("chunked")] == []
+
+
+def test_a_file_in_the_way_is_left_alone(store, run):
+    """What a person put where a folder would be stays, and the chunks go elsewhere."""
+    own = store / "chunked" / "docs" / "c.md"
+    own.write_text("My own words.\n")
+    written(store.parent / "docs", c="# New\n\nIt.\n")
+    assert run("add", store.parent / "docs", cwd=store).code == 0
+    assert own.read_text() == "My own words.\n"
+    assert "# New" in run("reconstruct", "docs", cwd=store).stdout
+    assert run("verify", "--level", "full", cwd=store).code == 0
+
+
+def test_what_goes_leaves_no_folder(store, run):
+    """A document that goes takes its folder along, and a resource all of them."""
+    docs = store.parent / "docs"
+    os.remove(docs / "a.md")
+    assert run("update", "--remove-gone", cwd=store).code == 0
+    assert [one.name for one in (store / "chunked/docs").iterdir() if one.is_dir()] == ["b.md"]
+    assert run("rm", "docs", cwd=store).code == 0
+    assert list((store / "chunked").iterdir()) == []

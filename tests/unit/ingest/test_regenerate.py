@@ -91,7 +91,7 @@ def plan(folder: Folder, resource, layout: Layout, *, several: bool = True, **op
         documents_of(resource),
         layout=layout,
         name_sources=several,
-        **({"merge": overlap, "past": Past()} | options),
+        **({"merge": overlap, "past": Past(), "source": ".." if several else ""} | options),
     )
 
 
@@ -304,10 +304,10 @@ def test_an_edited_file_whose_source_changed_too_is_kept_and_told():
     old = NewChunk(body="one two three four five\n", headings=())
     new = NewChunk(body="one two three four six\n", headings=())
     folder = plan({}, single([old]), TREE).writes
-    folder["chunk1.md"] = folder["chunk1.md"].replace(b"five", b"FIVE")
+    folder["a.md/chunk1.md"] = folder["a.md/chunk1.md"].replace(b"five", b"FIVE")
     planned = plan(folder, single([new]), TREE)
     assert (planned.writes, planned.deletions) == ({}, [])
-    assert "chunk1.md" in planned.kept
+    assert "a.md/chunk1.md" in planned.kept
     assert planned.generated == {origin_hash(new.body): new.body}
 
 
@@ -315,10 +315,10 @@ def test_an_edited_file_whose_source_text_went_is_kept_and_told():
     """A person's words outlive the text they were made from."""
     chunks = [NewChunk(body=f"{word} alone\n", headings=()) for word in ("ash", "oak")]
     folder = plan({}, single(chunks), TREE).writes
-    folder["chunk2.md"] += b"by hand\n"
+    folder["a.md/chunk2.md"] += b"by hand\n"
     planned = plan(folder, single(chunks[:1]), TREE)
     assert planned.deletions == []
-    assert "gone" in planned.kept["chunk2.md"].detail
+    assert "gone" in planned.kept["a.md/chunk2.md"].detail
 
 
 LETTERS = st.lists(st.sampled_from("abcdef"), min_size=4, max_size=4)
@@ -356,10 +356,10 @@ def test_a_file_whose_base_is_unknown_is_kept():
     old = NewChunk(body="one two three four five\n", headings=())
     new = NewChunk(body="one two three four six\n", headings=())
     folder = plan({}, single([old]), TREE).writes
-    folder["chunk1.md"] += b"by hand\n"
+    folder["a.md/chunk1.md"] += b"by hand\n"
     planned = plan(folder, single([new]), TREE, merge=by_line)
     assert (planned.writes, planned.deletions) == ({}, [])
-    assert "not kept" in planned.kept["chunk1.md"].detail
+    assert "not kept" in planned.kept["a.md/chunk1.md"].detail
 
 
 def test_an_excluded_file_is_never_written():
@@ -498,6 +498,37 @@ def test_reading_order_follows_keys_then_numbers_then_names():
     """A key places a file between numbered ones, and the tenth follows the second."""
     files = {"chunk10.md": None, "chunk2.md": None, "own.md": None, "chunk2-abcd.md": "a2i"}
     assert in_order(files) == ["chunk2.md", "chunk2-abcd.md", "chunk10.md", "own.md"]
+
+
+# Folders of documents
+
+
+@pytest.mark.parametrize(
+    ("sources", "taken", "folders"),
+    [
+        (["a.md", "sub/b.md"], [], ["a.md", "sub/b.md"]),
+        (["A/x.md", "a/y.md"], [], ["A/x.md", None]),
+        (["X.md", "x.md"], [], ["X.md", None]),
+        (["e\u0301.md", "\xe9.md"], [], ["e\u0301.md", None]),
+        (["meta.json", "sub/Meta.json/x.md"], [], [None, None]),
+        (["a.md", "b.md/c.md"], ["A.md", "b.md"], [None, None]),
+        (["a.md", "chunk1.md"], ["a.md/", "chunk1.md/"], ["a.md", "chunk1.md"]),
+        (["con/a.md", ".b/c.md", "d. /e.md", "../f.md"], [], [None] * 4),
+        ([f"{'a/' * 48}b.md"], [], [None]),
+    ],
+)
+def test_folders_of_documents_hold_on_every_system(sources, taken, folders):
+    """A document has its path for a folder, or 13 characters where another has it or none may."""
+    resource = {f"../{source}": [ASH] for source in sources}
+    planned = plan({}, resource, TREE, taken=taken)
+    found = {
+        chunk_file.parse(data).source: path.rpartition("/")[0]
+        for path, data in planned.writes.items()
+    }
+    assert len({path.casefold() for path in planned.writes}) == len(sources)
+    for source, folder in zip(sources, folders, strict=True):
+        name = found[f"../{source}"]
+        assert name == folder or (folder is None and len(name) == 13)
 
 
 # What a person deleted
