@@ -57,7 +57,7 @@ def test_nothing_but_ascii_is_shown(drifted, size):
     async def act(session):
         plain(session, "begun")
         session.app.open_path(path)
-        await session.read("chunk2.md")
+        await session.read("chunk2-lakes.md")
         await press(session, "browse", "t")
         await session.read("another")
         await press(session, "browse", *BROWSE)

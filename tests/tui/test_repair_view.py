@@ -47,7 +47,7 @@ def test_applying_mends_what_is_chosen_and_tells_it(case):
     assert case.codes() == []
 
 
-@pytest.mark.parametrize("named", ["notes/{}", "chunked/notes/{}"])
+@pytest.mark.parametrize("named", ["{}", "chunked/{}"])
 def test_a_typed_repair_names_files_as_the_command_does(case, named):
     """A path below `chunked/` is found from the store's root and from `chunked/`."""
     first, second, *_ = case.chunks()
@@ -57,10 +57,11 @@ def test_a_typed_repair_names_files_as_the_command_does(case, named):
     async def act(session):
         await session.press(":")
         await session.read("a command, a vector id")
-        session.app.screen.query_one(Input).value = f"repair --path {named.format(second.name)}"
+        below = second.relative_to(case.root / "chunked")
+        session.app.screen.query_one(Input).value = f"repair --path {named.format(below)}"
         await session.press("enter")
         await session.read("1 step")
-        assert session.view.action_context().paths == (f"chunked/notes/{second.name}",)
+        assert session.view.action_context().paths == (str(second.relative_to(case.root)),)
 
     case.inspect(act)
 
@@ -75,7 +76,7 @@ def test_a_step_that_was_left_is_not_applied(case):
         await session.plan("p")
         await session.press("space")
         assert "[-] re-index  1 of 2" in session.seen()
-        path = f"chunked/notes/{second.name}"
+        path = str(second.relative_to(case.root))
         assert session.view.command().endswith(f" repair --only modified --path {path}")
         assert session.view.action_context().paths == (path,)
         await session.press("A", "y")
@@ -150,7 +151,7 @@ def test_what_a_repair_left_stays_known(case):
         session.app.page_of("verify").verify("full")
         await session.until(lambda: "duplicate" in session.app.findings.by_code())
         await session.idle()
-        rotten = Finding(code="bit-rot", path=f"chunked/notes/{first.name}")
+        rotten = Finding(code="bit-rot", path=str(first.relative_to(case.root)))
         session.app.plan([*session.app.findings, rotten])
         await session.read("looked full")
         await session.idle()
@@ -288,8 +289,8 @@ def test_a_plan_that_the_store_left_behind_says_so_and_harms_nothing(case):
     async def act(session):
         await session.plan("p")
         edited.write_text("Edited while the plan was looked at.\n")
-        changed = [Finding(code="empty", path=f"chunked/notes/{edited.name}")]
-        session.app.findings.replace_of([f"chunked/notes/{edited.name}"], changed)
+        changed = [Finding(code="empty", path=str(edited.relative_to(case.root)))]
+        session.app.findings.replace_of([str(edited.relative_to(case.root))], changed)
         session.view.findings_changed()
         await session.read("out of date")
         await session.press("A")

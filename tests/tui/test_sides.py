@@ -54,7 +54,7 @@ def test_both_sides_of_an_ingest_conflict_stand_beside_each_other(case):
         await session.idle()
         assert "-My words about hills." in session.seen()
         assert "+Their new words about hills." in session.seen()
-        assert session.view.command().endswith(f" repair --theirs chunked/notes/{chunk.name}")
+        assert session.view.command().endswith(f" repair --theirs {chunk.relative_to(case.root)}")
         assert chunk.read_text() == before
         await session.press("A", "y")
         await session.read("applied")
@@ -110,7 +110,7 @@ def test_of_two_copies_the_left_one_stays_with_1(case):
     second.write_bytes(first.read_bytes())
 
     async def act(session):
-        left, right = (f"chunked/notes/{path.name}" for path in (first, second))
+        left, right = (str(path.relative_to(case.root)) for path in (first, second))
         duplicate = Finding(code="duplicate", path=left, other=right)
         session.app.choose_side(duplicate)
         await session.read("edit it by hand")
