@@ -52,9 +52,7 @@ def root(template, tmp_path, monkeypatch):
 def damage(root):
     """Edit one chunk, spoil another, copy one, and put one with a bad name beside them."""
     folder = os.path.join(root, "chunked", "guide")
-    first, second, third = sorted(name for name in os.listdir(folder) if name.startswith("chunk"))[
-        :3
-    ]
+    first, second, third = (f"{at}.md/chunk{at + 1}-part-{at}.md" for at in range(len(TEXTS)))
     with open(os.path.join(folder, first), "a", encoding="utf-8") as file:
         file.write("\nOne more sentence about milk.\n")
     with open(os.path.join(folder, second), "w", encoding="utf-8") as file:
