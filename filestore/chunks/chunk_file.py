@@ -55,7 +55,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FLAT_STEM_LENGTH: Final = 13
 _INSERTED_TAG_LENGTH: Final = 4
 _MOST_WORDS: Final = 40
-"""Characters of words in a name: at most 160 bytes, beside the number and a tag."""
+"""Characters of words in a name, which are at most 160 bytes."""
 MARK_DIGITS: Final = 12
 
 
