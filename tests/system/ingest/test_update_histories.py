@@ -73,7 +73,7 @@ class History:
 
     def chunks(self) -> list[Path]:
         """The chunk files that are there."""
-        found = (self.root / "chunked").rglob("chunk*.md")
+        found = (self.root / "chunked").rglob("*.md")
         return sorted(path for path in found if path.is_file())
 
     def do(self, deed: Deed) -> None:
@@ -144,7 +144,7 @@ class History:
 def made_of(root: Path) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
     """The chunks of each original in reading order: text and headings."""
     found: dict[str, list[tuple[str, str, str, tuple[str, ...]]]] = {}
-    for path in sorted((root / "chunked").rglob("chunk*.md")):
+    for path in sorted((root / "chunked").rglob("*.md")):
         if path.is_file():
             chunk = chunk_file.parse(path.read_bytes())
             key = chunk_file.sort_key(chunk.order, path.name)

@@ -70,7 +70,7 @@ def empty_all(workspace: Any) -> None:
 
 
 def empty_but_records(workspace: Any) -> None:
-    for path in list(workspace.chunked.rglob("chunk*.md")):
+    for path in list(workspace.chunked.rglob("*.md")):
         if path.is_file():
             path.unlink()
 
