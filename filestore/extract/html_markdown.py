@@ -192,7 +192,8 @@ class _Rules:
     def convert_p(self, el: Any, text: str, parent_tags: set[str]) -> str:
         text = text.strip(" \t\r\n")
         if "_inline" in parent_tags or not text:
-            return f" {text} "
+            ends = text and "li" not in parent_tags and not parent_tags.isdisjoint({"td", "th"})
+            return f" {text} <br> " if ends else f" {text} "
         if _is_label(el):
             return f"\n\n**{_SPACES.sub(' ', text)}**\n\n"
         # No line may read as a heading, list, quote or tag by accident.

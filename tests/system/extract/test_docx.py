@@ -254,7 +254,7 @@ def test_tables_keep_their_columns():
         "<w:tc><w:tcPr/>" + p("D") + p("E") + "</w:tc></w:tr>"
         "<w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr>" + p("F") + "</w:tc></w:tr></w:tbl>"
     )
-    assert text_of(merged) == "| A\\|B | C |\n| --- | --- |\n|  | D E |\n| F |  |\n"
+    assert text_of(merged) == "| A\\|B | C |\n| --- | --- |\n|  | D <br> E |\n| F |  |\n"
 
 
 def test_rows_that_begin_later_and_merges_without_a_start():
