@@ -50,6 +50,8 @@ class Code(Struct, frozen=True):
     fast, what takes `sync --full` or `repair --level full` is full."""
     excluded: Literal["", "file", "body"] = ""
     """Whether the file is excluded from search, for what it is or for what its body is."""
+    of_its_words: bool = False
+    """Whether it repeats what the document itself says of another one."""
     only_named: bool = False
     """Whether it is repaired only where its code is named: costly, or a loss."""
     discards: Part = ""
@@ -278,10 +280,19 @@ CODES: Final[dict[str, Code]] = {
         "I", "file", "check it, then set the date anew or say what supersedes it", remark=True
     ),
     "superseded": Code(
-        "I", "file", "nothing: search ranks it below its successor", remark=True, other="by"
+        "I",
+        "file",
+        "nothing: search ranks it below its successor",
+        remark=True,
+        of_its_words=True,
+        other="by",
     ),
     "successor-missing": Code(
-        "W", "file", "name a document that is there, or remove the line", remark=True
+        "W",
+        "file",
+        "name a document that is there, or remove the line",
+        remark=True,
+        of_its_words=True,
     ),
     "link-dangling": Code(
         "W",

@@ -20,6 +20,7 @@ from filestore.extract.base import (
     decode,
     document_text,
     encoding_metadata,
+    names_in,
 )
 
 if TYPE_CHECKING:
@@ -41,11 +42,6 @@ class Grammar(Struct, frozen=True, kw_only=True):
     """What is above a definition and belongs to it."""
     constants: frozenset[str] = frozenset()
     """Named values, which count where they are large."""
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names that a text lists, with blanks between."""
-    return frozenset(text.split())
 
 
 _SCRIPT_DEFINITIONS: Final = """

@@ -117,7 +117,7 @@ _SPACES: Final = re.compile(r"\s+")
 
 
 _WHOLE: Final = (
-    "read with what the site puts around it; pip install 'filestore-index[web]' leaves that out"
+    "read with what the site puts around it, which the extra 'web' of filestore leaves out"
 )
 
 

@@ -23,7 +23,8 @@ _FENCE: Final = re.compile(r"(`{3,})[\w+#.-]*\n(?:.*\n)*?\1$", re.MULTILINE)
 @cache
 def is_installed() -> bool:
     """Whether there is somebody to ask."""
-    return find_spec("trafilatura") is not None
+    # One of what trafilatura needs is not installed with it.
+    return all(find_spec(one) is not None for one in ("trafilatura", "lxml_html_clean"))
 
 
 def page_alone(markdown: str, source: str) -> str:

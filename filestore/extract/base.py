@@ -49,6 +49,11 @@ _POINTER_BYTES: Final = 1_024
 """The most that git-lfs takes for a pointer."""
 
 
+def names_in(text: str) -> frozenset[str]:
+    """The names that a text lists, with blanks between."""
+    return frozenset(text.split())
+
+
 def refuse_pointer(data: bytes, *, name: str) -> None:
     """Check that a file is no pointer, whatever its name promises.
 

@@ -40,7 +40,7 @@ _OF_HIT: Final = ("hits", "notes")
 """Made of what is open: they name no more than the document itself does."""
 _UNREAD: Final = ("index", "reindex", "update-record", "repoint")
 """Steps for files that say something else than the catalog knows."""
-_OPEN_WORDS: Final = frozenset(("superseded", "successor-missing"))
+_OPEN_WORDS: Final = frozenset(code for code, row in CODES.items() if row.of_its_words)
 """Findings made anew of what is open: they name what the document itself does."""
 _COUNTS: Final = re.compile(r"(?<![\w/])[0-9][0-9,]*(?: of [0-9][0-9,]*)? (?=[a-z])")
 

@@ -19,6 +19,8 @@ MODULES: Final = frozenset(
         "servers",
         "stores",
         "synthetic",
+        "heading_gold",
+        "office_gold",
         "table_gold",
     }
 )
@@ -80,6 +82,7 @@ TOO_LONG: Final = frozenset(
         "agent_answers",
         "agent_characters",
         "all",
+        "damaged",
         "documents",
         "embedding",
         "figures",

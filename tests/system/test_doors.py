@@ -37,6 +37,7 @@ from filestore.embed._model_folder import (
 from filestore.exchange import document_map, markdown, parquet, rows
 from filestore.exchange.base import LeftOut
 from filestore.exchange.vector_store import USE
+from filestore.extract._marked import MarkedExtractor
 from filestore.extract.markdown import NotebookExtractor, read_frontmatter
 from filestore.generate import Task
 from filestore.generate._checked import read_answer
@@ -272,6 +273,10 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
         {"questions": ["What is it?"]},
         lambda data, _: read_answer(data.decode("utf-8", "replace"), TASK),
     ),
+    "extract/_marked/rows.read_records": (
+        {"a": 1},
+        lambda data, _: MarkedExtractor().extract(data, name="a.jsonl"),
+    ),
     "remote/service.parsed": (
         {"data": [{"embedding": [0.5]}], "error": {"message": "no"}},
         lambda data, _: (fields_of(data, "data", ASKED), message_of(_answer(data))),
@@ -306,7 +311,8 @@ OURS: Final = {
     "any error of it is told": "index/_qdrant/folder._loaded"
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a text that was judged before": "server/agents/entries.at"
-    " server/agents/entries.without_entry server/agents/server._asked",
+    " server/agents/entries.without_entry"
+    " server/agents/server._asked server/agents/server.__call__",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
     "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"

@@ -10,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from filestore.extract._code import names_in
 from filestore.extract._marked import (
     Line,
     Written,
@@ -21,6 +20,7 @@ from filestore.extract._marked import (
     table_lines,
 )
 from filestore.extract._marked.rows import delimited
+from filestore.extract.base import names_in
 from filestore.extract.markdown import prose
 
 _RULE: Final = re.compile(r"([!-/:-@\[-`{-~])\1{2,} *")

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from typing import Final
 
-from filestore.extract._code import names_in
 from filestore.extract._marked import Line, Written, listing, numbered, table_lines
+from filestore.extract.base import names_in
 from filestore.extract.markdown import prose
 
 _LEVELS: Final = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph")

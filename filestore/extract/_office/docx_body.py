@@ -117,11 +117,7 @@ def prepare(root: Any, archive: Archive, part: str) -> tuple[str, list[str]]:
                 block.addnext(note)
             waiting = []
     if body is not None:
-        body_lines = {plain_text(paragraph) for paragraph in body.iter(f"{_W}p")}
-        head, foot = ([line for line in lines if line not in body_lines] for lines in running)
-        for line in reversed(head):
-            body.insert(0, paragraph_of(body, line))
-        body.extend(paragraph_of(body, line) for line in foot if line not in head)
+        _add_running(body, running)
     # Drops what only says how text looks, which is most of a body and costs mammoth most time.
     for look in list(root.iter(*_KEPT)):
         for child in list(look):
@@ -130,6 +126,15 @@ def prepare(root: Any, archive: Archive, part: str) -> tuple[str, list[str]]:
     for element in root.iter(f"{_W}p", f"{_W}r", f"{_W}tr"):
         element.attrib.clear()  # the numbers of editing sessions
     return title, included
+
+
+def _add_running(body: Any, running: tuple[list[str], list[str]]) -> None:
+    """Puts the lines of page headers and footers around a body that does not have them."""
+    body_lines = {plain_text(paragraph) for paragraph in body.iter(f"{_W}p")}
+    head, foot = ([line for line in lines if line not in body_lines] for lines in running)
+    for line in reversed(head):
+        body.insert(0, paragraph_of(body, line))
+    body.extend(paragraph_of(body, line) for line in foot if line not in head)
 
 
 def _included(root: Any, archive: Archive, part: str) -> list[str]:

@@ -48,7 +48,7 @@ def plain_workbook():
 
 @pytest.mark.parametrize("suffix", ["xlsx", "xlsm"])
 def test_a_workbook_is_a_section_a_sheet(suffix):
-    found = read(packed(plain_workbook()), f"boats.{suffix}")
+    found = read(packed(plain_workbook()), f"fleet.{suffix}")
     assert found.metadata == {"title": "Boats", "author": "Ann Writer"}
     assert found.title == "Boats"
     assert places(found) == {1: "## Sales", 2: "## Costs"}

@@ -126,7 +126,7 @@ def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"query": 3},
+        {"query": {"a": 3}},
         {"query": "a", "k": "five"},
         {"query": "a", "k": "5.5"},
         {"query": "a", "k": "true"},
