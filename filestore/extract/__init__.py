@@ -129,7 +129,7 @@ BY_NAME: Final = {name: language for language, names in _NAMES.items() for name 
 
 def language_of(name: str) -> str:
     """The language of a file by its name or path; empty where it is not known to be source code."""
-    base = os.path.basename(name).lower()
+    base = os.fsdecode(os.path.basename(name)).lower()
     known = BY_NAME.get(base) or BY_SUFFIX.get(os.path.splitext(base)[1])
     if known:
         return known
@@ -221,7 +221,7 @@ def for_name(name: str) -> "Extractor | None":
     """
     if not is_read(name):
         return None
-    base = os.path.basename(name).lower()
+    base = os.fsdecode(os.path.basename(name)).lower()
     if language_of(base):
         return _load(_CODE)
     return _load(_BY_SUFFIX.get(os.path.splitext(base)[1], _FAMILY[0][0]))
@@ -229,7 +229,7 @@ def for_name(name: str) -> "Extractor | None":
 
 def is_read(name: str) -> bool:
     """Whether there is an extractor for a file, by its name. Loads none."""
-    base = os.path.basename(name).lower()
+    base = os.fsdecode(os.path.basename(name)).lower()
     suffix = os.path.splitext(base)[1]
     return not (suffix in _UNREAD or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS))
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from filestore.extract import _page_judge
 from filestore.extract.base import (
     Document,
-    EmptyDocumentError,
     ExtractionError,
     Extractor,
     decode,
@@ -145,7 +144,7 @@ class HtmlExtractor(Extractor):
             markdown = markdown.replace("\xad", "")
             if unjudged and _page_judge.is_installed():
                 markdown = _page_judge.page_alone(markdown, unjudged)
-        text = _flat_text(source) if markdown is None else markdown
+        text = flat_text(source) if markdown is None else markdown
         if not text.strip():
             raise empty_error(name, "found a page without any")
         return Document(
@@ -250,7 +249,7 @@ def _nesting(source: str, ignored: frozenset[str]) -> int:
     return deepest
 
 
-def _flat_text(source: str) -> str:
+def flat_text(source: str) -> str:
     """All text of a page, a line for each block."""
     pieces: list[str] = []
     for tag in _scan(source):
@@ -455,21 +454,3 @@ def _main_content(body: "LexborNode") -> "LexborNode":
         )
         return parent if is_in_a_box else content
     return body
-
-
-def fragment_text(page: str, *, name: str) -> str:
-    """The Markdown of a piece of HTML all of which counts; empty where it has no text.
-
-    Args:
-        page: In a mail, in a feed.
-        name: Of the file that it is in.
-    """
-    if not page.strip():
-        return ""
-    marked = f"\ufeff<main>{page}</main>".replace("\0", "\ufffd")
-    try:
-        return HtmlExtractor().extract(marked.encode(errors="replace"), name=name).text
-    except EmptyDocumentError:
-        return ""
-    except ExtractionError:
-        return _flat_text(page)

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from filestore.core.safe_text import safe_text
 from filestore.extract import for_name, language_of
-from filestore.extract._html import HtmlExtractor, fragment_text
+from filestore.extract._html import HtmlExtractor
 from filestore.extract.base import (
     UTF8,
     Document,
@@ -35,6 +35,7 @@ from filestore.extract.base import (
     empty_error,
     json_value,
 )
+from filestore.extract.fragments import fragment_text
 from filestore.extract.markdown import deepened, fenced, prose
 
 _MOST_DEEP: Final = 4

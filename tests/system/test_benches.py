@@ -11,6 +11,7 @@ BENCH: Final = Path(__file__).parents[1] / "bench"
 MODULES: Final = frozenset(
     {
         "audited",
+        "damaged",
         "fusion_sets",
         "heartbeat",
         "measure",
@@ -82,7 +83,6 @@ TOO_LONG: Final = frozenset(
         "agent_answers",
         "agent_characters",
         "all",
-        "damaged",
         "documents",
         "embedding",
         "figures",

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from filestore.extract._html import fragment_text
 from filestore.extract._marked import Written, table_lines
 from filestore.extract._office.package import local_name
 from filestore.extract.base import ExtractionError, names_in
+from filestore.extract.fragments import fragment_text
 from filestore.extract.markdown import deepened, fenced, prose
 
 _ENTITY: Final = re.compile(

@@ -93,11 +93,8 @@ def prepare(root: Any, archive: Archive, part: str) -> tuple[str, list[str]]:
         )
         for element in elements
     }
-    shown = {
-        name: next((s.hidden for s in _chain(styles, name) if s.hidden is not None), None)
-        for name in styles
-    }
-    hidden = {name for name, mark in shown.items() if is_on(mark)}
+    marks = {name: (one.hidden for one in _chain(styles, name)) for name in styles}
+    hidden = {n for n, own in marks.items() if is_on(next((m for m in own if m is not None), None))}
     running = running_lines(root, archive, part, hidden)
     included = _included(root, archive, part)
     clean(root, archive, part, hidden)

@@ -377,7 +377,7 @@ TREE: Final[dict[str, Case]] = {
         produce=dangling, says=("links to chunked/there.md", "moved to chunked/elsewhere.md")
     ),
     "bit-rot": Case(produce=rotten, level="full", says=("expected", "every stamp is equal")),
-    "chunker-changed": Case(produce=cut_otherwise, says=("256", "100"), alone=False),
+    "chunker-changed": Case(produce=cut_otherwise, says=("240", "100"), alone=False),
     "metric-mismatch": Case(produce=other_metric, says=("dot", "cosine")),
     "git-operation": Case(produce=merging, says=("merge",)),
 }

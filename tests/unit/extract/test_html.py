@@ -295,5 +295,5 @@ def test_without_the_judge_a_page_is_whole_and_that_is_remarked(monkeypatch):
     whole = extract(SITE.format(head="", tag="div", prose=PROSE))
     assert "Storm" in whole.text
     assert whole.extractor == "html/2+whole"
-    assert "[web]" in whole.remarks[0]
+    assert "extra 'web'" in whole.remarks[0]
     assert extract(SITE.format(head="", tag="main", prose=PROSE)).remarks == ()
