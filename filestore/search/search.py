@@ -482,7 +482,8 @@ class Searcher:
             score=score,
             kind=row.kind,
             resource=row.resource,
-            source=row.source or self._sources.get(row.resource),
+            # What is no text there is damage, and raised as that here.
+            source=(row.source or "").removesuffix("") or self._sources.get(row.resource),
             freshness=look.freshness or "gone",
             headings=look.headings,
             pages=look.pages,
