@@ -114,8 +114,12 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
     if there is not None and os.path.isdir(os.path.join(parts.places.chunked, there[0])):
         require_open(parts.places, catalog, there[0], asked.text)
         if one_document(catalog, there[0]) is None:
-            remedy = LIST if is_document else _CHUNKS
-            raise UnknownPathError(f"{asked.text} is a folder", remedy=remedy)
+            try:
+                # The folder of a document's chunks is called like the document.
+                files_named(parts.places, catalog, asked.text, asked.place(None))
+            except UnknownPathError as error:
+                remedy = LIST if is_document else _CHUNKS
+                raise UnknownPathError(f"{asked.text} is a folder", remedy=remedy) from error
         there = None
     # It need not be indexed.
     if there is not None:
