@@ -54,6 +54,20 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def xml_parser() -> Any:
+    """A parser (lxml) of a stranger's XML: no entity, no other file, no comments, no huge tree."""
+    from lxml import etree
+
+    return etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
 def refuse_pointer(data: bytes, *, name: str) -> None:
     """Check that a file is no pointer, whatever its name promises.
 

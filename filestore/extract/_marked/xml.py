@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from filestore.extract._marked import Written, table_lines
 from filestore.extract._office.package import local_name
-from filestore.extract.base import ExtractionError, names_in
+from filestore.extract.base import ExtractionError, names_in, xml_parser
 from filestore.extract.fragments import fragment_text
 from filestore.extract.markdown import deepened, fenced, prose
 
@@ -61,17 +61,9 @@ def _root(text: str, name: str) -> Any:
             f"{name} is refused: it defines entities by others, which may expand without end",
             remedy="take the definitions out, or leave it out",
         )
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     text = _NAMED.sub(_character, _DECLARATION.sub("", text, count=1))
     try:
-        return etree.fromstring(text.encode("utf-8", "replace"), parser)
+        return etree.fromstring(text.encode("utf-8", "replace"), xml_parser())
     except (etree.XMLSyntaxError, ValueError):
         return None
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from filestore.core.safe_text import safe_text
 from filestore.extract._office.archive import Archive, damaged, refused, shown
-from filestore.extract.base import json_value
+from filestore.extract.base import json_value, xml_parser
 
 OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
@@ -59,14 +59,6 @@ def xml_root(archive: Archive, part: str) -> Any:
     """
     from lxml import etree
 
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     content = archive.read(part)
     encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     try:
@@ -83,7 +75,7 @@ def xml_root(archive: Archive, part: str) -> Any:
     if "http://purl.oclc.org/ooxml/" in text:
         text = _STRICT.sub(_transitional, text)
     try:
-        return etree.fromstring(text.encode("utf-8", "replace"), parser)
+        return etree.fromstring(text.encode("utf-8", "replace"), xml_parser())
     except etree.XMLSyntaxError as error:
         problem = safe_text(str(error), keep_newlines=False)
         raise damaged(archive.name, f"well-formed XML in {shown(part)}", problem) from error
