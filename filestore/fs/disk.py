@@ -396,6 +396,14 @@ def stage(handle: int, data: bytes, mode: int | None = None, mtime_ns: int | Non
     return temporary
 
 
+def remove_staged(handle: int) -> None:
+    """Remove what a dead writer staged in a folder: the caller is the only writer."""
+    for name in os.listdir(handle):
+        if name.startswith(TEMPORARY_PREFIX):
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=handle)
+
+
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all of some bytes, however few a call takes."""
     view = memoryview(data)

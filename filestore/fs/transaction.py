@@ -473,9 +473,7 @@ def _sibling(path: str, name: str) -> str:
 def collect_staged(root: int, folder: str) -> None:
     """Remove what a dead writer staged in a folder: the caller is the only writer."""
     with contextlib.suppress(OSError), disk.folder(root, folder) as handle:
-        for name in os.listdir(handle):
-            if name.startswith(disk.TEMPORARY_PREFIX):
-                _remove_quietly(handle, name)
+        disk.remove_staged(handle)
 
 
 def collect_begun(root: int, paths: Iterable[str], made: Iterable[str] = ()) -> None:

@@ -293,7 +293,9 @@ class FulltextFeed:
         self._is_checked = True
 
     def catch_up(self) -> None:
-        """Replay what an index behind its catalog lacks; nothing where it is not behind."""
+        """Replay what an index behind its catalog lacks, and clear what a dead writer staged."""
+        with contextlib.suppress(OSError), disk.folder_at(self._folder) as handle:
+            disk.remove_staged(handle)
         if self._stamp is None or self._stamp.generation != self._base:
             self._open()
         if self.counts_too_many:

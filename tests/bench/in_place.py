@@ -187,7 +187,8 @@ def _edits(notes: str, chunks: str, count: int, runs: int) -> list[measure.Row]:
     ours: list[measure.Run] = []
     theirs: list[measure.Run] = []
     for root, tree, found in ((notes, notes, ours), (chunks, f"{chunks}/chunked", theirs)):
-        paths = sorted(str(p) for p in Path(tree).rglob("*.md") if ".filestore" not in p.parts)
+        found_files = (one for one in Path(tree).rglob("*.md") if one.is_file())
+        paths = sorted(str(one) for one in found_files if ".filestore" not in one.parts)
         for _ in range(runs):
             with _edited(root, chance.sample(paths, count)):
                 found.append(

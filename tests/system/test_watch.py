@@ -279,7 +279,7 @@ def test_originals_are_followed(workspace: Any, watch: Callable[..., Watching]) 
     workspace.write("wiki/Home.md", "# Home\n\nCopper.\n")
     watching = watch("--json")
     assert watching.event("updated")["updated"] == ["wiki"]
-    assert workspace.found("copper") == ["wiki/chunk1.md"]
+    assert workspace.found("copper") == ["wiki/Home.md/chunk1-home.md"]
     workspace.write("wiki/New.md", "# New\n\nDiorite.\n")
     assert watching.event("updated")["updated"] == ["wiki"]
     assert len(workspace.found("diorite")) == 1
@@ -287,7 +287,7 @@ def test_originals_are_followed(workspace: Any, watch: Callable[..., Watching]) 
     assert watching.event("updated")["updated"] == ["wiki"]
     workspace.write("wiki/Garden.md", "# Yard\n\nEmerald.\n")
     assert watching.event("updated")["updated"] == ["wiki"]
-    assert workspace.found("emerald") == ["wiki/chunk2.md"]
+    assert workspace.found("emerald") == ["wiki/Yard.md/chunk2-yard.md"]
     before = workspace.truth()
     (workspace.folder / "wiki/Garden.md").unlink()
     while watching.event()["remaining"] != {"source-missing": 1}:

@@ -391,3 +391,14 @@ def test_lost_embeddings_are_not_forgotten_by_another_command(workspace: Any) ->
     assert workspace.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
     assert workspace.sync()["embedded"] == 1
     workspace.assert_settled()
+
+
+def test_what_a_dead_writer_staged_beside_the_words_is_cleared(workspace: Any) -> None:
+    """By the next commit, whatever it is about."""
+    workspace.write("file_index/chunked/one.md", "Words.\n")
+    workspace("sync", code=None)
+    staged = workspace.sidecar / "fulltext" / ".filestore-tmp-0123456789abcdef"
+    staged.write_bytes(b"half a stamp")
+    workspace.write("file_index/chunked/two.md", "Other words.\n")
+    workspace.sync()
+    assert not staged.exists()

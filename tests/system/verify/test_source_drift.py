@@ -80,10 +80,13 @@ def test_what_was_read_once_is_told_by_its_stat(workspace: Any) -> None:
 
 
 def opened_by(workspace: Any, *words: str) -> list[str]:
-    """The files that a command opens, as Python's audit hooks see it."""
+    """The files, folders left out, that a command opens, as Python's audit hooks see it."""
     program = (
         "import sys; names = []\n"
-        "sys.addaudithook(lambda event, found: event == 'open' and names.append(str(found[0])))\n"
+        "import os\n"
+        "def hook(event, found):\n"
+        "    if event == 'open' and not found[2] & os.O_DIRECTORY: names.append(str(found[0]))\n"
+        "sys.addaudithook(hook)\n"
         f"from filestore.cli import main; main({list(words)!r})\n"
         "sys.stderr.write('\\n'.join(['opened:', *names]))\n"
     )
