@@ -344,7 +344,8 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
         return fitting[0]
     detail = f"; it could be {', '.join(fitting)}"
     if not fitting:
-        detail = did_you_mean_path(wanted, [one for names in known for one in names[:2]])
+        sources = (source for _, source, _ in known)
+        detail = did_you_mean_path(wanted, names) or did_you_mean_path(wanted, sources)
     raise UnknownResourceError(
         f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
     )

@@ -150,11 +150,10 @@ class _Looking:
             (path, resource, source) for path, resource, source, _ in self._catalog.all_records()
         ]
         names = {resource for _, resource, _ in known}
-        sources = {source for *_, source in known}
         for name in wanted.resources:
             if name not in names:
                 raise UnknownResourceError(
-                    f"no resource {name!r}{did_you_mean_path(name, names | sources)}",
+                    f"no resource {name!r}{did_you_mean_path(name, names)}",
                     remedy="'filestore ls' lists what is there",
                 )
         self.records = [one for one in known if self._is_asked_for(*one[1:])]

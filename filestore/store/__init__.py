@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filestore.ingest.edits import Edit
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
-    from filestore.ingest.put import Put, Removed, RemovedChunks
+    from filestore.ingest.put import Put, Removed
     from filestore.ingest.sources import Given
     from filestore.ingest.update import UpdatePlan, UpdateReport, UpdateRequest
     from filestore.repair.plan import Plan, Policy
@@ -404,33 +404,6 @@ class Store(ChangingStore, ReadableStore):
             held = self._parts.held(catalog, embeddings)
             note = write(NoteWriter(held.snapshot, held))
         return self._with_vectors(note)
-
-    def remove_chunks(
-        self, *paths: StrPath, missing_ok: bool = False, wait_s: float = DEFAULT_WAIT_S
-    ) -> "RemovedChunks":
-        """Remove single chunk files from the tree and from the sidecar: all of them, or none.
-
-        Args:
-            paths: Relative to the root or to `chunked/`.
-            missing_ok: Whether what is not there is passed over.
-            wait_s: How long to wait for another writer.
-
-        Raises:
-            UnknownPathError: There is none of a path.
-            LockedError: Another writer holds the store.
-        """
-        from filestore.browse import named
-        from filestore.ingest import put as changes
-
-        refuse_useless(self.places, "rm")
-        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
-            given = list(map(os.fsdecode, paths))
-            chunks = named.chunk_paths(self.places, given, missing_ok=missing_ok)
-            removed = changes.remove_chunks(self.places, chunks)
-            with self._parts.commit(catalog, embeddings, embed=False) as commit:
-                commit.forget(chunks, by_hand=True)
-                commit.finish()
-        return removed
 
     def import_from(
         self,

@@ -7,12 +7,15 @@ import os
 from typing import TYPE_CHECKING
 
 from filestore.core.progress import OnProgress, ignore
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.sidecar.refusals import refuse_useless
 from filestore.store.answering import AnsweringStore, StrPath
 
 if TYPE_CHECKING:
     from filestore.history.batch import Group, State
     from filestore.history.changes import Changes
     from filestore.ingest.moved_files import Move, Wanted
+    from filestore.ingest.put import RemovedChunks
     from filestore.repair.undo import UndoResult
     from filestore.sync.apply import Embedded, R
 
@@ -38,6 +41,33 @@ class ChangingStore(AnsweringStore):
     def _with_vectors(self, report: "R", on_progress: OnProgress = ignore) -> "R":
         """A report of what was written, once the texts of it have their vectors."""
         return self.embed(on_progress=on_progress).added_to(report)
+
+    def remove_chunks(
+        self, *paths: StrPath, missing_ok: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> "RemovedChunks":
+        """Remove single chunk files from the tree and from the sidecar: all of them, or none.
+
+        Args:
+            paths: Relative to the root or to `chunked/`.
+            missing_ok: Whether what is not there is passed over.
+            wait_s: How long to wait for another writer.
+
+        Raises:
+            UnknownPathError: There is none of a path.
+            LockedError: Another writer holds the store.
+        """
+        from filestore.browse import named
+        from filestore.ingest import put as changes
+
+        refuse_useless(self.places, "rm")
+        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+            given = list(map(os.fsdecode, paths))
+            chunks = named.chunk_paths(self.places, given, missing_ok=missing_ok)
+            removed = changes.remove_chunks(self.places, chunks)
+            with self._parts.commit(catalog, embeddings, embed=False) as commit:
+                commit.forget(chunks, by_hand=True)
+                commit.finish()
+        return removed
 
     def move(
         self,

@@ -177,8 +177,8 @@ def test_killed_exports(store_folder: Path, export: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_many_stopped_imports(store_folder: Path, export: Path, how: signal.Signals) -> None:
-    """Thirty."""
-    stop_imports(store_folder, export, 30, how)
+    """Ten."""
+    stop_imports(store_folder, export, 10, how)
 
 
 @pytest.mark.long

@@ -286,8 +286,8 @@ def test_a_push_that_is_killed_can_be_repeated(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_push_that_is_killed_often_can_be_repeated(tmp_path: Path) -> None:
-    """The same, 30 times."""
-    kill_often(tmp_path, 30)
+    """The same, 15 times."""
+    kill_often(tmp_path, 15)
 
 
 def refused(folder):

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import filestore
+from filestore.verify import _catalog
 from tests.system.search.test_freshness import without_powers
 from tests.system.snapshots import snapshot
 from tests.system.verify.test_every_code import (
@@ -486,3 +488,24 @@ def test_a_source_of_the_same_name_hides_no_damage(workspace: Any) -> None:
         ("bit-rot", "chunked/source/note.md"),
         ("source-modified", "source/note.md"),
     }
+
+
+def test_a_document_of_many_sections_is_taken_apart_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many texts it has: the words of each are looked up at the deepest level."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "long.md").write_text("".join(f"# Head {n}\n\nWords {n}.\n\n" for n in range(200)))
+    read, kept_read = [], _catalog.kept.read
+
+    def counted(data: bytes) -> Any:
+        read.append(data)
+        return kept_read(data)
+
+    with filestore.create(notes, layout="in-place", embedder="builtin") as store:
+        store.sync()
+        monkeypatch.setattr(_catalog.kept, "read", counted)
+        checked = store.verify(level="deep").checked
+    assert any("the words of 200 of 200 sections" in one for one in checked)
+    assert len(read) < 20
