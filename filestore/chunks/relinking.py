@@ -164,7 +164,8 @@ class Followed(Moves):
         for place in (note, *self._places.get(note, ())):
             found |= {self.new(old): old for old in self._called(link, place)}
             there = super().before(link, place) if place != note else None
-            found |= {there: there} if there else {}
+            # What came by a move was not there when the link was written.
+            found |= {there: there} if there and there not in self._places else {}
         return found
 
     def candidates(self, link: Link, note: ChunkPath) -> dict[ChunkPath, ChunkPath]:

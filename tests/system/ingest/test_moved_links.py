@@ -124,6 +124,7 @@ def truth(root: Path) -> dict[str, tuple[bytes, int]]:
         "p/a.md",
     )
 )
+@example(Tree({"p/a.md": ([("[[{near}]]", "a.md")], "\n", False)}, "p/a.md", "a.md"))
 @settings(
     deadline=None,
     max_examples=int(os.environ.get("MOVE_EXAMPLES", "8")),
