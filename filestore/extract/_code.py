@@ -453,6 +453,7 @@ class CodeExtractor(Extractor):
 
     name = "code"
     version = 2
+    typed = True
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

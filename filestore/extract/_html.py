@@ -124,7 +124,7 @@ class HtmlExtractor(Extractor):
     """Web pages and generated documentation."""
 
     name = "html"
-    version = 2
+    version = 3
     isolated = True
 
     @property

@@ -86,7 +86,7 @@ class MailExtractor(Extractor):
     """Mail of the internet and of Outlook, mailboxes, web archives."""
 
     name = "mail"
-    version = 1
+    version = 2
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

@@ -20,9 +20,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.chunking import Symbol
 from filestore.core.errors import FilestoreError
+from filestore.extract.titles import telling
 
 MAX_DEPTH: Final = 8
 """Of metadata: lists and mappings inside each other; more is hostile, or no metadata."""
@@ -153,15 +155,28 @@ class Extractor(ABC):
     """Raised whenever the same bytes may give another document than before."""
     isolated: ClassVar[bool] = False
     """Whether it reads a format that can hurt, and so runs in a process of its own with limits."""
+    typed: ClassVar[bool] = False
+    """Whether a person types its metadata, which then stay as they are."""
 
     @property
     def label(self) -> str:
         """Name and version, as recorded with every document."""
         return f"{self.name}/{self.version}"
 
+    def read(self, data: bytes, *, name: str) -> Document:
+        """Reads a whole file; its metadata are without what programs fill in.
+
+        Raises:
+            PointerError: It was not fetched.
+            ExtractionError: As for `extract`.
+        """
+        refuse_pointer(data, name=name)
+        document = self.extract(data, name=name)
+        return document if self.typed else replace(document, metadata=telling(document.metadata))
+
     @abstractmethod
     def extract(self, data: bytes, *, name: str) -> Document:
-        """Reads a whole file.
+        """Reads a whole file, its metadata as they are.
 
         Args:
             data: Its bytes.

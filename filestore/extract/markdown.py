@@ -55,6 +55,7 @@ class MarkdownExtractor(Extractor):
 
     name = "markdown"
     version = 3
+    typed = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Takes the frontmatter off; see `Extractor.extract`."""
@@ -323,7 +324,7 @@ class NotebookExtractor(Extractor):
     """Jupyter notebooks of version 3 and 4."""
 
     name = "notebook"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

@@ -115,7 +115,7 @@ def _answer(request: bytes) -> bytes:
         extractor = for_name(name)
         if extractor is None:
             raise ExtractionError(f"{name}: no extractor reads this kind of file")
-        return orjson.dumps(extractor.extract(data, name=name), default=asdict)
+        return orjson.dumps(extractor.read(data, name=name), default=asdict)
     except ExtractionError as error:
         return _refusal(error)
     except (MemoryError, RecursionError):
@@ -253,6 +253,4 @@ def _extract_here(original: Readable, name: str) -> Document:
             if extract.unread_document(name)
             else "leave it out: pictures, sound, archives and programs are not read",
         )
-    data = original.data()
-    refuse_pointer(data, name=name)
-    return extractor.extract(data, name=name)
+    return extractor.read(original.data(), name=name)

@@ -31,7 +31,6 @@ from filestore.extract.base import (
     ExtractionError,
     Page,
     PointerError,
-    refuse_pointer,
 )
 from filestore.extract.links import Link
 from filestore.fs import database, disk, part
@@ -212,8 +211,7 @@ def extracted_here(data: bytes, name: str) -> Document:
     extractor = extract.for_name(name)
     if extractor is None:
         raise ExtractionError(f"{name}: no extractor reads this kind of file")
-    refuse_pointer(data, name=name)
-    return extractor.extract(data, name=name)
+    return extractor.read(data, name=name)
 
 
 def _fail(look: Observation, code: str, error: FilestoreError) -> None:

@@ -53,7 +53,7 @@ class DocxExtractor(Extractor):
     """Word documents of Office 2007 and later, in both forms of the standard."""
 
     name = "docx"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

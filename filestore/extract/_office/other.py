@@ -36,7 +36,7 @@ class OtherExtractor(Extractor):
     """Workbooks, presentations, books and texts of other programs and of before Office 2007."""
 
     name = "office"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

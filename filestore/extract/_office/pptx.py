@@ -52,7 +52,7 @@ class PptxExtractor(Extractor):
     """PowerPoint presentations of Office 2007 and later, in both forms of the standard."""
 
     name = "pptx"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

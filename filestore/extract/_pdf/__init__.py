@@ -57,7 +57,7 @@ class PdfExtractor(Extractor):
     """PDF: flowing text under the headings of its outline."""
 
     name = "pdf"
-    version = 3
+    version = 4
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

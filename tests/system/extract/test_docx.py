@@ -707,7 +707,7 @@ def test_same_bytes_give_the_same_document():
     first, second = extract(RICH_DATA), extract(RICH_DATA)
     assert first == second
     assert list(first.metadata) == list(second.metadata)
-    assert first.extractor == "docx/2"
+    assert first.extractor == "docx/3"
     assert first.pages == ()
 
 

@@ -83,7 +83,7 @@ def test_one_section_a_slide():
         (2, "## Slide 2"),
     ]
     assert found.title == found.metadata["title"] == "Moor and heath"
-    assert (found.extractor, found.syntax) == ("pptx/2", "markdown")
+    assert (found.extractor, found.syntax) == ("pptx/3", "markdown")
 
 
 def test_shapes_come_in_reading_order():

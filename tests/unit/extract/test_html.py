@@ -283,7 +283,7 @@ def test_what_a_site_puts_around_a_page_goes():
     assert "Home" not in alone.text
     assert alone.text.startswith("# Ferry runs again\n\nThe harbour")
     assert "```\ndock --now\n```" in alone.text
-    assert alone.extractor == "html/2+trafilatura"
+    assert alone.extractor == "html/3+trafilatura"
     made = '<meta name="generator" content="Sphinx 8">'
     assert "Storm" in extract(SITE.format(head=made, tag="div", prose=PROSE)).text
     assert "dock --now" in extract(SITE.format(head="", tag="main", prose=PROSE)).text
@@ -294,6 +294,6 @@ def test_without_the_judge_a_page_is_whole_and_that_is_remarked(monkeypatch):
     monkeypatch.setattr(_html._page_judge, "is_installed", lambda: False)
     whole = extract(SITE.format(head="", tag="div", prose=PROSE))
     assert "Storm" in whole.text
-    assert whole.extractor == "html/2+whole"
+    assert whole.extractor == "html/3+whole"
     assert "extra 'web'" in whole.remarks[0]
     assert extract(SITE.format(head="", tag="main", prose=PROSE)).remarks == ()
