@@ -335,6 +335,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("previous_part", "shift+tab", "previous part", "go to the previous part", _MOVES),
     _everywhere("back", "escape", "back",
         "leave one level: the marks, the filter, the search, the panel", _MOVES),
+    _everywhere("suspend", "ctrl+z", "suspend", "go to the shell; its 'fg' comes back",
+        "it only leaves the screen"),
     _everywhere("quit", "q ctrl+q", "quit", "quit; asks first while a task is running",
         "it closes the screen"),
     # Browse

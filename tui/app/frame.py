@@ -86,10 +86,13 @@ class Frame(KeysInOrder):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("everywhere"),
         Binding("ctrl+c", "app.do('everywhere', 'quit')", show=False, priority=True),
+        Binding("ctrl+z", "app.suspend_process", show=False, priority=True),
     ]
 
     def __init__(self, options: Options) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        # Where no colour is wanted the terminal's own are left, which Textual makes greys otherwise.
+        is_bare = bool(options.environment.get("NO_COLOR"))
+        super().__init__(driver_class=TerminalDriver, ansi_color=is_bare or None)
         self.fault = ""
         """The trace of the first fault of this program; "" for none."""
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
@@ -117,7 +120,9 @@ class Frame(KeysInOrder):
         """The pages that were made."""
         self._work_timer: Timer | None = None
         self._quiet_at = 0.0
-        """When all notifications have expired."""
+        """When the notification has expired."""
+        self._error = ("", 0.0)
+        """The last one of an error, and until when it is shown."""
         self._shown_errors: dict[str, float] = {}
         """When each error was last shown."""
         self.animation_level = "none"
@@ -204,17 +209,26 @@ class Frame(KeysInOrder):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification, made safe for a terminal."""
-        safe = "\n".join(map(shown_path, message.splitlines()))
+        """Show a notification in place of the one before, made safe for a terminal.
+
+        An error stays above what follows it for as long as it is shown.
+        """
+        safe, now = "\n".join(map(shown_path, message.splitlines())), time.monotonic()
         timeout_s = timeout or (4.0 if severity == "information" else 8.0)
+        error, until = self._error
+        if severity == "error":
+            self._error = safe, now + timeout_s
+        elif now < until:
+            safe, severity, timeout_s = f"{error}\n{safe}", "error", max(timeout_s, until - now)
+        self.clear_notifications()
         super().notify(
             safe, title=one_line(title), severity=severity, timeout=timeout_s, markup=False
         )
-        self._quiet_at = time.monotonic() + timeout_s
+        self._quiet_at = now + timeout_s
         self.set_timer(timeout_s + AFTERWARDS_S, self._clear_expired)
 
     def _clear_expired(self) -> None:
-        """Remove all notifications once the last has expired, and paint what was below them.
+        """Remove the notification once it has expired, and paint what was below it.
 
         Textual compares the layout with the one before to know what to paint. Asking for the
         place of a widget in between renews the one before, and the message stays on the terminal.
@@ -237,7 +251,8 @@ class Frame(KeysInOrder):
         }
         if message not in self._shown_errors:
             self._shown_errors[message] = now
-            self.notify(message, severity="error")
+            before = "\nE shows the error before it" if now < self._error[1] else ""
+            self.notify(message + before, severity="error")
 
     def note(self, command: str) -> None:
         """Put a command line into the log."""
@@ -356,6 +371,10 @@ class Frame(KeysInOrder):
         leave = getattr(self.view, "do_back", None)
         if leave is not None:
             self.when_ready(self.view, leave)
+
+    def do_suspend(self) -> None:
+        """Go to the shell; `fg` comes back."""
+        self.action_suspend_process()
 
     def do_zoom(self) -> None:
         """Give the whole screen to one part."""

@@ -79,7 +79,7 @@ class Inspector(Menus):
 
     def on_mount(self) -> None:
         """Open the store, and show the page that was left."""
-        self.drop_keys()
+        self.hold_keys()
         asyncio.get_running_loop().set_exception_handler(self._keep_lost)
         self.theme = first_theme(self.options.environment, "")
         self.set_interval(1.0, self.draw_head)
@@ -87,7 +87,7 @@ class Inspector(Menus):
 
     def open_store(self) -> None:
         """Find the store and open it, or show why not and what to do."""
-        self.drop_keys()
+        self.hold_keys()
         try:
             root = find_root(os.getcwd(), self.options.store)
         except FilestoreError as error:
