@@ -34,6 +34,7 @@ from filestore.core.paths import CHUNKS as CHUNKS
 from filestore.core.paths import ChunkPath as ChunkPath
 from filestore.core.paths import StorePath as StorePath
 from filestore.core.paths import Tree as Tree
+from filestore.core.paths import natural_key as natural_key
 from filestore.core.safe_text import listed as listed
 from filestore.core.safe_text import safe_text as safe_text
 from filestore.core.safe_text import shown_path as shown_path

@@ -15,7 +15,7 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import UNDO
 from filestore.core.findings import Finding, with_tree
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree
+from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree, natural_key
 from filestore.core.safe_text import shown_path
 from filestore.git import merge
 from filestore.git.merge import MarkersBrokenError, Side
@@ -107,7 +107,9 @@ def make(
         work.restore(path, ())
     for path in policy.remove:
         work.add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
-    steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
+    steps = sorted(
+        work.finished(), key=lambda step: (_ORDER[step.kind], natural_key(step.path), step.path)
+    )
     keys = work.keys
     return Plan(
         identity=found.identity,
@@ -115,7 +117,7 @@ def make(
         level=level,
         policy=policy,
         steps=tuple(steps),
-        left=tuple(work.left),
+        left=tuple(sorted(work.left, key=lambda one: natural_key(one.finding.path))),
         texts=len(keys - found.embedded),
         known=len(keys & found.embedded),
         model=found.model,

@@ -90,7 +90,7 @@ def finding_line(
 
     Args:
         finding: The finding.
-        in_group: Whether it is below its code, which then is not repeated.
+        in_group: Whether it is below its code, which then is not repeated, nor is the severity.
         from_before: Whether the running verification has not reported it.
         tree: Of the store.
     """
@@ -100,7 +100,7 @@ def finding_line(
     if from_before:
         about = [Span(one.text, "quiet") for one in about] + [Span("  (from before)", "quiet")]
     if in_group:
-        return (Span("  "), severity_span(finding.severity, word=False), Span(" "), *about)
+        return (Span("    "), *about)
     return (severity_span(finding.severity), span(f" {finding.code}  ", "key"), *about)
 
 
@@ -118,9 +118,9 @@ def group_line(
     """
     message = [
         Span(arrow(is_open=is_open, ascii_only=ascii_only), "key"),
-        severity_span(first.severity),
-        span(f" {first.code} ", "title"),
-        Span(f" {members:,} "),
+        severity_span(first.severity, word=False),
+        span(f" {first.code}", "title"),
+        Span(f"  {members:,} "),
     ]
     if marked:
         message.append(Span(f" {marked:,} marked ", "mark"))
@@ -158,13 +158,14 @@ def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
     return tuple(message)
 
 
-def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
+def looked_line(coverage: Coverage, *, found: int, clean: bool | None, notes: int = 0) -> Line:
     """The last check: when, how thorough, with what result.
 
     Args:
         coverage: The check.
         found: How many findings there are.
         clean: Whether the store is clean, accepted findings excluded; None while unknown.
+        notes: How many of them are notes, which the number of the page leaves out, too.
     """
     level = coverage.level
     if not level:
@@ -175,7 +176,9 @@ def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
         words = f"a {level} verification was stopped{when}"
         so_far = count(found, "finding") if found else "nothing found"
         return line(f"{words}: {so_far} so far, incomplete", "warning")
-    outcome = Span(count(found, "finding"), "warning")
+    parts = [count(found - notes, "finding")] if found > notes else []
+    parts += [count(notes, "note")] if notes else []
+    outcome = Span(", ".join(parts), "warning")
     if not found:
         outcome = Span("clean", "good")
     elif clean:

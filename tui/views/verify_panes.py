@@ -268,7 +268,10 @@ class VerifyRun:
             # Without a total, the time that has passed shows that it goes on.
             passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
             return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
-        return texts.looked_line(findings.coverage, found=len(findings), clean=findings.clean)
+        notes = findings.index.severities["I"]
+        return texts.looked_line(
+            findings.coverage, found=len(findings), clean=findings.clean, notes=notes
+        )
 
 
 def _now() -> str:

@@ -82,6 +82,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         *,
         id: str | None = None,
         marking: bool = True,
+        signs: bool = True,
         marked_with: Callable[[Hashable], Collection[Hashable]] | None = None,
     ) -> None:
         """An empty list.
@@ -89,6 +90,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         Args:
             id: As of every widget.
             marking: Whether rows can be marked at all.
+            signs: Whether marked rows are shown as such; the owner does where not.
             marked_with: Gives the keys that are marked with a row: of a heading those below it,
                 none for a row that cannot be marked. None: each row by itself.
         """
@@ -102,6 +104,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._around: tuple[int, list[Hashable]] = (0, [])
         """The first row around the cursor, and the keys from it on, when the cursor was put."""
         self._can_mark = marking
+        self._has_signs = marking and signs
         self._marked_with = marked_with or (lambda key: (key,))
         self._marking = Marking()
         self._strips: LRUCache[tuple[Hashable, int, int, bool], Strip] = LRUCache(_KEPT)
@@ -230,13 +233,13 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         key = self._rows.key(index)
         has_cursor = int(index == self._cursor) * (2 if self.has_focus else 1)
         marks = self._marking.keys
-        with_it = self._marked_with(key) if marks else ()
+        with_it = self._marked_with(key) if marks and self._has_signs else ()
         is_marked = bool(with_it) and marks.issuperset(with_it)
         name = (key, self._width, has_cursor, is_marked)
         drawn = self._strips.get(name)
         if drawn is None:
             signs = ">" if has_cursor else " "
-            if self._can_mark:
+            if self._has_signs:
                 signs += "*" if is_marked else " "
             words = self._rows.row(index)
             line = (Span(self.ellipsis, "quiet"),) if words is None else self.written(words)

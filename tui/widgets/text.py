@@ -461,7 +461,7 @@ class Bar(Drawn, can_focus=False):
 
 
 class Caption(Drawn, can_focus=False):
-    """As high as it has lines, up to a limit; not there at all while it has none."""
+    """As high as its lines, wrapped, up to a limit; not there at all while it has none."""
 
     DEFAULT_CSS = "Caption { height: 1; overflow: hidden; }"
 
@@ -470,26 +470,47 @@ class Caption(Drawn, can_focus=False):
 
         Args:
             id: Of the widget.
-            most: The lines that are shown.
+            most: The rows that are shown.
         """
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
+        self._rows: Sequence[Line] = ()
         self._most = most
         self.display = False
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines, in as much room as they need."""
-        if lines == self._lines:
-            return
-        if len(lines) != len(self._lines):
-            self.styles.height = min(max(len(lines), 1), self._most)
+        if lines != self._lines:
+            self._lines = lines
             self.display = bool(lines)
-        self._lines = lines
+            self._lay()
+
+    def on_resize(self) -> None:
+        """Wrap the lines to the new width."""
+        self._lay()
+
+    def _lay(self) -> None:
+        width = self.scrollable_content_region.width
+        rows = list(map(self.written, self._lines))
+        if width:
+            wrapping = Wrapping(rows, width)
+            wrapping.advance(self._most + 1)
+            rows = [_trimmed(wrapping.row(row)) for row in range(len(wrapping))]
+            if len(rows) > self._most:
+                rows[self._most - 1] += (Span(" " * width),)
+        height = min(max(len(rows), 1), self._most)
+        if self.styles.height is None or self.styles.height.value != height:
+            self.styles.height = height
+        self._rows = rows[:height]
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one of its lines."""
+        """Draw one of its rows."""
         width = self.size.width
-        found = self._lines[y] if y < min(len(self._lines), self._most) else ()
-        line = fitted(self.written(found), width, self.ellipsis)
+        line = fitted(self._rows[y] if y < len(self._rows) else (), width, self.ellipsis)
         return strip(line, width, self.style_of, self.rich_style)
+
+
+def _trimmed(line: Line) -> Line:
+    """A row without the space that it was broken at."""
+    return (*line[:-1], replace(line[-1], text=line[-1].text.removesuffix(" "))) if line else ()
