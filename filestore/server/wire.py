@@ -102,22 +102,17 @@ def request(*, folder: str, columns: int, words: list[str]) -> bytes:
         columns: Of the terminal; 0 where standard output is none.
         words: Of the command line.
     """
+    is_dumb = os.environ.get("TERM", "") in ("", "dumb")
     fields = [
         surroundings(),
         os.fsencode(folder),
         str(columns).encode(),
         os.fsencode(os.environ.get("FILESTORE", "")),
-        os.fsencode(_no_color()),
+        os.fsencode(os.environ.get("NO_COLOR", "") or "dumb" * is_dumb),
         *map(os.fsencode, words),
     ]
     data = b"\0".join(fields)
     return MAGIC + len(data).to_bytes(LENGTH_BYTES, "big") + data
-
-
-def _no_color() -> str:
-    """What NO_COLOR says; something, too, on a terminal that shows text alone."""
-    is_dumb = os.environ.get("TERM", "") in ("", "dumb")
-    return os.environ.get("NO_COLOR", "") or "dumb" * is_dumb
 
 
 def written(parts: list[tuple[bytes, bytes]]) -> bytes:

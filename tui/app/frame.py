@@ -90,7 +90,7 @@ class Frame(KeysInOrder):
     ]
 
     def __init__(self, options: Options) -> None:
-        # Where no colour is wanted the terminal's own are left, which Textual makes greys otherwise.
+        # Else Textual makes greys of them; where none is wanted the terminal's own are left.
         is_bare = bool(options.environment.get("NO_COLOR"))
         super().__init__(driver_class=TerminalDriver, ansi_color=is_bare or None)
         self.fault = ""
@@ -358,6 +358,10 @@ class Frame(KeysInOrder):
         elif task is not None:
             self.task_manager.stop(task)
 
+    def do_suspend(self) -> None:
+        """Go to the shell; `fg` comes back."""
+        self.action_suspend_process()
+
     def do_next_part(self) -> None:
         """Go on to the next part of the screen."""
         self.screen.focus_next()
@@ -371,10 +375,6 @@ class Frame(KeysInOrder):
         leave = getattr(self.view, "do_back", None)
         if leave is not None:
             self.when_ready(self.view, leave)
-
-    def do_suspend(self) -> None:
-        """Go to the shell; `fg` comes back."""
-        self.action_suspend_process()
 
     def do_zoom(self) -> None:
         """Give the whole screen to one part."""
