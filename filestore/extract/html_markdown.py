@@ -43,6 +43,7 @@ _LINE_MARKUP: Final = re.compile(
 
 _NUMBERED: Final = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _SPACES: Final = re.compile(r"\s+")
+_BREAK: Final = re.compile(r"\s*<br>\s*")
 
 
 def markdown(page: str) -> str:
@@ -193,7 +194,7 @@ class _Rules:
         text = text.strip(" \t\r\n")
         if "_inline" in parent_tags or not text:
             ends = text and "li" not in parent_tags and not parent_tags.isdisjoint({"td", "th"})
-            return f" {text} <br> " if ends else f" {text} "
+            return f"{text}<br>" if ends else f" {text} "
         if _is_label(el):
             return f"\n\n**{_SPACES.sub(' ', text)}**\n\n"
         # No line may read as a heading, list, quote or tag by accident.
@@ -245,8 +246,8 @@ class _Rules:
         return f"|{text}{'  |' * missing}\n|{' --- |' * columns}\n"
 
     def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
-        text = _SPACES.sub(" ", text).strip().removesuffix(";").removesuffix("<br>")
-        text = text.strip().replace("|", "\\|")
+        text = _BREAK.sub("<br>", _SPACES.sub(" ", text)).strip().removesuffix(";")
+        text = text.removesuffix("<br>").replace("|", "\\|")
         before = "  |" * int(el.get("data-before") or 0)
         return f"{before} {text} |" + "  |" * (_span(el) - 1)
 
@@ -254,7 +255,7 @@ class _Rules:
 
     def convert_br(self, el: Any, text: str, parent_tags: set[str]) -> str:
         if not parent_tags.isdisjoint({"td", "th"}):
-            return " <br> "
+            return "<br>"
         return " " if "_inline" in parent_tags else "  \n"
 
     def convert_sup(self, el: Any, text: str, parent_tags: set[str]) -> str:

@@ -85,8 +85,8 @@ class Archive(Struct, frozen=True, kw_only=True):
     name: str
     data: bytes
     parts: Mapping[str, Part]
-    nested: int
-    """How many parts are archives themselves; they are never opened."""
+    nested: frozenset[str]
+    """The parts that are archives themselves."""
 
     def read(self, part: str) -> bytes:
         """The bytes of a part.
@@ -164,7 +164,7 @@ def open_archive(data: bytes, *, name: str, expected: str) -> Archive:
         before = part.start + part.packed_bytes if part else entry.header_offset
     if before > end:
         raise damaged(name, "all parts before the directory", "parts that are cut off")
-    nested = sum(path.lower().endswith(_ARCHIVE_SUFFIXES) for path in parts)
+    nested = frozenset(path for path in parts if path.lower().endswith(_ARCHIVE_SUFFIXES))
     return Archive(name=name, data=data, parts=parts, nested=nested)
 
 

@@ -69,7 +69,6 @@ class DocxExtractor(Extractor):
             expected=_EXPECTED,
         )
         root = xml_root(archive, part)
-        metadata = properties(archive)
         title, included = prepare(root, archive, part)
         text = _converted(root, archive, part)
         flat = text is None
@@ -82,6 +81,8 @@ class DocxExtractor(Extractor):
             lambda at: "\n\n".join([*filter(None, inner[int(at[1]) :][:1]), ""]), text
         )
         text = text.translate(SIGNS).rstrip("\n") + "\n"
+        read = [found for found, said in zip(included, inner, strict=False) if said]
+        metadata = properties(archive, read)
         if unread := inner.count(""):
             metadata["unread_parts"] = unread
         if not text.strip():

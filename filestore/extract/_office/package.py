@@ -212,8 +212,12 @@ _NO_TITLE: Final = re.compile(
 """What programs write as the title where none was given."""
 
 
-def properties(archive: Archive) -> dict[str, Any]:
+def properties(archive: Archive, read: Iterable[str] = ()) -> dict[str, Any]:
     """What a file says about itself, as metadata of a document.
+
+    Args:
+        archive: The file.
+        read: The parts that are archives and were read all the same.
 
     Raises:
         ExtractionError: The part that says so is damaged.
@@ -231,8 +235,8 @@ def properties(archive: Archive) -> dict[str, Any]:
         values["keywords"] = [word for word in words if word]
     if _NO_TITLE.fullmatch(values.get("title", "")):
         del values["title"]
-    if archive.nested:
-        values["unread_archives"] = archive.nested
+    if unread := archive.nested.difference(read):
+        values["unread_archives"] = len(unread)
     ordered = (*_PROPERTIES.values(), "unread_archives")
     return {key: json_value(values[key]) for key in ordered if values.get(key)}
 

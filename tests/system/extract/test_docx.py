@@ -254,7 +254,7 @@ def test_tables_keep_their_columns():
         "<w:tc><w:tcPr/>" + p("D") + p("E") + "</w:tc></w:tr>"
         "<w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr>" + p("F") + "</w:tc></w:tr></w:tbl>"
     )
-    assert text_of(merged) == "| A\\|B | C |\n| --- | --- |\n|  | D <br> E |\n| F |  |\n"
+    assert text_of(merged) == "| A\\|B | C |\n| --- | --- |\n|  | D<br>E |\n| F |  |\n"
 
 
 def test_rows_that_begin_later_and_merges_without_a_start():
@@ -432,6 +432,7 @@ def test_documents_within_the_document_are_read():
     found = extract(zipped(parts))
     assert found.text == ("before\n\n## Page\n\nof a site\n\nplain\n\n# inner\n\n- one\n\nafter\n")
     assert found.metadata["unread_parts"] == 2
+    assert found.metadata["unread_archives"] == 1
 
 
 def test_a_document_that_includes_documents_that_include_documents():

@@ -63,7 +63,7 @@ def test_lists_and_terms():
 def test_tables():
     """A table of data is a Markdown table, wide cells and bars included; a layout table is not."""
     data = "<table><tr><th>A<th>B|C</tr><tr><td colspan=2>x<br>y</tr><tr><td></tr></table>"
-    assert text_of(data) == "| A | B\\|C |\n| --- | --- |\n| x <br> y |  |\n"
+    assert text_of(data) == "| A | B\\|C |\n| --- | --- |\n| x<br>y |  |\n"
     layout = "<table><tr><td><h2>Left</h2></td><td><p>right</p></td></tr></table>"
     assert text_of(layout) == "## Left\n\nright\n"
 
