@@ -47,6 +47,7 @@ from filestore.core.findings import FromIndex
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.core.schema import JsonObject
+from filestore.extract import is_prose
 from filestore.fs import disk
 from filestore.search import authority
 from filestore.search.freshness import Freshness, KnownFile, first_line
@@ -233,6 +234,8 @@ class WholeDocument(FromIndex, frozen=True, kw_only=True):
     """Of the index."""
     metadata: dict[str, Any]
     """What it says about itself."""
+    prose: bool
+    """Whether it is to be set as running text, by its name: no source code, and no rows."""
     parts: tuple[DocumentPart, ...]
     """Its chunks or sections, in reading order, as many as are given at once."""
     first: int
@@ -314,6 +317,7 @@ def _document(
         kind=row.kind,
         generation=catalog.generation,
         metadata=dict(chunk.frontmatter),
+        prose=is_prose(path),
         parts=given,
         first=begin,
         total=len(sections),
@@ -363,6 +367,7 @@ def _of_chunks(
         kind=row.kind,
         generation=catalog.generation,
         metadata=metadata,
+        prose=is_prose(path),
         parts=given,
         first=begin,
         total=len(rows),

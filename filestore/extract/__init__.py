@@ -141,6 +141,8 @@ _CODE: Final = "_code:CodeExtractor"
 _MARKDOWN: Final = "markdown:MarkdownExtractor"
 _PROSE: Final = ".bib .log .po .textile .typ"
 """Read as plain text; what a person writes to be read, unlike settings and keys."""
+_WORKBOOKS: Final = ".xlsx .xlsm .xltx .xls .ods .ots"
+_ROWS: Final = ".csv .tsv .jsonl .ndjson"
 _FAMILY: Final = (
     ("base:TextExtractor", ".txt .text"),
     (_MARKDOWN, ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
@@ -150,13 +152,12 @@ _FAMILY: Final = (
     ("_office.pptx:PptxExtractor", ".pptx .pptm .ppsx .ppsm .potx"),
     (
         "_office.other:OtherExtractor",
-        ".xlsx .xlsm .xltx .xls .ods .ots .odt .ott .odp .otp .rtf .epub .doc .ppt .pps",
+        f"{_WORKBOOKS} .odt .ott .odp .otp .rtf .epub .doc .ppt .pps",
     ),
     ("_mail:MailExtractor", ".eml .mbox .mhtml .mht .msg"),
     (
         "_marked:MarkedExtractor",
-        ".rst .rest .org .adoc .asciidoc .tex .csv .tsv .jsonl .ndjson .vtt .srt"
-        " .xml .rss .atom .fb2",
+        f".rst .rest .org .adoc .asciidoc .tex {_ROWS} .vtt .srt .xml .rss .atom .fb2",
     ),
     ("markdown:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
@@ -252,6 +253,14 @@ def is_markup(name: str) -> bool:
 
 
 _MARKUP: Final = frozenset([".html", ".htm", ".xhtml", ".xml", ".rss", ".atom", ".fb2"])
+
+
+def is_prose(name: str) -> bool:
+    """Whether a file, by its name, reads as running text: no source code, and no rows."""
+    return os.path.splitext(name)[1].lower() in _RUNNING
+
+
+_RUNNING: Final = frozenset(_BY_SUFFIX).difference(BY_SUFFIX, _WORKBOOKS.split(), _ROWS.split())
 
 
 def is_note(name: str) -> bool:

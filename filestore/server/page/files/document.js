@@ -31,7 +31,7 @@ export async function documentView(values, signal) {
     metadata(found.metadata),
     hits.length ? steps() : null,
     left(found, values, false),
-    el("div", { class: looks(found.path) }, found.parts.map((part, at) => drawn(part, at + found.first, found, hits))),
+    el("div", { class: found.prose ? "text prose" : "text source" }, found.parts.map((part, at) => drawn(part, at + found.first, found, hits))),
     left(found, values, true));
   passages = [...document.querySelectorAll("mark[data-first]")];
   begin(values, found);
@@ -220,9 +220,6 @@ function signs(text, start, end, spans) {
   found.push(text.slice(at, end));
   return found;
 }
-
-const PROSE = /\.(md|markdown|txt|text|html?|xhtml|pdf|docx|pptx|rst|adoc|org|tex)$/i;
-const looks = (path) => (PROSE.test(path) ? "text prose" : "text source");
 
 function metadata(values) {
   const all = Object.entries(values).slice(0, 50);
